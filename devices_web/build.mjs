@@ -4,7 +4,11 @@
  */
 
 import { build } from "esbuild";
-import { cpSync, existsSync, readdirSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+
+/** What the bundles contain: their licences ask that these notices go with them. */
+const BUNDLED = ["@noble/curves", "@noble/hashes", "@hpke/core", "@hpke/common", "canonicalize", "idb"];
+const notices = BUNDLED.map((name) => `${name}\n\n${readFileSync(`node_modules/${name}/LICENSE`, "utf8")}`);
 
 const common = { bundle: true, format: "esm", target: "es2022", legalComments: "none", logLevel: "warning" };
 
@@ -24,6 +28,9 @@ await build({
   platform: "browser",
 });
 cpSync("extension", "build/extension", { recursive: true });
+for (const folder of ["build", "build/extension"]) {
+  writeFileSync(`${folder}/NOTICES.txt`, notices.join("\n\n"));
+}
 
 await build({
   ...common,

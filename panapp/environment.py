@@ -345,7 +345,7 @@ def report_store(name: str, *, local: bool) -> str:
     if not value:
         return ""
     parts = urlsplit(value)
-    if parts.username or parts.query or parts.fragment:
+    if "@" in parts.netloc or parts.query or parts.fragment:
         raise ImproperlyConfigured(f"{name} must hold no credentials: they have variables of their own")
     if parts.scheme == "file":
         if not local:

@@ -14,7 +14,8 @@ PREFIX = "devices-web"
 
 
 class WebBuildFinder(BaseFinder):
-    """The modules at the top of the build, as `devices-web/NAME.js`; folders hold what no page asks for."""
+    """The modules at the top of the build, as `devices-web/NAME.js`, and the notices of what they contain;
+    folders hold what no page asks for."""
 
     def __init__(self, app_names: Iterable[str] | None = None) -> None:
         self.storage = FileSystemStorage(location=BUILD)
@@ -29,6 +30,6 @@ class WebBuildFinder(BaseFinder):
         return found if find_all else (found[0] if found else [])
 
     def list(self, ignore_patterns: Iterable[str] | None) -> Iterator[tuple[str, FileSystemStorage]]:
-        for file in sorted(BUILD.glob("*.js")):
+        for file in sorted([*BUILD.glob("*.js"), *BUILD.glob("NOTICES.txt")]):
             if not matches_patterns(file.name, list(ignore_patterns or ())):
                 yield file.name, self.storage

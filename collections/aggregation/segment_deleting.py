@@ -18,16 +18,24 @@ from storage.object_store import StoreDownError, folder_delete
 
 logger = structlog.get_logger(__name__)
 
+ROWS_TOGETHER = 10_000
+
 STRAGGLERS = timedelta(hours=1)
 """No request and no task lives so long, and nothing is written for a recipe that has a result."""
 
 
 def segments_end(*, recipe: Recipe) -> None:
-    """Forget the segments of a recipe, and have them deleted, in the transaction that ends it."""
+    """Have the segments of a recipe deleted, rows and objects, in the transaction that ends it."""
     ended = SegmentedRecipe.objects.filter(recipe=recipe).update(ended_at=clock.database_now(), manifest=None)
     if ended:
-        for model in (ReportSegment, SortedReports):
-            model.objects.filter(recipe=recipe).delete()
+        SortedReports.objects.filter(recipe=recipe).delete()
+
+
+def _rows_delete(recipe: Recipe) -> None:
+    """In many small transactions: where a result is withheld, there may be millions of rows."""
+    rows = ReportSegment.objects.filter(recipe=recipe)
+    while rows.filter(pk__in=list(rows.values_list("pk", flat=True)[:ROWS_TOGETHER])).delete()[0]:
+        pass
 
 
 def ended_segments_delete() -> None:
@@ -35,14 +43,20 @@ def ended_segments_delete() -> None:
     for row in SegmentedRecipe.objects.filter(ended_at__isnull=False).select_related("recipe"):
         if row.ended_at is None:
             continue
+        _rows_delete(row.recipe)
         late = row.ended_at + STRAGGLERS <= clock.settled_now()
         try:
             require_store(row.recipe)
-            folder_delete(str(row.recipe.identifier))
         except StoreDownError:
-            # Whatever else is to go may lie in a store that answers.
+            # Whatever else is to go may lie in the store that is set.
             logger.warning("segments_not_deleted", recipe=row.recipe.identifier)
             continue
+        try:
+            folder_delete(str(row.recipe.identifier))
+        except StoreDownError:
+            # There is one store: the next recipe would wait as long.
+            logger.warning("segments_not_deleted", recipe=row.recipe.identifier)
+            return
         if late:
             # Asked before the deletion: it began after the last straggler ended.
             row.delete()

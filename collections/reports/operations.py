@@ -16,7 +16,7 @@ from reports.chunking import reports_per_chunk
 from reports.copies import digest_of, digests_claim
 from reports.models import RejectionCount, ReportNonce, ReportSegment, StoredReports
 from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
-from reports.segments import once_key, segmented_of, segments_write
+from reports.segments import once_key, require_store, segmented_of, segments_write
 from storage.claims import values_claim
 from storage.group_commit import GroupCommit, RowHeldError, waits_bound
 
@@ -72,10 +72,15 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
         RecipeNotOpenError: nothing was stored or counted.
         QueueFullError: the same; so many others wait.
         RowHeldError: the same; another transaction holds the recipe's row for too long.
+        StoreDownError: the same; the object store does not answer, or is not the recipe's.
     """
     if not recipe_accepts_reports(recipe, timezone.now()):
         raise RecipeNotOpenError
-    group = SUBMISSIONS if segmented_of(str(recipe.identifier)) is None else SEGMENTS
+    group = SUBMISSIONS
+    if segmented_of(str(recipe.identifier)) is not None:
+        # Here, not by the writer: reports of others would be refused with these.
+        require_store(recipe)
+        group = SEGMENTS
     with _TURN if len(reports) > 1 else nullcontext():
         submission = _read(recipe, reports, decode)
     return group.submit(submission, len(reports))

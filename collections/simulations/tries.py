@@ -169,5 +169,5 @@ def _count(asker: str) -> None:
         begun = 1
     if begun > TRIES_AN_HOUR:
         raise SimulationRefusedError(
-            f"{TRIES_AN_HOUR} tries were begun from your address within an hour; come back later"
+            f"{TRIES_AN_HOUR} tries were begun from your network address within an hour; come back later"
         )

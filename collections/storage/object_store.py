@@ -45,6 +45,9 @@ DELETED_TOGETHER = 1_000
 CHECK_SECONDS = 30.0
 """For which a process believes that the store takes what is written."""
 
+WAIT_SECONDS = 2.0
+"""For which a check waits for another one, and believes that the store is still down."""
+
 
 class StoreDownError(OperationalError):
     """The store does not do what it is asked, or is not the one that was meant. Nothing was done.
@@ -150,20 +153,35 @@ def folder_delete(name: str) -> None:
 
 
 _checked_at: float | None = None
+_failed_at: float | None = None
 _checking = threading.Lock()
 
 
 def store_check() -> None:
-    """Write to the store, unless there is none or this process just did. Raises StoreDownError."""
-    global _checked_at
+    """Write to the store, unless there is none or this process just did. Raises StoreDownError.
+
+    One thread at a time asks a store that hangs: others must not wait for it, as anybody may ask this.
+    """
+    global _checked_at, _failed_at
     if not settings.REPORT_STORE:
         return
-    with _checking:
-        if _checked_at is not None and time.monotonic() - _checked_at < CHECK_SECONDS:
+    if not _checking.acquire(timeout=WAIT_SECONDS):
+        raise StoreDownError("the report store has not answered yet")
+    try:
+        now = time.monotonic()
+        if _checked_at is not None and now - _checked_at < CHECK_SECONDS:
             return
-        _checked_at = None
-        object_put("health", b"written to see whether this store takes anything")
+        if _failed_at is not None and now - _failed_at < WAIT_SECONDS:
+            raise StoreDownError("the report store failed a moment ago")
+        _checked_at, _failed_at = None, None
+        try:
+            object_put("health", b"written to see whether this store takes anything")
+        except StoreDownError:
+            _failed_at = time.monotonic()
+            raise
         _checked_at = time.monotonic()
+    finally:
+        _checking.release()
 
 
 def _each_deleted(names: Iterable[str]) -> None:

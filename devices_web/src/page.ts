@@ -72,7 +72,8 @@ export class PageDevice {
     const name = `${NAME} ${recipe}`;
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }) => {
-      this.#pending = (this.#pending | Number(data === 1)) as Bit;
+      // The owner alone takes it in: others would tell it on, to each other, for ever.
+      this.#pending = (this.#pending | Number(this.#owner && data === 1)) as Bit;
     };
     this.#timer = setInterval(() => void this.#tick(), 1000 * tickSeconds);
     navigator.locks.request(name, { signal: this.#closing.signal }, () => this.#own()).catch((error) => {

@@ -25,11 +25,16 @@ DAY = 86_400_000
 PAGE = """<!doctype html><title>device</title><script type="module">
 import { joinRecipe, PageDevice, UndeliverableError } from "/devices-web.js";
 window.seen = { transactions: 0, messages: 0, requests: 0 };
+window.told = [];
 for (const [owner, name, of] of [
   [IDBDatabase, "transaction", "transactions"], [BroadcastChannel, "postMessage", "messages"],
 ]) {
   const original = owner.prototype[name];
-  owner.prototype[name] = function (...given) { seen[of] += 1; return original.apply(this, given); };
+  owner.prototype[name] = function (...given) {
+    seen[of] += 1;
+    if (of === "messages") told.push(given[0]);
+    return original.apply(this, given);
+  };
 }
 for (const name of ["fetch", "Worker", "SharedWorker"]) {
   window[name] = new Proxy(window[name], {
@@ -166,6 +171,21 @@ def test_one_tab_owns_the_state_and_the_next_goes_on_when_it_closes(context: Bro
     taken_over = states(other, 1)[-1]
     assert holds(taken_over) == [1]
     assert taken_over["ciphertexts"] != kept["ciphertexts"]
+
+
+def test_tabs_tell_on_what_happened_in_them_and_not_what_others_told(context: BrowserContext) -> None:
+    owner = opened(context, "count")
+    states(owner, 1)
+    others = [opened(context, "count") for _ in range(2)]
+    others[0].evaluate("device.event()")
+    for round_ in range(1, 4):
+        for page in others:
+            page.clock.run_for(TICK)
+            page.wait_for_function("count => told.length >= count", arg=round_)
+        owner.clock.run_for(TICK)
+        states(owner, 1 + round_)
+    assert [page.evaluate("told.slice(0, 3)") for page in others] == [[1, 0, 0], [0, 0, 0]]
+    assert holds(owner.evaluate("stored.at(-1)")) == [1]
 
 
 def test_a_page_that_slept_through_steps_reports_once_and_the_report_never_changes(

@@ -157,6 +157,7 @@ def test_ready_without_the_store_is_503_that_names_it_and_tells_no_address(
     }.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setattr("storage.object_store._checked_at", None)
+    monkeypatch.setattr("storage.object_store._failed_at", None)
     settings.REPORT_STORE = "s3://nobody-listens/reports"
     answer = client.get("/health/ready")
     assert (answer.status_code, answer.json()["checks"]) == (503, {**FINE, "store": "failed"})

@@ -74,7 +74,7 @@ class OverviewView(View):
         context: dict[str, Any] = {"filters": filters, "cards": []}
         if not filters.problems:
             recipes = overview_search(**filters.given)
-            if not filters.narrowed:
+            if not filters.text:
                 # One a minute would hide all others; a search finds them.
                 recipes = recipes.exclude(pk__in=recipes_of_tries())
             page = page_of(recipes, request, PAGE_SIZE)

@@ -32,6 +32,7 @@ class Try {
   #byChance = true;
   #nextTick = 0;
   #reported = false;
+  #sent = false;
 
   constructor(recipe: Recipe, served: ServedRecipe, server: string) {
     this.#recipe = recipe;
@@ -57,7 +58,7 @@ class Try {
       join: this.#join,
       deliver: (device) => this.#deliver(device),
       stored: (state) => this.#stored(state),
-      failed: (error) => say("try-status", `It failed, and is tried again at the next tick: ${text(error)}`),
+      failed: (error) => say("try-status", `It failed, and is tried again: ${text(error)}`),
       tickSeconds: this.#tickSeconds,
     });
     setTimeout(() => {
@@ -174,10 +175,12 @@ class Try {
     const headers = { "Content-Type": "application/json" };
     // Without cookies: a report says nothing of who is signed in.
     const sent = await fetch(address, { method: "POST", headers, body, credentials: "omit" });
-    // 409: it is there already, from before the answer got lost.
-    if (!sent.ok && sent.status !== 409) {
+    // It may be there already, from before the answer got lost. A try that is over answers 409, too.
+    const isThere = sent.status === 409 && (await sent.json()).reason === "duplicate_nonce";
+    if (!sent.ok && !isThere) {
       throw new Error(`the site answers ${sent.status}`);
     }
+    this.#sent = true;
     say("try-reported", `This went out: ${body.length} bytes, as many as if you had done the opposite.`);
   }
 
@@ -187,7 +190,12 @@ class Try {
       count("");
       return;
     }
-    say("try-status", "Your report is sent. The total follows below.");
+    if (this.#sent) {
+      say("try-status", "Your report is sent. The total follows below.");
+    } else {
+      say("try-status", "The try ended before your report arrived. The total follows below, without it.");
+      say("try-reported", "It did not arrive, and is deleted.");
+    }
     count("");
     say("try-pressed", "The steps are over.");
     say("try-kept", JSON.stringify(state));
@@ -242,12 +250,13 @@ async function begin(page: HTMLElement): Promise<void> {
   new Try(recipe, served, server);
 }
 
+const able = "locks" in navigator && "indexedDB" in window && "BroadcastChannel" in window;
 const start = document.getElementById("try-begin");
 if (start !== null) {
-  const able = "locks" in navigator && "indexedDB" in window && "BroadcastChannel" in window;
   (able ? start : part("try-lacking")).hidden = false;
 }
 const page = document.getElementById("try-device");
 if (page !== null) {
-  begin(page).catch((error) => say("try-status", `This browser does not take part: ${text(error)}.`));
+  const lacking = new Error("it lacks locks, storage, or an https address");
+  (able ? begin(page) : Promise.reject(lacking)).catch((error) => say("try-status", `This browser does not take part: ${text(error)}.`));
 }

@@ -358,9 +358,9 @@ def test_after_the_end_everything_is_deleted(
         )
     else:
         finish(recipe)
-    assert not ReportSegment.objects.filter(recipe=recipe).exists()
     assert not SortedReports.objects.exists()
     ended_segments_delete()
+    assert not ReportSegment.objects.filter(recipe=recipe).exists()
     assert objects_of(recipe, "") == []
     object_put(f"{recipe.identifier}/arrived/written-by-one-who-was-slow", b"")
     ended_segments_delete()

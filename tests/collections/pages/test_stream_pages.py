@@ -350,7 +350,7 @@ def test_simulated_stream_is_not_said_to_come_from_devices(client: Client) -> No
     recipe = recipe_publish_file(members=stream_members(), actor=None, simulation=True)
     recipe = closed_stream(recipe)
     page = page_of(client, recipe)
-    assert "This is a simulation: simulated sources, known truth." in page
+    assert "This is a simulation: some or all sources are simulated." in page
     assert "Whether the sources are simulated." in page
     assert "device" not in page.split("<main")[1].split("</main>")[0]
 

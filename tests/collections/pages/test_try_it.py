@@ -104,7 +104,7 @@ def test_refusal_is_said_and_is_no_success(client: Client, monkeypatch: pytest.M
     monkeypatch.setattr(tries, "TRIES_AN_HOUR", 0)
     answer = client.post(reverse("try-it"))
     assert answer.status_code == 429
-    assert "It cannot begin now: 0 tries were begun from your address" in page_text(answer)
+    assert "It cannot begin now: 0 tries were begun from your network address" in page_text(answer)
 
 
 def test_two_addresses_are_counted_apart(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

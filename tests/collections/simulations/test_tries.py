@@ -102,7 +102,7 @@ def test_try_that_was_cancelled_is_not_joined() -> None:
 def test_address_begins_so_many_tries_in_an_hour_and_may_join_any(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tries, "TRIES_AN_HOUR", 2)
     apart(monkeypatch, 2)
-    with pytest.raises(SimulationRefusedError, match="2 tries were begun from your address"):
+    with pytest.raises(SimulationRefusedError, match="2 tries were begun from your network address"):
         try_join(asker="a")
     other = try_join(asker="b")
     assert try_join(asker="a") == other

@@ -112,6 +112,7 @@ def unreachable(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_store_that_does_not_answer_is_down(unreachable: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(object_store, "_checked_at", None)
+    monkeypatch.setattr(object_store, "_failed_at", None)
     for ask in (
         store_check,
         lambda: object_put("a", b""),
@@ -136,6 +137,7 @@ def test_check_writes_and_believes_for_a_while(
     store: str, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(object_store, "_checked_at", None)
+    monkeypatch.setattr(object_store, "_failed_at", None)
     store_check()
     assert object_get("health")
     objects_delete(["health"])
