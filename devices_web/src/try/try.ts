@@ -257,6 +257,10 @@ if (start !== null) {
 }
 const page = document.getElementById("try-device");
 if (page !== null) {
-  const lacking = new Error("it lacks locks, storage, or an https address");
-  (able ? begin(page) : Promise.reject(lacking)).catch((error) => say("try-status", `This browser does not take part: ${text(error)}.`));
+  const refused = (error: unknown) => say("try-status", `This browser does not take part: ${text(error)}.`);
+  if (able) {
+    begin(page).catch(refused);
+  } else {
+    refused(new Error("it lacks locks, storage, or an https address"));
+  }
 }
