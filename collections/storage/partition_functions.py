@@ -137,7 +137,10 @@ def _functions(cursor: Any, partitioned: Partitioned) -> Sequence[str]:
             BEGIN
                 {refuse_unless_over}
                 FOREACH parent IN ARRAY ARRAY[{tables}] LOOP
-                    IF to_regclass({name}) IS NOT NULL AND pg_relation_size(to_regclass({name})) > 0 THEN
+                    -- Ours alone: a temporary table of the caller's may have the name of one that is gone.
+                    IF EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass({name})
+                            AND inhparent = to_regclass(parent))
+                        AND pg_relation_size(to_regclass({name})) > 0 THEN
                         EXECUTE format('TRUNCATE %I', {name});
                     END IF;
                 END LOOP;
