@@ -178,12 +178,11 @@ def test_tabs_tell_on_what_happened_in_them_and_not_what_others_told(context: Br
     states(owner, 1)
     others = [opened(context, "count") for _ in range(2)]
     others[0].evaluate("device.event()")
-    for round_ in range(1, 4):
+    for ticks in range(1, 4):
+        owner.clock.run_for(TICK)  # of all pages: the clock is the browser's
         for page in others:
-            page.clock.run_for(TICK)
-            page.wait_for_function("count => told.length >= count", arg=round_)
-        owner.clock.run_for(TICK)
-        states(owner, 1 + round_)
+            page.wait_for_function("count => told.length >= count", arg=ticks)
+        owner.wait_for_function("count => stored.length >= count", arg=1 + ticks)
     assert [page.evaluate("told.slice(0, 3)") for page in others] == [[1, 0, 0], [0, 0, 0]]
     assert holds(owner.evaluate("stored.at(-1)")) == [1]
 
