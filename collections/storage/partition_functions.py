@@ -78,9 +78,7 @@ def _partition(cursor: Any, partitioned: Partitioned, table: Table, owners: str)
     for grantee, privilege in _granted(cursor, before):
         cursor.execute(f"GRANT {privilege} ON {name} TO {grantee}")
     live = partitioned.live.format(owner="owners.id")
-    cursor.execute(
-        f"SELECT id FROM {owners} AS owners WHERE {live} UNION SELECT {owner} FROM {before}"  # noqa: S608
-    )
+    cursor.execute(f"SELECT id FROM {owners} AS owners WHERE {live} UNION SELECT {owner} FROM {before}")
     owned = sorted(key for (key,) in cursor.fetchall())
     if owned:
         listed = ", ".join(map(str, owned))
@@ -93,14 +91,14 @@ def _put_together(cursor: Any, editor: BaseDatabaseSchemaEditor, model: type[mod
     """One table of all partitions, as Django makes it."""
     name, kept = model._meta.db_table, f"{model._meta.db_table}_kept"
     columns = ", ".join(str(field.column) for field in model._meta.local_concrete_fields if field.column)
-    cursor.execute(f"CREATE TEMPORARY TABLE {kept} ON COMMIT DROP AS SELECT {columns} FROM {name}")  # noqa: S608
+    cursor.execute(f"CREATE TEMPORARY TABLE {kept} ON COMMIT DROP AS SELECT {columns} FROM {name}")
     cursor.execute(f"DROP TABLE {name}")
     editor.create_model(model)
-    cursor.execute(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM {kept}")  # noqa: S608
+    cursor.execute(f"INSERT INTO {name} ({columns}) SELECT {columns} FROM {kept}")
     cursor.execute(f"DROP TABLE {kept}")
     if _next_identity(cursor, name) is not None:
         cursor.execute(
-            f"SELECT setval(pg_get_serial_sequence('{name}', 'id'), "  # noqa: S608
+            f"SELECT setval(pg_get_serial_sequence('{name}', 'id'), "
             f"(SELECT coalesce(max(id), 0) + 1 FROM {name}), false)"
         )
 
@@ -144,7 +142,7 @@ def _functions(cursor: Any, partitioned: Partitioned) -> Sequence[str]:
                         EXECUTE format('TRUNCATE %I', {name});
                     END IF;
                 END LOOP;
-            END""",  # noqa: S608  # names of ours alone
+            END""",
         "drop": f"""
             DECLARE parent text;
             BEGIN
@@ -186,7 +184,7 @@ def _next_identity(cursor: Any, table: str) -> int | None:
     found = cursor.fetchone()
     if found is None:
         return None
-    cursor.execute(f"SELECT last_value + is_called::int FROM {found[0]}")  # noqa: S608
+    cursor.execute(f"SELECT last_value + is_called::int FROM {found[0]}")
     (value,) = cursor.fetchone()
     return int(value)
 

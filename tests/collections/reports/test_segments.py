@@ -65,6 +65,17 @@ def test_only_recipes_of_one_server_that_are_published_with_a_store_lie_there(
     assert [row.recipe for row in StoredReports.objects.all()] == [here]
 
 
+def test_a_recipe_of_another_store_is_refused_before_it_can_fail_others_reports(
+    report_store: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the writer refuses fails all that it stores together."""
+    recipe = published_recipe()
+    settings.REPORT_STORE = "s3://another-bucket/reports"
+    monkeypatch.setattr(operations.SEGMENTS, "submit", lambda *_: pytest.fail("it came to the writer"))
+    with pytest.raises(StoreDownError):
+        reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=raw)
+
+
 def test_threads_that_come_at_once_read_one_row_where_reports_lie(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread keeps its connection while it waits for the writer, and there are fewer than threads."""
     reading, reads = threading.Event(), []

@@ -21,6 +21,7 @@ from storage.object_store import (
     parts_get,
     store_check,
 )
+from tests.patience import PATIENCE
 
 
 @pytest.fixture(params=["s3", "file"])
@@ -144,3 +145,22 @@ def test_check_writes_and_believes_for_a_while(
     store_check()
     with pytest.raises(ObjectMissingError):
         object_get("health")
+
+
+def test_a_check_waits_for_no_other_one_that_hangs(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_store, "WAIT_SECONDS", 0.0)
+    with object_store._checking, pytest.raises(StoreDownError, match="not answered yet"):
+        store_check()
+
+
+def test_a_store_that_failed_a_moment_ago_is_not_asked_by_everybody(
+    unreachable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(object_store, "WAIT_SECONDS", float(PATIENCE))
+    monkeypatch.setattr(object_store, "_checked_at", None)
+    monkeypatch.setattr(object_store, "_failed_at", None)
+    with pytest.raises(StoreDownError) as first:
+        store_check()
+    assert "a moment ago" not in str(first.value)
+    with pytest.raises(StoreDownError, match="a moment ago"):
+        store_check()
