@@ -56,6 +56,17 @@ def busy_seconds(process: psutil.Process) -> float:
     return times.user + times.system
 
 
+def busy_child(services: Services, seconds: float) -> psutil.Process:
+    """The same once it has been busy for so long. What a worker runs for a moment while it starts may be
+    found in its place: another one is looked for when that has gone."""
+    while True:
+        child = pool_child(services)
+        with suppress(psutil.NoSuchProcess):
+            before = busy_seconds(child)
+            assert wait_until(lambda: busy_seconds(child) - before > seconds, PATIENCE, interval=0.01)  # noqa: B023
+            return child
+
+
 def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Chunk.Step = Chunk.Step.SUM) -> None:
     """Kill the process that decrypts a chunk, or the whole worker, and see that each report counts once.
 

@@ -9,7 +9,7 @@ from releases.models import Release, SimulatedTruth
 from simulations.models import Simulation
 from simulations.operations import simulation_start
 from tests.factories import recipe_members
-from tests.panapp.crashes import busy_seconds, pool_child
+from tests.panapp.crashes import busy_child
 from tests.patience import PATIENCE
 from tests.processes import services_on_test_database
 
@@ -21,12 +21,10 @@ BUSY_SECONDS = 0.3
 
 def kill_in_mid_chunk(services: Services, simulation: Simulation) -> int:
     """Kill the worker as a whole while it simulates; how many devices were counted by then."""
-    victim = pool_child(services)
-    worker = victim.parent()
     simulation.refresh_from_db()
-    before, done = busy_seconds(victim), simulation.done
-    assert wait_until(lambda: busy_seconds(victim) - before > BUSY_SECONDS, PATIENCE, interval=0.01)
-    for process in (victim, worker):
+    done = simulation.done
+    victim = busy_child(services, BUSY_SECONDS)
+    for process in (victim, victim.parent()):
         process.kill()
     return done
 

@@ -3,13 +3,12 @@
 import random
 import secrets
 from collections.abc import Iterable, Sequence
-from functools import lru_cache
 from typing import Any
 
 from django.utils import timezone
 
 from dap.hpke_keys import hpke_config_list
-from panprivacy.dap.basics import REPORT_ID_BYTES, HpkeConfig
+from panprivacy.dap.basics import REPORT_ID_BYTES
 from panprivacy.dap.client import ShardedReport, seal_report, shard_measurement
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
 from panprivacy.dap.upload import Report, ReportMetadata
@@ -75,11 +74,5 @@ def randomized(recipe: Recipe, values: Iterable[Any], source: random.Random) -> 
 
 
 def _sealed(recipe: Recipe, sharded: ShardedReport) -> Report:
-    config = _config(recipe.identifier)
+    config = hpke_config_list(now=timezone.now()).configs[0]
     return seal_report(sharded, *task_of(recipe.published), config, config, secrets.SystemRandom())
-
-
-@lru_cache(maxsize=1)
-def _config(identifier: str) -> HpkeConfig:
-    """Asked once for all reports of a recipe, as devices keep what they were told."""
-    return hpke_config_list(now=timezone.now()).configs[0]

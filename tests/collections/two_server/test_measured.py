@@ -27,10 +27,15 @@ MANY = Setting(population=20_000, reports=1_000, buckets=100, tasks=1)
 
 def collected(measurements: list[tuple[int, ...]], **members: Any) -> tuple[Recipe, Release]:
     recipe = two_server_recipe(simulation=True, steps=None, **members)
+    return recipe, released_whole(recipe, measurements)
+
+
+def released_whole(recipe: Recipe, measurements: list[tuple[int, ...]]) -> Release:
+    """The result of devices with these measurements, none of which is refused."""
     release, refused = released(recipe, [honest_report(recipe, each) for each in measurements])
     assert refused == []
-    assert release.rejected == {}
-    return recipe, release
+    assert (release.outcome, release.reason, release.rejected) == (Release.Outcome.RELEASED, "", {})
+    return release
 
 
 @pytest.mark.parametrize(
@@ -129,7 +134,7 @@ def test_rappor_of_examples_4_and_6_is_as_precise_as_computed(devices: int, rate
     asked: Any = recipe.published.calibrated_statistic
     values = [source.randrange(10) for _ in range(devices)]
     sent = randomized(recipe, (value for value in values if source.random() < rate), source)
-    release, _ = released(recipe, [honest_report(recipe, each) for each in sent])
+    release = released_whole(recipe, sent)
     p = 1 / (math.exp(4) + 1)
     variance = devices / rate * p * (1 - p) / (1 - 2 * p) ** 2 + devices / 10 * (1 - rate) / rate
     truth = asked.truth({value: values.count(value) for value in range(10)})
