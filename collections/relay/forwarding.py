@@ -1,6 +1,10 @@
 """One request to a gateway, and what may be passed on of the answer."""
 
 import re
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from panprivacy.oblivious_http import signed_keys
@@ -9,13 +13,20 @@ from panprivacy.oblivious_http.keys import GATEWAY_PATH
 from panprivacy.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
 from peers.transport import https_transport
 from web.problems import CONTENT_TYPE as PROBLEM_MEDIA_TYPE
-from web.problems import Problem
+from web.problems import Problem, unavailable
 
 SECONDS = 30.0
 """For a request as a whole. Devices send again by themselves; a relay never does."""
 
 LARGEST_ANSWER = 1024 * 1024
 """Bytes of an answer: a recipe is shorter."""
+
+MOST_UNDER_WAY = 24
+"""Requests of one process that wait for one gateway. It has 32 threads: however slow this gateway is,
+the others are left to other gateways."""
+
+_UNDER_WAY: Counter[str] = Counter()
+_COUNTING = threading.Lock()
 
 _CACHE_CONTROL = re.compile(r"[ -~]{1,200}")
 """What is passed on of it: nothing that would be another header, or more than caches need."""
@@ -49,16 +60,18 @@ def forward(gateway: str, method: str, body: bytes) -> Answer:
         method: `GET` or `POST`.
 
     Raises:
-        Problem: no answer (504), or one that is no gateway's (502).
+        Problem: no answer (504), or one that is no gateway's (502). Or nothing was sent, as `MOST_UNDER_WAY`
+            wait for this gateway (503).
     """
     headers = {"Content-Type": REQUEST_MEDIA_TYPE} if method == "POST" else {}
     try:
-        status, fields, content = https_transport(
-            *(method, gateway + GATEWAY_PATH, headers, body),
-            seconds=SECONDS,
-            # No more is read, no matter who answers there.
-            largest_answer=LARGEST_ANSWER,
-        )
+        with _one_more(gateway):
+            status, fields, content = https_transport(
+                *(method, gateway + GATEWAY_PATH, headers, body),
+                seconds=SECONDS,
+                # No more is read, no matter who answers there.
+                largest_answer=LARGEST_ANSWER,
+            )
     except OSError:
         detail = "It may have got the request. Send it again: a report counts once."
         raise Problem("gateway-silent", "The gateway did not answer", 504, detail) from None
@@ -77,3 +90,16 @@ def forward(gateway: str, method: str, body: bytes) -> Answer:
         cache_control if is_kept else "no-store",
         key_signature if is_signed else "",
     )
+
+
+@contextmanager
+def _one_more(gateway: str) -> Iterator[None]:
+    with _COUNTING:
+        if _UNDER_WAY[gateway] >= MOST_UNDER_WAY:
+            raise unavailable("The gateway answers too slowly, and too many wait for it. Send it again.")
+        _UNDER_WAY[gateway] += 1
+    try:
+        yield
+    finally:
+        with _COUNTING:
+            _UNDER_WAY[gateway] -= 1

@@ -5,6 +5,7 @@ import random
 import socket
 import threading
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.oblivious_http.binary_http import Request, Response
 from relay import forwarding
 from tests.factories import published_recipe
+from tests.patience import PATIENCE
 
 SOURCE = random.Random(9458)
 SITE, HELPER = "https://telemetry.example", "https://helper.example"
@@ -183,6 +185,39 @@ def test_no_answer_to_a_capsule_is_kept_whatever_the_gateway_says(
 ) -> None:
     answering(monkeypatch, status, capsules.RESPONSE_MEDIA_TYPE, b"capsule")
     assert post(relay, b"capsule")["Cache-Control"] == "no-store"
+
+
+def test_slow_gateway_holds_up_a_bounded_number_of_requests_and_no_other_gateway(
+    relay: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arrived, go_on = threading.Semaphore(0), threading.Event()
+
+    def transport(method: str, url: str, *_: Any, **__: Any) -> Any:
+        if url.startswith(SITE):
+            arrived.release()
+            assert go_on.wait(PATIENCE)
+        return 200, {"Content-Type": capsules.RESPONSE_MEDIA_TYPE}, b"capsule"
+
+    monkeypatch.setattr(forwarding, "https_transport", transport)
+    with ThreadPoolExecutor(forwarding.MOST_UNDER_WAY) as devices:
+        try:
+            most = forwarding.MOST_UNDER_WAY
+            waiting = [devices.submit(forwarding.forward, SITE, "POST", b"") for _ in range(most)]
+            assert all(arrived.acquire(timeout=PATIENCE) for _ in waiting)
+            refused = post(relay, b"capsule")
+            assert (refused.status_code, refused.json()["type"]) == (503, "/problems/unavailable")
+            assert int(refused["Retry-After"]) > 0
+            helper = relay.post("/relay/site/helper", b"capsule", content_type=capsules.REQUEST_MEDIA_TYPE)
+            assert helper.status_code == 200
+        finally:
+            go_on.set()
+        assert {answered.result(PATIENCE).status for answered in waiting} == {200}
+    assert post(relay, b"capsule").status_code == 200
+
+
+def test_gateway_that_never_answered_is_asked_again_however_often(relay: Client, sent: list[Sent]) -> None:
+    statuses = {post(relay, b"capsule").status_code for _ in range(forwarding.MOST_UNDER_WAY + 1)}
+    assert statuses == {504}
 
 
 def test_other_gateways_methods_media_types_and_lengths_are_refused(relay: Client, sent: list[Sent]) -> None:
