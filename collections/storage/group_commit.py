@@ -181,8 +181,10 @@ class GroupCommit(Generic[Job, Outcome]):
         except Exception as error:
             if len(jobs) == 1:
                 return [error]
-            # One of them is at fault: the others are stored without it.
-            logger.exception("group_commit_failed", jobs=len(jobs))
+            # One of them is at fault: the others are stored without it. A message of the database may quote
+            # what it was sent.
+            sqlstate = getattr(error.__cause__, "sqlstate", None)
+            logger.error("group_commit_failed", jobs=len(jobs), error=type(error).__name__, sqlstate=sqlstate)
             return [self._alone(job) for job in jobs]
 
     def _alone(self, job: Job) -> Outcome | Exception:

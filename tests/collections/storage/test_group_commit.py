@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from django.db import DataError, InterfaceError, OperationalError
+from psycopg.errors import UntranslatableCharacter
+from structlog.testing import capture_logs
 
 from storage import group_commit
 from storage.group_commit import GroupCommit, QueueFullError, RowHeldError
@@ -84,6 +86,25 @@ def test_a_poisoned_job_takes_no_other_down() -> None:
     assert isinstance(outcomes.pop("poison"), DataError)
     assert outcomes == {job: job for job in ("first", "a", "b")}
     assert sorted(job for jobs in kept.transactions for job in jobs) == ["a", "b", "first"]
+
+
+def test_log_tells_the_kind_of_a_fault_and_not_what_the_database_quotes_of_a_report() -> None:
+    def store(jobs: Sequence[str]) -> Sequence[str]:
+        if "poison" in jobs:
+            raise DataError("invalid byte sequence: poison") from UntranslatableCharacter("poison")
+        return jobs
+
+    with capture_logs() as logged:
+        outcomes_of(Kept(store), ["a", "poison"])
+    assert logged == [
+        {
+            "event": "group_commit_failed",
+            "log_level": "error",
+            "jobs": 2,
+            "error": "DataError",
+            "sqlstate": "22P05",
+        }
+    ]
 
 
 def test_where_the_database_fails_nobody_is_told_that_it_was_stored() -> None:
