@@ -83,9 +83,10 @@ if PROCESS.database:
             "timeout": 30,
             # 4 MB of cache per connection, so that memory does not follow the number of reports. What is
             # deleted is overwritten, by every connection: rows move between pages when others are stored,
-            # too.
+            # too. The log has up to 40 MB until it is copied into the database: nonces come in no order, so
+            # every batch of reports changes most of their pages.
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; "
-            "PRAGMA secure_delete=ON;",
+            "PRAGMA secure_delete=ON; PRAGMA wal_autocheckpoint=10000;",
         }
     else:
         DATABASES["default"]["CONN_HEALTH_CHECKS"] = True

@@ -17,6 +17,7 @@ MOST_NAMES = 3
 # First bytes of a list and of an object, by the specification of MessagePack.
 _LISTS = frozenset({*range(0x90, 0xA0), 0xDC, 0xDD})
 _OBJECTS = frozenset({*range(0x80, 0x90), 0xDE, 0xDF})
+_CONTAINERS = _LISTS | _OBJECTS
 
 _PLAIN = (str, bytes, bool, int, float, type(None))
 
@@ -91,7 +92,7 @@ class _Reader:
     def _object(self, length: int) -> dict[str, object]:
         found: dict[str, object] = {}
         for _ in range(length):
-            if self._kind() in _LISTS | _OBJECTS:
+            if self._kind() in _CONTAINERS:
                 raise MessagePackError("the members of an object must have names")
             name = self._plain()
             if not isinstance(name, str) or name in found:
