@@ -13,7 +13,13 @@ def main() -> None:
     import panapp  # noqa: F401  # puts collections/ on the import path before Django looks for apps
 
     try:
-        execute_from_command_line(sys.argv)
+        if sys.argv[1:2] == ["collect"]:
+            # It loads the apps itself, once the files are checked: that takes longer than refusing one does.
+            from panapp.management.commands.collect import Command
+
+            Command().run_from_argv(sys.argv)
+        else:
+            execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         if "--traceback" in sys.argv:
             raise

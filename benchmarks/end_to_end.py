@@ -133,7 +133,6 @@ def role(command: list[str]) -> str:
     names = {
         "granian": "web",
         " worker": "worker",
-        " beat": "beat",
         "valkey": "broker",
         "spawn_main": "devices",
     }

@@ -12,7 +12,7 @@ from devices_sim.workloads.bucket import Workload
 from panapp.collection import CollectionStalledError, collection_run, roles_beside
 from panapp.database import require_migrated_database
 from panapp.rounds_collection import rounds_collect, rounds_run
-from panapp.services import SIMULATING, ServiceError, running_services
+from panapp.services import SIMULATING, SIMULATING_ALONE, ServiceError, running_services
 from panprivacy.recipe import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
@@ -42,12 +42,13 @@ def collect(
         CommandError: it did not come to its end; it says why.
     """
     statistic = draft.calibrated_statistic()
+    beside = roles_beside(draft)
     try:
         require_migrated_database()
         with running_services(
             workers=workers,
-            partners={role: settings.DATA_DIR / role for role in roles_beside(draft)},
-            environment=SIMULATING,
+            partners={role: settings.DATA_DIR / role for role in beside},
+            environment=SIMULATING if beside else SIMULATING_ALONE,
             # Publishing asks for them, and they are remembered.
             meanwhile=statistic.guarantees,
         ) as services:

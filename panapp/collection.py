@@ -40,7 +40,7 @@ PARTNER_SECONDS = 30.0
 SHORT_PARTNER_SECONDS = 10.0
 """The same where somebody waits for an interrupted command to end."""
 
-POLL_SECONDS = 0.1
+POLL_SECONDS = 0.05
 
 INTERRUPTED = "the command that simulated it was interrupted"
 FAILED = "the command that simulated it failed"
@@ -236,6 +236,7 @@ def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -
         if progress != last_progress:
             say(f"{progress[0]:,} reports summed, {progress[1]:,} {what} waiting")
             last_progress, moved_at = progress, time.monotonic()
+            services.look()
         elif time.monotonic() - moved_at > STALLED_SECONDS:
             errors = "".join(
                 f"; {server.name}: {server.trouble.error}" for server in so_far.servers if server.trouble

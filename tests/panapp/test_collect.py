@@ -20,9 +20,9 @@ ROOT = Path(__file__).resolve().parents[2]
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
 
 
-def run(*arguments: str) -> "subprocess.CompletedProcess[str]":
+def run(*arguments: str, options: tuple[str, ...] = ()) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "manage.py", *arguments],
+        [sys.executable, *options, "manage.py", *arguments],
         cwd=ROOT,
         env={**os.environ, "DATABASE_URL": database_url()},
         capture_output=True,
@@ -100,14 +100,23 @@ def test_collect_refuses_attributes_that_no_target_asks_for_or_that_cannot_be_re
         call_command("collect", recipe_file(tmp_path), events=events, attributes=given)
 
 
-def test_refused_input_is_one_line_on_stderr_and_exit_code_2_of_the_process(
+def test_refused_input_is_one_line_on_stderr_and_exit_code_2_of_the_process_before_apps_are_loaded(
     tmp_path: Path, events: Path
 ) -> None:
-    file = tmp_path / "recipe.json"
-    file.write_text("{")
-    done = run("collect", str(file), "--events", str(events))
+    done = run(
+        "collect",
+        str(recipe_file(tmp_path, epsilon=-1)),
+        "--events",
+        str(events),
+        options=("-X", "importtime"),
+    )
     assert (done.returncode, done.stdout) == (2, "")
-    assert len(done.stderr.strip().splitlines()) == 1
+    imported, said = [], []
+    for line in done.stderr.strip().splitlines():
+        (imported if line.startswith("import time:") else said).append(line)
+    assert len(said) == 1
+    assert any("panprivacy.recipe" in line for line in imported)
+    assert not any("django.db.models" in line or "trust_models.targeting" in line for line in imported)
 
 
 def test_recipe_publish_prints_the_recipe_as_devices_see_it(

@@ -129,7 +129,7 @@ def test_acknowledged_reports_count_once_whatever_is_killed(
                 acknowledged[0] += 1
 
     def kill_something() -> None:
-        what = moment.choice(("web", "worker 1", "way"))
+        what = moment.choice(("web", "worker", "way"))
         if what == "way":
             way.cut()
             ending.wait(moment.uniform(0, 1.5))

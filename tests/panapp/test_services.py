@@ -1,11 +1,14 @@
 """The watch over the processes of an installation: it outlives whatever it cannot start again."""
 
+import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +64,28 @@ def started() -> Iterator[Any]:
     yield start
     for each in running:
         each.stop()
+
+
+def test_stop_ends_each_program_by_the_signal_that_it_names() -> None:
+    watched = Services("http://127.0.0.1:1", None)
+    watched.start({"asked": SLEEPER, "killed": replace(SLEEPER, stop_signal=signal.SIGKILL)})
+    watched.stop()
+    ended = {name: -process.returncode for name, process in watched._processes.items()}
+    assert ended == {"asked": signal.SIGTERM, "killed": signal.SIGKILL}
+
+
+def test_workers_are_killed_as_celery_takes_seconds_to_end() -> None:
+    programs = _worker_programs(1, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=2)
+    assert {program.stop_signal for program in programs.values()} == {signal.SIGKILL}
+
+
+def test_look_has_a_worker_look_and_is_left_to_the_beat_where_there_is_no_broker(tmp_path: Path) -> None:
+    with services._broker(tmp_path) as server:
+        broker_url = f"redis+socket://{server.unix_socket_path}"
+        services._look(broker_url, QueueNames.of("ours").advance)
+        (waiting,) = server.client().lrange("ours-advance", 0, -1)
+        assert json.loads(waiting)["headers"]["task"] == "releases.tasks.advance_collections"
+    services._look(broker_url, QueueNames.of("ours").advance)
 
 
 def test_broker_that_does_not_start_again_at_once_is_tried_until_it_does(started: Any) -> None:
@@ -173,9 +198,9 @@ def test_broker_that_is_gone_in_the_end_does_not_hide_why_the_services_ended(tmp
     assert [entry["event"] for entry in logged] == ["queues_not_deleted"]
 
 
-def queues_of(variables: dict[str, str], **number: int) -> dict[str, list[str]]:
+def queues_of(variables: dict[str, str]) -> dict[str, list[str]]:
     """Of each worker's command, what it says of queues."""
-    programs = _worker_programs(number.get("workers", 1), variables, partner_jobs=2)
+    programs = _worker_programs(1, variables, partner_jobs=2)
     options = ("--queues", "--exclude-queues")
     return {
         name: [part for at, part in enumerate(command) if part in options or command[at - 1] in options]
@@ -184,27 +209,32 @@ def queues_of(variables: dict[str, str], **number: int) -> dict[str, list[str]]:
 
 
 def test_workers_to_a_partner_have_several_requests_under_way_and_others_one_task() -> None:
-    programs = _worker_programs(1, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=3)
+    programs = _worker_programs(2, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=3)
     children = {
         name: program.command[program.command.index("--concurrency") + 1]
         for name, program in programs.items()
     }
-    assert children == {"worker 1": "1", "worker to helper 1": "3"}
+    assert children == {"worker": "2", "worker to helper": "6"}
 
 
-def test_installation_without_partners_has_workers_for_everything() -> None:
-    assert queues_of({}, workers=2) == {"worker 1": [], "worker 2": []}
+def test_installation_has_one_beat_whatever_workers_it_has() -> None:
+    programs = _worker_programs(2, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=3)
+    assert [name for name, program in programs.items() if "--beat" in program.command] == ["worker"]
+
+
+def test_installation_without_partners_has_a_worker_for_everything() -> None:
+    assert queues_of({}) == {"worker": []}
 
 
 def test_requests_to_each_partner_are_left_to_workers_of_their_own() -> None:
     both = {"PANAPP_HELPER_URL": "http://h/helper", "PANAPP_SHUFFLER_URL": "http://s/shuffler"}
     assert queues_of(both) == {
-        "worker 1": ["--exclude-queues", "panapp-helper,panapp-shuffler"],
-        "worker to helper 1": ["--queues", "panapp-helper"],
-        "worker to shuffler 1": ["--queues", "panapp-shuffler"],
+        "worker": ["--exclude-queues", "panapp-helper,panapp-shuffler"],
+        "worker to helper": ["--queues", "panapp-helper"],
+        "worker to shuffler": ["--queues", "panapp-shuffler"],
     }
     shuffler = {"PANAPP_SHUFFLER_URL": "http://s/shuffler", "PANAPP_QUEUE": "ours"}
     assert queues_of(shuffler) == {
-        "worker 1": ["--exclude-queues", "ours-shuffler"],
-        "worker to shuffler 1": ["--queues", "ours-shuffler"],
+        "worker": ["--exclude-queues", "ours-shuffler"],
+        "worker to shuffler": ["--queues", "ours-shuffler"],
     }

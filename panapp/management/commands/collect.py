@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import django
+from django.apps import apps
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
@@ -25,6 +27,8 @@ from panprivacy.rounds.draft import RoundsDraft
 INPUT_ERROR = 2
 INTERRUPTED = 130
 WORKERS = Description(label="Workers", help="Number of worker processes.", minimum=1, maximum=64)
+USUAL_WORKERS = min(4, os.cpu_count() or 1)
+"""More have nothing to do: so many chunks of one recipe are under way at a time (PANAPP_RECIPE_CHUNKS)."""
 
 
 class Command(BaseCommand):
@@ -56,7 +60,12 @@ class Command(BaseCommand):
             action="store_true",
             help="print the object on one line, and no progress (but say beforehand what will take long)",
         )
-        parser.add_argument("--workers", type=int, default=1, help="worker processes (default 1)")
+        parser.add_argument(
+            "--workers",
+            type=int,
+            default=USUAL_WORKERS,
+            help="processes that sum reports (default: one per core, at most 4)",
+        )
         parser.add_argument(
             "--processes", type=int, default=os.cpu_count() or 1, help="processes that run devices"
         )
@@ -93,7 +102,9 @@ class Command(BaseCommand):
         PROCESSES.check("processes", int, options["processes"])
         checked_weights("weights", options["weights"], draft.segments)
         with model.workload(path, statistic) as workload:
-            # Not before: what runs servers takes longer to load than a file takes to be refused.
+            # Not before: apps and what runs servers take longer to load than a file takes to be refused.
+            if not apps.ready:
+                django.setup()
             from panapp.collecting import collect
 
             result = collect(
