@@ -12,12 +12,12 @@ from panprivacy.randomizers.categories import Categories, CategoriesParameters
 from recipes.models import Recipe
 from releases.models import Release
 from research.reproduction import histogram_errors as errors
-from research.reproduction import results
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.measured import Point
 from research.reproduction.sampled_gaussian import noise_multiplier
 from tests.collections.two_server.randomized_scene import honest_report, randomized, released
 from tests.collections.two_server.scene import two_server_recipe
+from tests.reproduced import reproduced
 
 pytestmark = pytest.mark.django_db
 
@@ -99,16 +99,6 @@ def test_importance_sampling_lies_on_the_line_of_figure_3(setting: Setting) -> N
     assert found == pytest.approx(point.measured(), rel=1e-9)
 
 
-def stored(place: str, start: str, relation: Relation) -> float:
-    """A number of `reproduce`, by where it stands."""
-    [found] = {
-        claim["computed"]
-        for claim in results.committed()["claims"]
-        if claim["place"] == place and claim["quantity"].startswith(start) and claim["relation"] == relation
-    }
-    return float(found)
-
-
 @pytest.mark.parametrize(
     ("devices", "rate"),
     [
@@ -150,7 +140,7 @@ def test_recipe_of_example_4_states_the_losses_that_are_computed() -> None:
         if guarantee.model is Model.AGGREGATOR and guarantee.dishonest_fraction == 0
     }
     for relation in (Relation.ADD_REMOVE, Relation.REPLACE):
-        computed = stored("Example 4", "ε of the sum of 10,000 RAPPOR", relation)
+        computed = reproduced("Example 4", "ε of the sum of 10,000 RAPPOR", relation)
         # A little more: drawing heavy reports again costs some of δ.
         assert computed <= stated[relation] * (1 + 1e-3)
         assert stated[relation] == pytest.approx(computed, rel=0.02)
@@ -176,7 +166,7 @@ def test_mean_of_vectors_is_as_noisy_as_examples_3_and_5_ask_for() -> None:
     )
     asked: Any = recipe.published.calibrated_statistic
     steps, scale = asked.parameters.steps_to_one, asked.parameters.required_noise_scale
-    sigma = stored("Example 3", "smallest σ of a Gaussian sum with ε = 1", Relation.ADD_REMOVE)
+    sigma = reproduced("Example 3", "smallest σ of a Gaussian sum with ε = 1", Relation.ADD_REMOVE)
     noise = scale * math.sqrt(devices) / steps
     assert 2 * sigma < noise < 2 * sigma * 1.02
     source = random.Random(5)

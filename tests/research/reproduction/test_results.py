@@ -100,6 +100,7 @@ def test_figures_are_those_of_the_issue_with_a_caption_and_our_choices(computed)
     assert [figure.key for figure in figures] == [
         *(f"saa-figure-{number}" for number in (1, 2, 3)),
         "saa-measured",
+        "saa-measured-rounds",
         *(f"saa-figure-{number}" for number in (5, 6, 7, 8)),
         "lpp-theorem-7",
         "lpp-theorem-13",
