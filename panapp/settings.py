@@ -317,7 +317,7 @@ CELERY_TASK_ROUTES = {
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
     "analyzer.tasks.drive_intake": {"queue": SHUFFLER_QUEUE},
-    "planner.tasks.compute_plan": {"queue": PLAN_QUEUE},
+    "planner.tasks.compute_*": {"queue": PLAN_QUEUE},
     "simulations.tasks.advance_simulations": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.simulate_devices": {"queue": SIMULATION_QUEUE},
     "notifications.tasks.advance_notifications": {"queue": ADVANCE_QUEUE},

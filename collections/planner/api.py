@@ -15,7 +15,8 @@ from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import Requirement
-from planner.operations import BusyError, State, plan_answer
+from planner.operations import BusyError, plan_answer
+from planner.sending import State
 from recipes.api import GuaranteeSerializer
 from web.problems import Problem, invalid_field, malformed_body
 from web.scopes import PUBLIC, Scopes

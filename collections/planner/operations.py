@@ -4,18 +4,12 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
-import structlog
-from celery import current_app
-from kombu.exceptions import OperationalError
-
-from panprivacy.planning.checkpoint import OutOfTimeError
+from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
-
-logger = structlog.get_logger(__name__)
+from planner.sending import State, task_request, task_send
 
 QUICK_SECONDS = 0.18
 """What a request may spend of the processor: on a busy machine it waits longer, and answers as much. What is
@@ -24,12 +18,9 @@ under way then is finished, which takes up to a tenth of a second."""
 FIRST_SECONDS = 0.8
 """What the first one of a process may spend beyond that: it loads what all later ones find loaded."""
 
-START_SECONDS = 60
-"""How long a task may wait for a worker; then none begins it."""
-
 TASK_SECONDS = 90.0
 """What a task may spend. What is under way then is finished, which takes up to some seconds: with
-`START_SECONDS` well below `store.PENDING_SECONDS`, so that no task outlives its slot."""
+`sending.START_SECONDS` well below `store.PENDING_SECONDS`, so that no task outlives its slot."""
 
 AT_ONCE = 2
 """Requests of one web process that compute at a time: reports come in through the same process."""
@@ -37,34 +28,11 @@ AT_ONCE = 2
 WAIT_SECONDS = 1.0
 """How long a further one waits for its turn."""
 
-BROKER_SECONDS = 1
-"""How long the broker may take to accept a task."""
-
-SILENT_SECONDS = 15
-"""How long a broker that did not is not asked again."""
-
 TASK = "planner.tasks.compute_plan"
 
 _turns = threading.BoundedSemaphore(AT_ONCE)
 _is_first = threading.Lock()
 """Taken for good by the first request that computes."""
-
-
-class State(StrEnum):
-    """How far a plan is."""
-
-    COMPLETE = "complete"
-    COMPUTING = "computing"
-    """A task computes the rest; ask again."""
-
-    BUSY = "busy"
-    """Too many tasks are under way; ask again later."""
-
-    NO_WORKER = "no_worker"
-    """No task could be sent, or none has answered."""
-
-    TOO_LONG = "too_long"
-    """The task had no time for all of it."""
 
 
 class BusyError(Exception):
@@ -104,7 +72,7 @@ def plan_answer(*, question: Question) -> Answer:
         plan = plan_quick(question)
     finally:
         _turns.release()
-    return Answer(plan.as_dict(), _task_request(question, key))
+    return Answer(plan.as_dict(), task_request(key, lambda slot: _send(question, slot)))
 
 
 def plan_state(*, question: Question) -> State:
@@ -127,7 +95,7 @@ def plan_compute(*, question: Question, slot: int) -> None:
     It gives up where its slot is no longer its own: another task may be under way in its place.
     """
     key = store.key_of(question)
-    checkpoint = _until(TASK_SECONDS, time.monotonic)
+    checkpoint = checkpoint_until(TASK_SECONDS, time.monotonic)
     try:
         if store.slot_is_held(key, slot) and store.result_get(key) is None:
             store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())
@@ -152,10 +120,11 @@ def _state_of(plan: dict[str, Any]) -> State:
 def plan_quick(question: Question) -> Plan:
     """As much of a plan as a request may take time for."""
     seconds = QUICK_SECONDS + (FIRST_SECONDS if _is_first.acquire(blocking=False) else 0.0)
-    return plan_of(question, _until(seconds, time.thread_time), Depth.QUICK)
+    return plan_of(question, checkpoint_until(seconds, time.thread_time), Depth.QUICK)
 
 
-def _until(seconds: float, clock: Callable[[], float]) -> Callable[[], None]:
+def checkpoint_until(seconds: float, clock: Callable[[], float]) -> Checkpoint:
+    """A checkpoint that lets so many seconds of a clock pass."""
     deadline = clock() + seconds
 
     def checkpoint() -> None:
@@ -165,37 +134,5 @@ def _until(seconds: float, clock: Callable[[], float]) -> Callable[[], None]:
     return checkpoint
 
 
-def _task_request(question: Question, key: str) -> State:
-    if store.broker_was_silent():
-        return State.COMPUTING if store.is_pending(key) else State.NO_WORKER
-    if not store.pending_take(key):
-        return State.COMPUTING
-    slot = store.slot_take(key)
-    if slot is None:
-        store.pending_release(key)
-        return State.BUSY
-    try:
-        _send(question, slot)
-    except (OperationalError, OSError) as error:
-        store.slot_release(key, slot)
-        store.broker_note_silent(SILENT_SECONDS)
-        logger.warning("plan_not_sent", error=type(error).__name__)
-        return State.NO_WORKER
-    return State.COMPUTING
-
-
 def _send(question: Question, slot: int) -> None:
-    # The task carries the question itself, unlike others: public numbers that stand in no table.
-    options = {"socket_connect_timeout": BROKER_SECONDS, "socket_timeout": BROKER_SECONDS}
-    with current_app.connection_for_write(
-        connect_timeout=BROKER_SECONDS,
-        transport_options={**current_app.conf.broker_transport_options, **options},
-    ) as connection:
-        # By name: tasks.py imports this module.
-        current_app.send_task(
-            TASK,
-            (question.as_dict(), slot),
-            connection=connection,
-            retry=False,
-            expires=START_SECONDS,
-        )
+    task_send(TASK, question.as_dict(), slot)

@@ -72,6 +72,21 @@ def pending_take(key: str) -> bool:
     return caches["plans"].add(f"pending:{key}", True, PENDING_SECONDS)
 
 
+def sent_note(key: str, seconds: int) -> None:
+    """A task was sent for it, and a worker is to begin it within so many seconds."""
+    caches["plans"].set(f"waiting:{key}", True, seconds)
+
+
+def begun_note(key: str) -> None:
+    """A worker has begun with it."""
+    caches["plans"].set(f"waiting:{key}", True, PENDING_SECONDS)
+
+
+def is_waited_for(key: str) -> bool:
+    """Whether a worker has begun with it, or has time left to do so."""
+    return caches["plans"].get(f"waiting:{key}") is not None
+
+
 def pending_release(key: str) -> None:
     """Let others send a task for it."""
     caches["plans"].delete(f"pending:{key}")

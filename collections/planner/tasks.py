@@ -5,7 +5,9 @@ from typing import Any
 from billiard.exceptions import SoftTimeLimitExceeded
 from celery import shared_task
 
+from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.planning.plan import Question
+from planner.losses import losses_compute
 from planner.operations import TASK_SECONDS, plan_compute, plan_give_up
 
 OVERTIME_SECONDS = 20.0
@@ -21,3 +23,9 @@ def compute_plan(question: dict[str, Any], slot: int) -> None:
         plan_compute(question=asked, slot=slot)
     except SoftTimeLimitExceeded:
         plan_give_up(question=asked)
+
+
+@shared_task(acks_late=False, soft_time_limit=int(TASK_SECONDS + OVERTIME_SECONDS))
+def compute_losses(events: list[dict[str, Any]], slot: int) -> None:
+    """Compute losses of events and keep them in the cache; safe to run twice."""
+    losses_compute(events=[event_from_mapping(event) for event in events], slot=slot)

@@ -18,6 +18,7 @@ from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSeria
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.scopes import RECIPES_WRITE
 from releases.api_shapes import ChangeSerializer, EndsSerializer
+from series.errors import NotComputedError
 from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import SeriesStateError, series_approval_ask, series_mark, series_publish, series_stop
 from series.selectors import Point, segment_to_follow, series_list, trend
@@ -144,13 +145,16 @@ class SeriesListView(APIView):
             201: OpenApiResponse(SeriesSerializer, "The series; `Location` is its address."),
             400: REFUSED,
             409: problem_response("It needs the approval of another analyst."),
-            503: problem_response("Another server did not answer; nothing was changed."),
+            503: problem_response(
+                "Nothing was changed: another server did not answer, or a worker must first compute what all "
+                "rounds cost."
+            ),
         },
         examples=example(SERIES_FILE, request_only=True),
     )
     def post(self, request: Request) -> Response:
         members = read_object(request._request, BODY_BYTES)
-        with as_problems(conflicts=RecipeStateError, busy=PartnerUnavailableError):
+        with as_problems(conflicts=RecipeStateError, busy=(PartnerUnavailableError, NotComputedError)):
             series = series_publish(members=members, actor=signed_in_user(request._request))
         location = reverse("api-series", args=[series.identifier])
         return Response(series_document(series), status=201, headers={"Location": location})

@@ -18,8 +18,8 @@ from panprivacy.accounting.privacy_loss import (
     Directions,
     grid,
     loss_of_curves,
-    parts_of,
 )
+from panprivacy.accounting.remembered_loss import parts_of
 from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.parameters import described
 

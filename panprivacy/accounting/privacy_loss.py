@@ -15,7 +15,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -244,21 +244,3 @@ def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
             kept.pop()
         kept.append(i)
     return np.array(kept)
-
-
-@lru_cache(maxsize=1024)
-def symmetric_loss_of(event: PrivacyEvent, dots_apart: float = 0.0) -> PrivacyLoss:
-    """The loss of an event, from its curve alone; `dots_apart` is its own at least."""
-    return symmetric_loss(event.delta_bound, max(dots_apart, event.dots_apart))
-
-
-def parts_of(event: PrivacyEvent, dots_apart: float = 0.0) -> tuple[tuple[Directions, int], ...]:
-    """The independent parts of any event. Where it names none, it is one part, known by its curve alone.
-
-    Args:
-        dots_apart: as of `PrivacyEvent`, for a curve that may be known at fewer points.
-    """
-    if isinstance(event, Decomposable):
-        return event.parts()
-    loss = symmetric_loss_of(event, dots_apart)
-    return (((loss, loss), 1),)

@@ -14,7 +14,7 @@ from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe import NAME_LENGTH, RecipeDraft
 from panprivacy.repetition import Repetition
-from panprivacy.rounds.privacy import rounds_condition, rounds_event
+from panprivacy.rounds.privacy import events_composed, rounds_condition, rounds_event
 from panprivacy.statistic import Statistic
 
 ROUNDS = Description(
@@ -139,6 +139,11 @@ class RoundsDraft(Repetition):
 
     def event_of(self, statistic: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
         return self._event(statistic, self.rounds, dishonest_fraction)
+
+    @property
+    def events_composed(self) -> tuple[PrivacyEvent, ...]:
+        """As of `rounds.privacy`."""
+        return events_composed(self.statistic, once=self.once)
 
     def event_until(self, rounds: int, dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """The cost of the first rounds alone, from 1."""

@@ -43,6 +43,14 @@ def rounds_event(
     return Repeated(event=sampled or statistic.aggregator_event(dishonest_fraction), times=rounds)
 
 
+def events_composed(statistic: CohortStatistic[Any], *, once: bool) -> tuple[PrivacyEvent, ...]:
+    """The releases of one round whose losses `rounds_event`, `rounds_guarantees` and `donation_amplified`
+    compose: what takes their time."""
+    fractions = (0.0,) if once else DISHONEST_FRACTIONS
+    sampled = (statistic.sampled_event(fraction) for fraction in fractions)
+    return tuple(event for event in sampled if event is not None)
+
+
 def rounds_condition(statistic: CohortStatistic[Any], *, once: bool) -> str:
     """What `rounds_event` relies on, as a clause; empty where it holds as it is."""
     clauses = [statistic.budget_condition, CONDITION if _is_sampled(statistic, once=once) else ""]

@@ -9,8 +9,9 @@ from django.core.cache import caches
 from kombu.exceptions import OperationalError
 
 from panprivacy.planning.plan import Depth, Question, plan_of
-from planner import operations, store, tasks
-from planner.operations import BusyError, State, plan_answer, plan_begun, plan_compute, plan_state
+from planner import operations, sending, store, tasks
+from planner.operations import BusyError, plan_answer, plan_begun, plan_compute, plan_state
+from planner.sending import State
 from planner.tasks import compute_plan
 from tests.patience import PATIENCE
 
@@ -140,7 +141,7 @@ def test_plan_for_which_time_did_not_suffice_is_forgotten_earlier(monkeypatch: p
 
 def test_task_has_ended_before_its_slot_is_taken_for_lost(sent: list[Any]) -> None:
     """Begun at the last moment and up to its deadline, with 20 seconds for what is then under way."""
-    assert operations.START_SECONDS + SHIPPED_TASK_SECONDS + 20 <= store.PENDING_SECONDS
+    assert sending.START_SECONDS + SHIPPED_TASK_SECONDS + 20 <= store.PENDING_SECONDS
 
 
 @pytest.mark.usefixtures("no_time")
