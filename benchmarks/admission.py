@@ -88,7 +88,7 @@ class Issuer:
         from panapp.wsgi import application
         from panprivacy.asked_admission import TokenAdmission
         from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-        from panprivacy.recipe import RecipeDraft
+        from panprivacy.recipe_draft import RecipeDraft
         from panprivacy.trust_models.single_server import OneServer
         from storage.signing_key import verification_key
 

@@ -41,7 +41,8 @@ from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL, RecipeLimits
-from panprivacy.recipe import PublishedRecipe, format_time
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.times import format_time
 
 
 class AlreadyJoinedError(DeviceError):

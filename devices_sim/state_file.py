@@ -21,7 +21,8 @@ from devices_sim.transport import ServedRecipe
 from panprivacy import base64_text
 from panprivacy.admission import token_nonce
 from panprivacy.privacy_pass.tokens import SIGNATURE_BYTES
-from panprivacy.recipe import PublishedRecipe, format_time, parse_time
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.times import format_time, parse_time
 
 FORMAT = b"panapp-device-state-2\n"
 FORMATS = (FORMAT, b"panapp-device-state-1\n")

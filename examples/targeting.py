@@ -79,7 +79,7 @@ def main() -> None:
     from panapp.collection import collection_run, roles_beside
     from panapp.database import require_migrated_database
     from panapp.services import SIMULATING, running_services
-    from panprivacy.recipe import RecipeDraft
+    from panprivacy.recipe_draft import RecipeDraft
     from panprivacy.targeting.attributes import Attributes
 
     late = flights(AIRLINE)

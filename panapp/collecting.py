@@ -13,7 +13,7 @@ from panapp.collection import CollectionStalledError, collection_run, roles_besi
 from panapp.database import require_migrated_database
 from panapp.rounds_collection import rounds_collect, rounds_run
 from panapp.services import SIMULATING, SIMULATING_ALONE, ServiceError, running_services
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
 

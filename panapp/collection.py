@@ -20,7 +20,7 @@ from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ServiceError, Services, wait_until
 from panprivacy.asked_admission import Admission
 from panprivacy.asked_round import AskedRound
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record

@@ -8,7 +8,7 @@ from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.json_objects import without_repetition
 from panprivacy.parameters import as_typed
-from panprivacy.recipe import SERIES_FIELDS
+from panprivacy.recipe_members import SERIES_FIELDS
 from panprivacy.rounds.draft import FIELDS as ROUNDS_FIELDS
 from panprivacy.streams.parameters import LISTED
 from recipes.item_lists import distinct_items

@@ -13,7 +13,7 @@ from panapp.items_file import read_items
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
 from panprivacy.parameters import Description, as_typed, description_of
-from panprivacy.recipe import DRAFT_FIELDS, unknown_field
+from panprivacy.recipe_members import DRAFT_FIELDS, unknown_field
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.streams.interface import StreamStatistic
 from panprivacy.streams.item_bytes import ItemError, encode_items

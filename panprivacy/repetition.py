@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
 
 

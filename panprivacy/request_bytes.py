@@ -10,7 +10,8 @@ from panprivacy.asked_admission import RELAY, Admission
 from panprivacy.base64_text import encoded_length
 from panprivacy.errors import FieldError
 from panprivacy.oblivious_http.padding import CLASSES, TooLongError, class_of
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.trust_models import TRUST_MODELS
 from panprivacy.trust_models.interface import Servers

@@ -10,10 +10,12 @@ from typing import Any, Self
 
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
-from panprivacy.recipe import NAME_LENGTH, RecipeDraft, format_time, parse_time
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.recipe_members import NAME_LENGTH
 from panprivacy.repetition import Repetition
 from panprivacy.rounds.draft import FIELDS as ROUNDS_FIELDS
 from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.times import format_time, parse_time
 
 NAMED = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=28)}
 """How often, by name; a month is at least that long."""

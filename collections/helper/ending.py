@@ -18,7 +18,7 @@ from gateway.keys import GATEWAY_KEYS
 from helper.actions import TASK_ENDED
 from helper.models import ReleasedShare, ShareKey
 from helper.partitions import ANSWERS
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
 from storage.partitions import partitions_upkeep

@@ -19,7 +19,8 @@ from dap.selectors import collected_among, counts_of, rejections_among
 from panprivacy import base64_text
 from panprivacy.coarse import coarse, coarse_rejections
 from panprivacy.dap.vdafs import vdaf_name
-from panprivacy.recipe import format_time, recipe_of
+from panprivacy.recipe import recipe_of
+from panprivacy.times import format_time
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
 

@@ -14,7 +14,7 @@ from issuer.actions import ISSUANCE_ENDED
 from issuer.keys import keys_forget
 from issuer.models import Handle, Issuance
 from issuer.registering import UNUSED_KEY_LIFETIME
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 from storage.columns import stored
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit

@@ -9,7 +9,8 @@ from django.db.models import Count
 
 from issuer.models import Handle, Issuance
 from panprivacy.coarse import coarse
-from panprivacy.recipe import format_time, recipe_of
+from panprivacy.recipe import recipe_of
+from panprivacy.times import format_time
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ledger.selectors import Balance, Line
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 
 RELATION = "replace"
 MODEL = "aggregator"

@@ -17,7 +17,7 @@ from ledger.models import DESCRIPTION_LENGTH, Population, Spending
 from ledger.selectors import log_subject, population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
-from panprivacy.recipe import require_population_name
+from panprivacy.recipe_members import require_population_name
 from panprivacy.shown import plain
 from panprivacy.targeting.attributes import NO_ATTRIBUTES, Attributes
 

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.urls import reverse
 
 from notifications.models import Delivery, Event
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 
 TEST = "test"
 """The type of a test."""

@@ -7,7 +7,8 @@ from django.conf import settings
 
 from audit.models import Entry
 from panprivacy import base64_text
-from panprivacy.recipe import PublishedRecipe, format_time
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.times import format_time
 from storage.signing_key import verification_key
 
 LATEST_ENTRIES = 50

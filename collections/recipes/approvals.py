@@ -17,7 +17,7 @@ from audit.operations import entry_append
 from audit.registry import Action
 from ledger.models import Population
 from panprivacy.errors import FieldError
-from panprivacy.recipe import DEFAULT_POPULATION
+from panprivacy.recipe_draft import DEFAULT_POPULATION
 from recipes.access import may_publish
 from recipes.actions import APPROVAL_ASKED, APPROVED, DECLINED
 from recipes.errors import ApprovalNeededError, RecipeStateError

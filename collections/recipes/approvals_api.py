@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 from recipes.approvals import approval_decide, approval_expires, approvals_list, draft_approval_ask
 from recipes.drafts_api import numbered_recipe
 from recipes.errors import RecipeStateError

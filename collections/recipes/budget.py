@@ -20,7 +20,8 @@ from ledger.operations import (
 from ledger.selectors import Balance, balance_of, population_named
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
 from panprivacy.repetition import Repetition
 from panprivacy.shown import plain

@@ -11,7 +11,7 @@ from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.limits import RecipeLimits
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
 from recipes.errors import RecipeStateError as RecipeStateError
 from recipes.models import LIVE, Approval, AskedAgain, Recipe, RecipeKey

@@ -7,8 +7,8 @@ from typing import Any
 import rfc8785
 
 from panprivacy import base64_text
-from panprivacy.recipe import format_time
 from panprivacy.signed_result import CONTEXT
+from panprivacy.times import format_time
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
 from releases.models import Release, SignedResult

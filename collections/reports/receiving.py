@@ -8,7 +8,7 @@ from django.views import View
 from drf_spectacular.utils import extend_schema
 from rest_framework.views import APIView
 
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 from recipes.models import Recipe
 from reports.openapi import IDENTIFIER
 from storage.kept_rows import KeptRows

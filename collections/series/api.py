@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.recipe import format_time, parse_time
+from panprivacy.times import format_time, parse_time
 from recipes.approvals_api import ApprovalSerializer, approval_document
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError, RecipeStateError

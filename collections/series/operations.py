@@ -11,11 +11,11 @@ from django.db.models import Q
 from audit.operations import entry_append
 from ledger.operations import spending_return
 from panprivacy.errors import FieldError
-from panprivacy.recipe import format_time
 from panprivacy.repetition import Repetition
 from panprivacy.rounds.document import PublishedRounds
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import SeriesDraft, repetition_of
+from panprivacy.times import format_time
 from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
 from recipes.errors import PartnerUnavailableError, RecipeStateError

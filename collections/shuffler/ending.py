@@ -11,7 +11,8 @@ from django.db import transaction
 
 from audit.operations import entry_append
 from gateway.keys import GATEWAY_KEYS
-from panprivacy.recipe import format_time, recipe_of
+from panprivacy.recipe import recipe_of
+from panprivacy.times import format_time
 from shuffler.actions import BATCH_ENDED
 from shuffler.models import Batch, Part, Rejection, Submission, SubmissionNonce
 from storage.erasable_keys import old_keys_erase

@@ -25,7 +25,7 @@ from devices_sim.transport import Transport, TransportError
 from devices_sim.trust_models import ReportingModel, reporting_model
 from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
 from public_log.integrating import integrate
 from public_log.selectors import site_policy

@@ -15,7 +15,7 @@ from django.db import IntegrityError
 from django.db.models import QuerySet
 
 from devices_sim.trust_models import reporting_model
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 from simulations import counted
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation

@@ -16,7 +16,7 @@ from devices_sim.workloads.segments import WEIGHT, Located, checked_weights
 from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
 
 DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, maximum=1_000_000)

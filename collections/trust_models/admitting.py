@@ -13,7 +13,8 @@ from django.conf import settings
 from admission.operations import issuance_begin
 from panprivacy.asked_admission import ADMISSION, RELAY, Admission, TokenAdmission
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import relayed_bytes, report_bytes
 from panprivacy.statistic import Statistic
 from peers.issuer_calls import REQUEST_BYTES, recipe_register, token_key_ask

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, format_time
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.streams.parameters import LISTED
 from panprivacy.streams.sample import Sample
+from panprivacy.times import format_time
 from panprivacy.trust import Trust
 from panprivacy.trust_models.curator import Curator
 from recipes.models import Recipe

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from panprivacy.asked_admission import TokenAdmission
 from panprivacy.asked_target import CitedTarget
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models import Servers
 from peers.partner import Partner

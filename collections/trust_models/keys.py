@@ -4,7 +4,7 @@ import random
 
 from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 
 
 def recipe_key_make(draft: RecipeDraft, random_source: random.Random) -> PrivateKey:

@@ -11,7 +11,8 @@ from django.db import transaction
 from admission.operations import issuance_end
 from audit.operations import entry_append
 from panprivacy.asked_round import AskedRound
-from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.times import format_time
 from panprivacy.trust_models import under_trust
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.approvals import approval_require, approval_spend

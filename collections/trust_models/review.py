@@ -7,9 +7,10 @@ from typing import Any
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft, format_time
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import LISTED
+from panprivacy.times import format_time
 from panprivacy.trust import Trust
 from panprivacy.trust_models import trusts_of, under_trust
 from recipes.budget import Effect, effect_of

@@ -11,7 +11,7 @@ from typing import Any
 from ledger.selectors import population_named
 from panprivacy.asked_target import CitedTarget
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.signed_result import result_hash
 from panprivacy.targeting.citation import Citation
 from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes

@@ -7,7 +7,8 @@ from devices_sim.trust_models.interface import DeviceTrustModel, ReportingModel
 from devices_sim.trust_models.shuffler import Shuffler
 from devices_sim.trust_models.single_server import SingleServer
 from devices_sim.trust_models.two_server import TwoServer
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust import Trust
 
 __all__ = ["TRUST_MODELS", "DeviceTrustModel", "ReportingModel", "reporting_model"]

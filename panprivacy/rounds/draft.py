@@ -12,7 +12,8 @@ from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import Description, as_typed
-from panprivacy.recipe import NAME_LENGTH, RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.recipe_members import NAME_LENGTH
 from panprivacy.repetition import Repetition
 from panprivacy.rounds.privacy import events_composed, rounds_condition, rounds_event
 from panprivacy.statistic import Statistic

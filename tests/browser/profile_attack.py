@@ -22,7 +22,8 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from tests.devices_web.vectors import private_key
 

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from devices_sim.transport import ServedRecipe
 from panprivacy.admission import token_require
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY

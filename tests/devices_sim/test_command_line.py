@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-import devices_sim.__main__ as command_line
 from devices_sim.__main__ import main
 from devices_sim.announcement import announcement
 from devices_sim.client import Device
+from devices_sim.commands.log import UNCHECKED
 from tests.devices_sim.attester import MemoryAttester
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.panprivacy.privacy_pass.keys import seeded_key
@@ -70,13 +70,16 @@ def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server
         labels=["never", "at least once"],
     )
     there = []
-    monkeypatch.setattr(command_line, "_say", lambda line: there.append((line, Path(state).exists())))
+    for command in ("join", "options"):
+        monkeypatch.setattr(
+            f"devices_sim.commands.{command}.say", lambda line: there.append((line, Path(state).exists()))
+        )
     with listening(server) as url:
         arguments = ["join", url, server.recipe.identifier, "--state", state, *JOIN, "--simulation"]
         assert main(arguments) == 0
     *before, joined = there
     assert before == [
-        (command_line.UNCHECKED, False),
+        (UNCHECKED, False),
         ("question: How many devices had an event?", False),
         ("event: form.opened (Someone opened the form.)", False),
         ("values: never; at least once", False),

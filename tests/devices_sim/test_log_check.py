@@ -264,7 +264,7 @@ def test_join_looks_at_cited_results_in_the_log_that_it_remembers(
         seen.append(log.memory.newest(ORIGIN))
         raise LogRefusedError("enough was seen")
 
-    monkeypatch.setattr("devices_sim.__main__.target_require", looked)
+    monkeypatch.setattr("devices_sim.commands.join.target_require", looked)
     with listening(log) as url:
         join = ["join", url, server.recipe.identifier, "--simulation", "--state", str(tmp_path / "state")]
         join += ["--verification-key", base64_text.encode(VERIFICATION_KEY)]

@@ -30,7 +30,8 @@ from panprivacy.dap.vdafs import verifier_for
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.interface import Prepared, ReportInput
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY

@@ -14,7 +14,7 @@ from devices_sim.transport import JSON
 from panprivacy.dap.basics import ReportError
 from panprivacy.oblivious_http import capsules
 from panprivacy.oblivious_http.padding import class_of
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import published_report_bytes
 from panprivacy.trust_models.single_server import OneServer
 from tests.devices_sim.public_log import ORIGIN, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries

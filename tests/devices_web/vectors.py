@@ -33,7 +33,8 @@ from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.oblivious_http.binary_http import Request, Response
 from panprivacy.privacy_pass import issuance, rsa_keys
 from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import published_report_bytes
 from panprivacy.transparency.cosignature import cosign
 from panprivacy.transparency.policy import Policy

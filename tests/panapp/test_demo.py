@@ -18,7 +18,7 @@ from ledger.selectors import balance_of
 from panapp.demo_ledger import POPULATION, RECIPES, ledger_begin
 from panapp.management.commands.demo import EVENTS, STREAM, TOKENS, VALUES, Command, reset_account
 from panapp.pairing import HelperPairing, ShufflerPairing
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release, SimulatedTruth
 from streams.models import Stream

@@ -5,7 +5,7 @@ from collections import Counter
 from devices_sim.workloads.flights import flights, home_airports
 from examples.targeting import AIRLINE, ASKED, ATTRIBUTE, COUNT, VALUES, targeted
 from panprivacy.randomizers.categories import Categories
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.targeting.sizes import FAILURE_PROBABILITY, Sizes, require_apart, require_large
 from panprivacy.targeting.target import EVERYBODY
 

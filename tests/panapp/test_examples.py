@@ -7,7 +7,7 @@ import pytest
 
 from devices_sim.trust_models import reporting_model
 from panapp.recipe_file import has_rounds, read_recipe_file
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -32,7 +32,7 @@ from panapp.collection import CollectionResult, collection_run
 from panapp.environment import public_half
 from panapp.rounds_collection import rounds_run
 from panapp.services import Services, wait_until
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.helper_calls import task_status_at_helper

@@ -18,7 +18,7 @@ from panapp.collection import admitting_beside, wait_until_heard
 from panapp.pairing import KINDS, RelayPairing
 from panapp.services import Services
 from panprivacy import base64_text
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from public_log.integrating import integrate
 from reports.models import ReportNonce
 from storage.signing_key import verification_key

@@ -15,7 +15,7 @@ from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, log_policy_t
 from panapp.ports import HOST
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.transparency.policy import Policy
 from tests.factories import recipe_members
 

@@ -22,7 +22,8 @@ from panprivacy.admission import (
 from panprivacy.asked_admission import Admission, TokenAdmission
 from panprivacy.errors import FieldError
 from panprivacy.privacy_pass.tokens import TokenChallenge
-from panprivacy.recipe import PublishedRecipe, RecipeDraft, RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe, RecipeVerificationError
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from panprivacy.trust_models.single_server import OneServer

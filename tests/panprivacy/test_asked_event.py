@@ -11,7 +11,9 @@ from panprivacy.asked_event import DEFINITION_LENGTH, LABEL_LENGTH, MOST_LABELS
 from panprivacy.catalogue import STATISTICS
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeDraft, draft_fields
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.recipe_members import draft_fields
 from panprivacy.recipe_plan import PLAN_FIELDS
 from panprivacy.trust_models import trusts_of
 from panprivacy.trust_models.single_server import OneServer

@@ -10,7 +10,9 @@ from panprivacy.asked_segments import MOST_SEGMENTS, SEGMENT_LENGTH
 from panprivacy.catalogue import STATISTICS
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeDraft, draft_fields
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.recipe_members import draft_fields
 from panprivacy.trust_models import trusts_of
 from panprivacy.trust_models.single_server import OneServer
 

@@ -6,7 +6,7 @@ from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.mean import MeanParameters
 from panprivacy.parameters import Description
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 
 MEMBERS = {
     "steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 5, "sampling_rate": 1.0, "k": 3,

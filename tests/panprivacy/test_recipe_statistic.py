@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 import pytest
 
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.recipe_statistic import report_statistic
 from panprivacy.statistic import Statistic
 from panprivacy.streams.recipe_statistic import stream_statistic

@@ -4,7 +4,7 @@ import pytest
 
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import mechanism_class
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.remedies import keeps_promise, nearest_value, remedies
 
 MEMBERS = {

@@ -7,7 +7,8 @@ import pytest
 
 from panprivacy.admission import TOKEN_BYTES
 from panprivacy.oblivious_http.binary_http import Request
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import published_report_bytes, report_bytes
 from panprivacy.trust_models import Servers
 from tests.panprivacy.test_admission import NOW, drafted, one_server, shuffled, token_admission

@@ -6,7 +6,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.encryption import generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeDraft, RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe, RecipeVerificationError
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.curator import Curator
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer

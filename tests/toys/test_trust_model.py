@@ -11,7 +11,8 @@ from pages.trust_models import SHOWN
 from panapp.device_file import OPTIONS
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.histogram import Histogram
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, trusts_of
 from storage.signing_key import verification_key

@@ -5,7 +5,8 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from pages.publish.forms import number_field, parameter_fields
+from pages.publish.fields import number_field
+from pages.publish.parameter_fields import parameter_fields
 from panprivacy.asked_segments import MOST_SEGMENTS
 from panprivacy.asked_segments import allowed as segments_allowed
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES

@@ -6,10 +6,10 @@ from django import forms
 
 from ledger.budget import DELTA, EPSILON, Budget, Rule
 from ledger.models import DESCRIPTION_LENGTH, NAME_LENGTH, Population
-from pages.publish.forms import NumberField
+from pages.publish.fields import NumberField
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
-from panprivacy.recipe import require_population_name
+from panprivacy.recipe_members import require_population_name
 from panprivacy.targeting.attributes import FIELD as ATTRIBUTES
 from panprivacy.targeting.attributes import MOST_ATTRIBUTES, MOST_VALUES, Attributes
 from web.numbers import number

@@ -1,6 +1,5 @@
 """The form of a recipe, made from the parameters that the chosen statistic declares."""
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from copy import deepcopy
@@ -15,6 +14,8 @@ from django.http import QueryDict
 
 from ledger.selectors import population_choices
 from pages.kinds import kind_of
+from pages.publish.fields import HIDDEN_DELTA, HiddenCountField, LabelsField, number_field, range_errors
+from pages.publish.parameter_fields import SUGGESTED, parameter_fields
 from pages.publish.target_field import TARGET_FIELDS, at_target, target_field
 from pages.trust_models import SHOWN, ShownTrustModel
 from panprivacy.asked_admission import Admission
@@ -24,56 +25,29 @@ from panprivacy.asked_segments import MOST_SEGMENTS, SEGMENT_LENGTH, segments_of
 from panprivacy.asked_segments import allowed as segments_allowed
 from panprivacy.asked_target import SMALLEST, SMALLEST_DESCRIPTION
 from panprivacy.catalogue import statistic_of
-from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
+from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
-from panprivacy.parameters import Description, PublicParameters, description_of
-from panprivacy.parameters import kind_of as number_kind
-from panprivacy.recipe import (
-    DEFAULT_POPULATION,
-    NAME_LENGTH,
-    QUESTION_LENGTH,
-    STEP_SECONDS,
-    RecipeDraft,
-    format_time,
-    parse_time,
-)
+from panprivacy.parameters import PublicParameters
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.recipe_members import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS
 from panprivacy.recipe_plan import MARGIN, POPULATION_SIZE
-from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
+from panprivacy.times import format_time, parse_time
 from panprivacy.trust_models import TRUST_MODELS, trust_named, trusts_of
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
 from trust_models.admitting import admitting_here, require_admitted
 from trust_models.review import trust_unavailable
 from trust_models.targeting import Targeted, target_require
-from web.numbers import number
-
-SUGGESTED: dict[str, Any] = {
-    "population": DEFAULT_POPULATION,
-    "steps": 7,
-    "step_seconds": 86_400,
-    "epsilon": 1,
-    "delta": "1e-6",
-    "population_size": 10_000,
-    "encryption": DEFAULT_SCHEME,
-}
-"""Where a new recipe of any kind starts; a statistic's own parameters start at their default."""
 
 STEP_LENGTHS = "1 hour is 3,600, 1 day is 86,400, 1 week is 604,800."
 
 ABOUT_LISTS = "You enter the list when you publish the draft; it is not kept."
 
-HIDDEN_DELTA = 1e-6
-"""δ of a hidden number of reports, where somebody enters an ε alone."""
-
 NOT_HERE = {
     "admission": "Not available here: no issuer is set up.",
     "relay": "Not available here: no relay is set up.",
 }
-
-LOGARITHMIC_SPAN = 100
-"""A range that spans more than this factor gets a logarithmic slider."""
-
 
 FOLDED = {
     "aggregator_epsilon",
@@ -146,78 +120,6 @@ def _same(value: Any, initial: Any) -> bool:
         return float(value) == float(initial)
     except (TypeError, ValueError):
         return str(value) == str(initial)
-
-
-class NumberField(forms.FloatField):
-    """A number as people write it: 1, not 1.0, and 1e-6."""
-
-    def prepare_value(self, value: Any) -> Any:
-        return plain(value, "").removesuffix(".0") if isinstance(value, float) else value
-
-
-def range_errors(description: Description) -> dict[str, str]:
-    """What is said of a number outside of its range: both ends, whichever it is beyond."""
-    low, high = description.minimum, description.maximum
-    if low is not None and high is not None:
-        said = f"Must be from {number(low)} to {number(high)}."
-    else:
-        said = f"Must be at least {number(low)}." if low is not None else f"Must be at most {number(high)}."
-    return {"min_value": said, "max_value": said}
-
-
-class LabelsField(forms.CharField):
-    """Texts, one per line; empty lines at the end do not count.
-
-    Args:
-        most: lines.
-        length: of a line, in characters.
-    """
-
-    widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false"})
-
-    def __init__(self, *, most: int, length: int, **members: Any) -> None:
-        super().__init__(required=False, **members)
-        self._most, self._length = most, length
-
-    def to_python(self, value: Any) -> list[str] | None:  # type: ignore[override]  # several texts
-        """The lines; None where there are none. The domain says which of them cannot be."""
-        # A stored draft has a list already.
-        lines = value if isinstance(value, list) else str(value or "").rstrip().splitlines()
-        if len(lines) > self._most or any(len(line) > 2 * self._length for line in lines):
-            # Nothing so long is sent back as it stands.
-            raise forms.ValidationError(
-                f"Must be at most {number(self._most)} lines of 1 to {self._length} characters."
-            )
-        return [line.strip() for line in lines] or None
-
-    def prepare_value(self, value: Any) -> Any:
-        return "\n".join(value) if isinstance(value, list) else value
-
-
-class HiddenCountField(forms.CharField):
-    """ε and δ of `panprivacy.asked_hidden_count`: one number, or two."""
-
-    def to_python(self, value: Any) -> Any:
-        parts = [part for part in str(value or "").replace(",", " ").split() if part]
-        if not parts:
-            return None
-        try:
-            epsilon, delta = [*map(float, parts), *([HIDDEN_DELTA] if len(parts) == 1 else [])]
-        except ValueError:
-            raise forms.ValidationError("Write one number, or two: ε, δ.") from None
-        return {"epsilon": epsilon, "delta": delta}
-
-    def validate(self, value: Any) -> None:
-        """The domain judges."""
-
-    def run_validators(self, value: Any) -> None:
-        """As of `validate`."""
-
-    def prepare_value(self, value: Any) -> Any:
-        if not isinstance(value, Mapping):
-            return value
-        epsilon, delta = value["epsilon"], value["delta"]
-        return f"{epsilon!r}" if delta == HIDDEN_DELTA else f"{epsilon!r}, {delta!r}"
 
 
 class RecipeForm(forms.Form):
@@ -523,23 +425,6 @@ class RecipeForm(forms.Form):
         return {**size, "admission": Admission.OPEN.value, **draft, **times}
 
 
-def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
-    """A field for every parameter of a statistic that is not derived, with the value to start from."""
-    fields = {
-        field.name: _field_of(field)
-        for field in dataclasses.fields(mechanism.parameters_class)
-        if not description_of(field).derived
-    }
-    suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
-    for name in suggested.keys() & fields.keys():
-        # What may be left out without a default is left out at first.
-        if fields[name].required or fields[name].initial is not None:
-            # An empty box would mean the default, which is not what stood in it.
-            fields[name].required |= fields[name].initial not in (None, suggested[name])
-            fields[name].initial = suggested[name]
-    return fields
-
-
 def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     """The form for one statistic: a field for every parameter that is not derived, and for what else such a
     recipe says."""
@@ -576,56 +461,3 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     trust_field.initial = trusts_of(mechanism)[0].value
     trust_field.choices = [(trust.value, SHOWN[trust].title) for trust in kind.trusts]
     return form
-
-
-def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
-    description = description_of(field)
-    has_default = field.default is not dataclasses.MISSING
-    required = not has_default
-    if description.choices:
-        choices = [(choice, choice.replace("_", " ").replace("-", " ")) for choice in description.choices]
-        choice_field = forms.ChoiceField(
-            label=description.label, help_text=description.help, choices=choices, required=required
-        )
-        choice_field.initial = field.default if has_default else description.choices[0]
-        return choice_field
-    kind = number_kind(field)
-    box = number_field(description, kind, required=required)
-    default: Any = field.default
-    if has_default:
-        box.initial = default
-    elif kind is int:
-        box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
-    return box
-
-
-def _range_text(description: Description) -> str:
-    low, high = description.minimum, description.maximum
-    if low is None or high is None:
-        return ""
-    return f"From {number(low)}, up to {number(high)}."
-
-
-def number_field(description: Description, kind: type, *, required: bool) -> forms.Field:
-    """A number box for a described quantity; a script adds a slider to it."""
-    attributes: dict[str, Any] = {"inputmode": "numeric" if kind is int else "decimal"}
-    low, high = description.minimum, description.maximum
-    if low is not None and high is not None:
-        attributes["data-slider"] = "log" if low > 0 and high / low > LOGARITHMIC_SPAN else "linear"
-        if description.usual_minimum is not None:
-            attributes["data-slider-from"] = description.usual_minimum
-    if kind is not int:
-        attributes["step"] = "any"
-    ends: list[Any] = [low, high]
-    if kind is int:
-        ends = [None if end is None else int(end) for end in ends]
-    field_class = forms.IntegerField if kind is int else NumberField
-    return field_class(
-        label=description.label,
-        help_text=f"{description.help} {_range_text(description)}".strip(),
-        required=required,
-        min_value=ends[0],
-        max_value=ends[1],
-        error_messages=range_errors(description),
-        widget=forms.NumberInput(attrs=attributes),
-    )

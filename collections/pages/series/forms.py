@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from pages.publish.forms import NumberField
+from pages.publish.fields import NumberField
 from panprivacy.errors import FieldError
 from panprivacy.series import MOST_ROUNDS, SeriesDraft
 from recipes.models import Recipe

@@ -5,7 +5,8 @@ from typing import Any
 
 from django import forms
 
-from pages.publish.forms import number_field, recipe_form_class
+from pages.publish.fields import number_field
+from pages.publish.forms import recipe_form_class
 from pages.words.sentences import GuaranteeText, guarantee_texts
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError

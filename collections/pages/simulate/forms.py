@@ -4,10 +4,10 @@ from typing import Any
 
 from django import forms
 
-from pages.publish.forms import number_field
+from pages.publish.fields import number_field
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
 from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, WEIGHTS, header_of, kinds_of
 from web.numbers import number

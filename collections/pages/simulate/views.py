@@ -16,7 +16,7 @@ from pages.simulate.forms import KINDS, SimulationForm
 from pages.words.changes import POINTS
 from pages.words.planned import margin_text
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from releases.models import Release

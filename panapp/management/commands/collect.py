@@ -21,7 +21,7 @@ from panapp.device_file import OPTIONS, add_weights_option, device_file
 from panapp.recipe_file import has_rounds, read_recipe_file, require_recipe_file, take_universe
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 
 INPUT_ERROR = 2

@@ -19,8 +19,8 @@ from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panapp.series_simulation import ROUND, series_simulate
 from panapp.services import ServiceError
 from panprivacy.errors import FieldError
-from panprivacy.recipe import format_time, parse_time
 from panprivacy.series import ROUNDS, SeriesDraft
+from panprivacy.times import format_time, parse_time
 from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError
 from series.api import series_document

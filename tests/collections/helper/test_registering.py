@@ -18,7 +18,8 @@ from helper.models import ShareKey
 from panprivacy import base64_text
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.two_server import TwoServers
 from peers.client import PeerRefusedError
 from peers.helper_calls import (

@@ -22,7 +22,8 @@ from panprivacy.oblivious_prf.evaluation import Asked, ask
 from panprivacy.privacy_pass import issuance
 from panprivacy.privacy_pass.rsa_keys import PublicKey
 from panprivacy.privacy_pass.tokens import Token, TokenResponse
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from peers.client import PeerClient, PeerRefusedError
 from peers.partner import ask_json

@@ -35,7 +35,7 @@ COHORT = {"cohort_size": 20, "epsilon": 1.0}
 
 def events_of(**changes: Any) -> list[dict[str, Any]]:
     """The privacy events of what would be published, computed without the ledger."""
-    from panprivacy.recipe import RecipeDraft
+    from panprivacy.recipe_draft import RecipeDraft
 
     return [
         RecipeDraft.from_mapping(recipe_members(**changes))

@@ -31,7 +31,8 @@ CATEGORIES = {"statistic": "categories", "k": 3, "steps": None, "cohort_size": 1
 def run(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Runs the named commands of a recipe's page; of the others, the command line must know every option."""
     site = InProcessTransport(application, host="testserver", others={RELAY_URL: relay})
-    monkeypatch.setattr(command_line, "HttpTransport", lambda *_: site)
+    for command in ("join", "report", "tokens"):
+        monkeypatch.setattr(f"devices_sim.commands.{command}.HttpTransport", lambda *_: site)
     monkeypatch.chdir(tmp_path)
 
     def run(recipe: Recipe, *names: str) -> list[list[str]]:

@@ -17,7 +17,7 @@ from panprivacy.catalogue import STATISTICS
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.randomizers import RANDOMIZERS
-from panprivacy.recipe import draft_fields
+from panprivacy.recipe_members import draft_fields
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.parameters import ShuffleParameters

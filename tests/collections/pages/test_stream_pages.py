@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 
 from audit.models import Entry
-from panprivacy.recipe import format_time
 from panprivacy.streams.density import Density
 from panprivacy.streams.state import StreamState
+from panprivacy.times import format_time
 from recipes.models import Recipe
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw

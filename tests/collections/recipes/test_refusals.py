@@ -9,7 +9,7 @@ from ledger.operations import population_create
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.remedies import PRECISION, with_value
 from panprivacy.statistic import Statistic
 from recipes import refusals

@@ -13,7 +13,7 @@ from ledger.operations import population_create
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
 from panprivacy.rate_validation import Verdict
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.signed_result import result_hash
 from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes
 from recipes.models import Recipe

@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from panprivacy.asked_admission import Admission
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.shuffle.interface import ShuffleStatistic
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from audit.models import Entry
 from panprivacy.dap.signatures import sign_request
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.shuffler_calls import batch_delete, recipe_register

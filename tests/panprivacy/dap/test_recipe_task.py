@@ -20,7 +20,7 @@ from panprivacy.dap.upload import InputShareAad, PlaintextInputShare, ReportMeta
 from panprivacy.dap.vdafs import UnsupportedVdafError, verifier_for
 from panprivacy.encryption import generate_private_key
 from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from panprivacy.trust_models.two_server import TwoServers
 

@@ -19,7 +19,8 @@ from panprivacy.mechanisms.dummies import Dummies
 from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
 from panprivacy.mechanisms.mean import Mean
 from panprivacy.parameters import Parameters
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from tests.panprivacy.mechanisms.contract import CountingRandom, decrypted, run
 from tests.panprivacy.mechanisms.transparent import TransparentPrivateKey

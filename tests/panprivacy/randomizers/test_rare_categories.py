@@ -15,7 +15,7 @@ from panprivacy.randomizers.rare_parameters import (
     Participation,
     RareCategoriesParameters,
 )
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from tests.panprivacy.randomizers.contract import RandomizerContract
 
 WAYS = [way.value for way in Participation]

@@ -20,7 +20,7 @@ from panprivacy.errors import FieldError
 from panprivacy.limits import NO_LOCAL_LIMIT, RecipeLimits
 from panprivacy.randomizers.rotation import Rotation
 from panprivacy.randomizers.vector_mean import VectorMean, VectorMeanParameters
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from tests.panprivacy.randomizers.contract import RandomizerContract
 
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 import pytest
 
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.shuffle.distinct_elements import DistinctElements
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust_models import Servers

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.signed_result import result_hash
 from panprivacy.targeting.citation import Citation
 from panprivacy.trust_models.single_server import OneServer

@@ -8,7 +8,8 @@ import pytest
 
 from panprivacy.asked_target import AskedTarget
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeDraft
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import SeriesDraft
 from tests.panprivacy.targeting.results import NOW, SERVERS, categories_recipe, members_of

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeDraft
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.targeting.citation import Citation
 from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes
 from tests.panprivacy.targeting.results import (

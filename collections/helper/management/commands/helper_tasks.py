@@ -11,7 +11,7 @@ from dap.models import Side, Task
 from dap.selectors import collected_among, counts_of, rejections_among
 from helper.ending import REASON_LENGTH, helper_task_end
 from panprivacy import base64_text
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from django.utils import timezone
 from issuer.ending import REASON_LENGTH, issuance_end
 from issuer.models import Issuance
 from issuer.status import tokens_among
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 
 
 class Command(BaseCommand):

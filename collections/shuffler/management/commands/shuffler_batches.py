@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from panprivacy.coarse import coarse
-from panprivacy.recipe import format_time
+from panprivacy.times import format_time
 from shuffler.ending import REASON_LENGTH, batch_end
 from shuffler.models import Batch
 

@@ -1,0 +1,120 @@
+"""Fields of forms about recipes: numbers with their range, lists of texts, a hidden number of reports."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from panprivacy.parameters import Description
+from panprivacy.shown import plain
+from web.numbers import number
+
+HIDDEN_DELTA = 1e-6
+"""δ of a hidden number of reports, where somebody enters an ε alone."""
+
+LOGARITHMIC_SPAN = 100
+"""A range that spans more than this factor gets a logarithmic slider."""
+
+
+class NumberField(forms.FloatField):
+    """A number as people write it: 1, not 1.0, and 1e-6."""
+
+    def prepare_value(self, value: Any) -> Any:
+        return plain(value, "").removesuffix(".0") if isinstance(value, float) else value
+
+
+def range_errors(description: Description) -> dict[str, str]:
+    """What is said of a number outside of its range: both ends, whichever it is beyond."""
+    low, high = description.minimum, description.maximum
+    if low is not None and high is not None:
+        said = f"Must be from {number(low)} to {number(high)}."
+    else:
+        said = f"Must be at least {number(low)}." if low is not None else f"Must be at most {number(high)}."
+    return {"min_value": said, "max_value": said}
+
+
+class LabelsField(forms.CharField):
+    """Texts, one per line; empty lines at the end do not count.
+
+    Args:
+        most: lines.
+        length: of a line, in characters.
+    """
+
+    widget = forms.Textarea(attrs={"rows": 4, "spellcheck": "false"})
+
+    def __init__(self, *, most: int, length: int, **members: Any) -> None:
+        super().__init__(required=False, **members)
+        self._most, self._length = most, length
+
+    def to_python(self, value: Any) -> list[str] | None:  # type: ignore[override]  # several texts
+        """The lines; None where there are none. The domain says which of them cannot be."""
+        # A stored draft has a list already.
+        lines = value if isinstance(value, list) else str(value or "").rstrip().splitlines()
+        if len(lines) > self._most or any(len(line) > 2 * self._length for line in lines):
+            # Nothing so long is sent back as it stands.
+            raise forms.ValidationError(
+                f"Must be at most {number(self._most)} lines of 1 to {self._length} characters."
+            )
+        return [line.strip() for line in lines] or None
+
+    def prepare_value(self, value: Any) -> Any:
+        return "\n".join(value) if isinstance(value, list) else value
+
+
+class HiddenCountField(forms.CharField):
+    """ε and δ of `panprivacy.asked_hidden_count`: one number, or two."""
+
+    def to_python(self, value: Any) -> Any:
+        parts = [part for part in str(value or "").replace(",", " ").split() if part]
+        if not parts:
+            return None
+        try:
+            epsilon, delta = [*map(float, parts), *([HIDDEN_DELTA] if len(parts) == 1 else [])]
+        except ValueError:
+            raise forms.ValidationError("Write one number, or two: ε, δ.") from None
+        return {"epsilon": epsilon, "delta": delta}
+
+    def validate(self, value: Any) -> None:
+        """The domain judges."""
+
+    def run_validators(self, value: Any) -> None:
+        """As of `validate`."""
+
+    def prepare_value(self, value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            return value
+        epsilon, delta = value["epsilon"], value["delta"]
+        return f"{epsilon!r}" if delta == HIDDEN_DELTA else f"{epsilon!r}, {delta!r}"
+
+
+def _range_text(description: Description) -> str:
+    low, high = description.minimum, description.maximum
+    if low is None or high is None:
+        return ""
+    return f"From {number(low)}, up to {number(high)}."
+
+
+def number_field(description: Description, kind: type, *, required: bool) -> forms.Field:
+    """A number box for a described quantity; a script adds a slider to it."""
+    attributes: dict[str, Any] = {"inputmode": "numeric" if kind is int else "decimal"}
+    low, high = description.minimum, description.maximum
+    if low is not None and high is not None:
+        attributes["data-slider"] = "log" if low > 0 and high / low > LOGARITHMIC_SPAN else "linear"
+        if description.usual_minimum is not None:
+            attributes["data-slider-from"] = description.usual_minimum
+    if kind is not int:
+        attributes["step"] = "any"
+    ends: list[Any] = [low, high]
+    if kind is int:
+        ends = [None if end is None else int(end) for end in ends]
+    field_class = forms.IntegerField if kind is int else NumberField
+    return field_class(
+        label=description.label,
+        help_text=f"{description.help} {_range_text(description)}".strip(),
+        required=required,
+        min_value=ends[0],
+        max_value=ends[1],
+        error_messages=range_errors(description),
+        widget=forms.NumberInput(attrs=attributes),
+    )

@@ -1,0 +1,63 @@
+"""A field for each parameter of a statistic, and where a new recipe starts."""
+
+import dataclasses
+from typing import Any
+
+from django import forms
+
+from pages.kinds import kind_of
+from pages.publish.fields import number_field
+from panprivacy.encryption import DEFAULT_SCHEME
+from panprivacy.parameters import description_of
+from panprivacy.parameters import kind_of as number_kind
+from panprivacy.recipe_draft import DEFAULT_POPULATION
+from panprivacy.statistic import Statistic
+
+SUGGESTED: dict[str, Any] = {
+    "population": DEFAULT_POPULATION,
+    "steps": 7,
+    "step_seconds": 86_400,
+    "epsilon": 1,
+    "delta": "1e-6",
+    "population_size": 10_000,
+    "encryption": DEFAULT_SCHEME,
+}
+"""Where a new recipe of any kind starts; a statistic's own parameters start at their default."""
+
+
+def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
+    """A field for every parameter of a statistic that is not derived, with the value to start from."""
+    fields = {
+        field.name: _field_of(field)
+        for field in dataclasses.fields(mechanism.parameters_class)
+        if not description_of(field).derived
+    }
+    suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
+    for name in suggested.keys() & fields.keys():
+        # What may be left out without a default is left out at first.
+        if fields[name].required or fields[name].initial is not None:
+            # An empty box would mean the default, which is not what stood in it.
+            fields[name].required |= fields[name].initial not in (None, suggested[name])
+            fields[name].initial = suggested[name]
+    return fields
+
+
+def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
+    description = description_of(field)
+    has_default = field.default is not dataclasses.MISSING
+    required = not has_default
+    if description.choices:
+        choices = [(choice, choice.replace("_", " ").replace("-", " ")) for choice in description.choices]
+        choice_field = forms.ChoiceField(
+            label=description.label, help_text=description.help, choices=choices, required=required
+        )
+        choice_field.initial = field.default if has_default else description.choices[0]
+        return choice_field
+    kind = number_kind(field)
+    box = number_field(description, kind, required=required)
+    default: Any = field.default
+    if has_default:
+        box.initial = default
+    elif kind is int:
+        box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
+    return box

@@ -1,0 +1,70 @@
+"""The public log: as the options of a command say, and with what is remembered of it."""
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import TextIO
+
+from devices_sim.log_check import LogCheck
+from devices_sim.log_memory import LogMemory
+from devices_sim.transport import ServedRecipe, Transport
+from panprivacy.transparency.checking import Checked
+from panprivacy.transparency.policy import Policy, PolicyError
+
+UNCHECKED = "The public log is not checked: no --log-policy."
+
+
+def log_options() -> argparse.ArgumentParser:
+    """Whether and how the log is checked."""
+    log = argparse.ArgumentParser(add_help=False)
+    log.add_argument(
+        "--log-policy",
+        type=Path,
+        metavar="FILE",
+        help="refuse a recipe that is not in the public log as this file asks: log, witnesses, quorum (C2SP)",
+    )
+    log.add_argument(
+        "--log-state",
+        type=Path,
+        metavar="FILE",
+        help="where the device remembers what it saw of the log, for all recipes; goes with --log-policy",
+    )
+    return log
+
+
+def log_require(options: argparse.Namespace, served: ServedRecipe, way: Transport) -> None:
+    """Look at the public log, where the options say so, and remember what was seen."""
+    with log_followed(options) as log:
+        if log is not None:
+            log_tell(log.require(served, way), sys.stdout)
+
+
+def log_followed(options: argparse.Namespace) -> AbstractContextManager[LogCheck | None]:
+    """The log as the options say and with what is remembered of it, for all that one command looks at."""
+    if (options.log_policy is None) != (options.log_state is None):
+        raise ValueError("--log-policy and --log-state go together")
+    return nullcontext() if options.log_policy is None else log_opened(options)
+
+
+@contextmanager
+def log_opened(options: argparse.Namespace) -> Iterator[LogCheck]:
+    """The same; memory is kept where the options name a file."""
+    if options.log_policy is None:
+        raise ValueError("--log-state goes with --log-policy")
+    policy = _log_policy(options.log_policy)
+    with nullcontext() if options.log_state is None else LogMemory(options.log_state) as memory:
+        yield LogCheck(policy, memory)
+
+
+def log_tell(checked: Checked, told: TextIO) -> None:
+    """Say what was checked, and what was not."""
+    told.writelines(f"{sentence}\n" for sentence in (*checked.sentences, *checked.unchecked))
+
+
+def _log_policy(path: Path) -> Policy:
+    try:
+        return Policy.parse(path.read_bytes())
+    except PolicyError as error:
+        raise ValueError(f"{path}: {error}") from error

@@ -1,0 +1,115 @@
+"""Options that several commands have, what they are read as, and how commands speak."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from devices_sim.announcement import announcement
+from panprivacy import base64_text
+from panprivacy.limits import USUAL, RecipeLimits
+from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
+
+VERIFICATION_KEY_BYTES = 32
+
+
+def state_options() -> argparse.ArgumentParser:
+    """Where a device keeps what it must remember of one recipe."""
+    state = argparse.ArgumentParser(add_help=False)
+    state.add_argument("--state", required=True, type=Path, metavar="FILE", help="the device's state file")
+    return state
+
+
+def recipe_options(log: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    """Which recipe, of which server, and what the device agrees to. Has the options of the log, too."""
+    recipe = argparse.ArgumentParser(add_help=False, parents=[log])
+    recipe.add_argument("url", metavar="URL", help="the server, e.g. https://telemetry.example")
+    recipe.add_argument("recipe_id", metavar="RECIPE_ID", type=identifier, help="64 hexadecimal digits")
+    recipe.add_argument(
+        "--verification-key",
+        required=True,
+        type=verification_key,
+        metavar="BASE64",
+        help="the Ed25519 key that signs the server's recipes, from a source you trust",
+    )
+    recipe.add_argument("--simulation", action="store_true", help="this is a simulated device")
+    recipe.add_argument(
+        "--largest-epsilon",
+        type=float,
+        default=USUAL.largest_epsilon,
+        metavar="EPSILON",
+        help="take part in no recipe with a larger ε (default: %(default)g; simulations have no limit)",
+    )
+    recipe.add_argument(
+        "--largest-local-epsilon",
+        type=float,
+        default=USUAL.largest_local_epsilon,
+        metavar="EPSILON",
+        help="take part in no recipe whose single reports have a larger local ε (default: %(default)g)",
+    )
+    recipe.add_argument(
+        "--largest-delta",
+        type=float,
+        default=USUAL.largest_delta,
+        metavar="DELTA",
+        help="take part in no recipe with a larger δ, the probability that a guarantee fails "
+        "(default: %(default)g)",
+    )
+    recipe.add_argument(
+        "--smallest-cohort",
+        type=int,
+        default=USUAL.smallest_cohort,
+        metavar="DEVICES",
+        help="take part in no recipe that may release a result over fewer (default: %(default)s)",
+    )
+
+    recipe.add_argument(
+        "--rounds-state",
+        type=Path,
+        metavar="FILE",
+        help="where the device remembers which rounds it saw, for all recipes; a round of a recipe needs it",
+    )
+    return recipe
+
+
+def limits_of(options: argparse.Namespace) -> RecipeLimits:
+    """What the device agrees to, of `recipe_options`."""
+    return RecipeLimits(
+        smallest_cohort=options.smallest_cohort,
+        largest_epsilon=options.largest_epsilon,
+        largest_local_epsilon=options.largest_local_epsilon,
+        largest_delta=options.largest_delta,
+    )
+
+
+def value_of(options: argparse.Namespace) -> str:
+    """The value, from the option or standard input."""
+    # Other users of a machine can list its commands, but not what they are given to read.
+    given: str | None = options.value
+    return sys.stdin.readline().rstrip("\r\n") if given is None else given
+
+
+def identifier(text: str) -> str:
+    """An identifier of a recipe."""
+    if not IDENTIFIER_PATTERN.fullmatch(text):
+        raise argparse.ArgumentTypeError("must be 64 lower-case hexadecimal digits")
+    return text
+
+
+def verification_key(text: str) -> bytes:
+    """An Ed25519 key."""
+    try:
+        return base64_text.decode(text, VERIFICATION_KEY_BYTES)
+    except base64_text.Base64Error as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def announce(recipe: PublishedRecipe) -> None:
+    """Say what a device is about to do."""
+    for line in announcement(recipe):
+        say(line)
+    sys.stdout.flush()  # who watches sees it before anything is stored or sent
+
+
+def say(line: str) -> None:
+    """One line of output."""
+    sys.stdout.write(line + "\n")
