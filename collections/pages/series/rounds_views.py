@@ -1,6 +1,5 @@
 """Pages on which a draft is asked in rounds."""
 
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,39 +9,16 @@ from django.views import View
 
 from pages.access import PublishersOnly
 from pages.kinds import kind_of
+from pages.series.awaited import Awaited, awaited_of
 from pages.series.publishing import published_or_asked
 from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
-from planner.sending import State
 from recipes.approvals import approval_needed
 from recipes.models import Recipe
-from series.composing import rounds_state
 
 PREVIEW = "preview"
 """Parameter of the address that shows what its other parameters promise and cost."""
-
-REFRESH_SECONDS = 3
-"""After which a page asks again for what a worker computes."""
-
-
-@dataclass(frozen=True)
-class Awaited:
-    """A preview that a worker computes, or that none does.
-
-    Attributes:
-        state: how far it is.
-    """
-
-    state: State
-
-    @property
-    def sentence(self) -> str:
-        """What to do."""
-        return {
-            State.BUSY: "The workers compute too much already. Ask again in a minute.",
-            State.NO_WORKER: "This takes a worker to compute, and none has answered. Is one running?",
-        }.get(self.state, "Being computed, which takes up to half a minute. This page asks again by itself.")
 
 
 class DraftRoundsView(PublishersOnly):
@@ -55,8 +31,8 @@ class DraftRoundsView(PublishersOnly):
         form = RoundsForm(request.GET, members=recipe.draft)
         preview = _preview(form) if form.is_valid() else None
         page = _page(request, form, recipe, preview=preview)
-        if isinstance(preview, Awaited) and preview.state == State.COMPUTING:
-            page["Refresh"] = str(REFRESH_SECONDS)
+        if isinstance(preview, Awaited):
+            preview.refresh(page)
         return page
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
@@ -94,8 +70,7 @@ def _draft(pk: int) -> Recipe:
 def _preview(form: RoundsForm) -> RoundsPreview | Awaited | None:
     """Of a valid form; None, with the reason among its errors, where there is none."""
     try:
-        state = rounds_state(form.draft)
-        return rounds_preview(form.draft) if state == State.COMPLETE else Awaited(state)
+        return awaited_of(form.draft) or rounds_preview(form.draft)
     except FieldError as error:
         form.add_refusal(error)
         return None

@@ -13,6 +13,7 @@ from pages.access import PublishersOnly
 from pages.charts.shown import shown_chart
 from pages.missing import found
 from pages.publish.four_eyes import decided, four_eyes_of
+from pages.series.awaited import awaited_of
 from pages.series.charts import trend_chart
 from pages.series.forms import CHOICES, SeriesForm
 from pages.series.publishing import published_or_asked
@@ -20,6 +21,7 @@ from pages.series.trend import trend_rows
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import GuaranteeText, guarantee_from_mapping, guarantee_texts
+from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.errors import FieldError
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.rounds.privacy import rounds_guarantees
@@ -183,13 +185,14 @@ def _proposal_page(
         draft = repetition_of(approval.document)
         statistic = draft.recipe.calibrated_statistic()
         missing = content_approval_missing(approval)
+        awaited = awaited_of(draft) if isinstance(draft, RoundsDraft) else None
     except FieldError as error:
         raise Http404(str(error)) from None
-    stated = (
-        rounds_guarantees(draft.statistic, draft.rounds, once=draft.once)
-        if isinstance(draft, RoundsDraft)
-        else statistic.guarantees()
-    )
+    stated: tuple[Guarantee, ...] = ()
+    if not isinstance(draft, RoundsDraft):
+        stated = statistic.guarantees()
+    elif awaited is None:
+        stated = rounds_guarantees(draft.statistic, draft.rounds, once=draft.once)
     context = {
         "proposal": approval,
         "draft": draft,
@@ -199,6 +202,7 @@ def _proposal_page(
         "mechanism": statistic,
         "trust": SHOWN[draft.recipe.trust].for_input(statistic.device_input),
         "rows": parameter_rows(statistic.parameters),
+        "awaited": awaited,
         "guarantees": guarantee_texts(under_trust(stated, draft.recipe.trust)),
         "in_rounds": isinstance(draft, RoundsDraft),
         "four_eyes": four_eyes_of(approval, missing, reader),
@@ -206,7 +210,10 @@ def _proposal_page(
         "problem": problem,
         "raw": json.dumps(approval.document, indent=2, ensure_ascii=False),
     }
-    return render(request, "series/proposal.html", context, status=status)
+    page = render(request, "series/proposal.html", context, status=status)
+    if awaited is not None:
+        awaited.refresh(page)
+    return page
 
 
 def _repeated(identifier: str) -> Recipe:

@@ -10,6 +10,7 @@ from django.urls import reverse
 from kombu.exceptions import OperationalError
 
 from ledger.losses import CachedLosses
+from ledger.operations import population_create
 from panprivacy.accounting import remembered_loss
 from panprivacy.accounting.composition import _composed
 from panprivacy.accounting.remembered_loss import symmetric_loss_of
@@ -22,7 +23,7 @@ from planner.tasks import compute_losses
 from series.models import RoundsDocument, Series
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
-from tests.scenes import analyst
+from tests.scenes import account, analyst
 
 pytestmark = pytest.mark.django_db
 
@@ -104,6 +105,24 @@ def test_nothing_is_published_before_a_worker_has_computed_and_then_what_it_comp
         process_memory.cache_clear()
     monkeypatch.setattr(remembered_loss, "_memories", [])
     assert stated == PublishedRounds.of(rounds_draft(), series="0" * 16).privacy
+
+
+def test_who_must_approve_decides_when_the_label_is_there(
+    publisher: Client, sent: list[tuple[Any, ...]]
+) -> None:
+    population_create(name="pilots", description="", budget=None, actor=None, four_eyes=True)
+    draft = draft_recipe(population="pilots", **ASKED)
+    asked = publisher.post(reverse("draft-rounds", args=[draft.pk]), GIVEN).headers["Location"]
+    publisher.force_login(account("bea", "Analysts"))
+    waiting = publisher.get(asked)
+    assert waiting.headers["Refresh"] == str(3)
+    assert "Being computed" in page_text(waiting)
+    assert 'value="approve"' not in waiting.content.decode()
+    compute_losses(*sent[0])
+    found = publisher.get(asked)
+    assert "Refresh" not in found.headers
+    assert found.context["guarantees"]
+    assert 'value="approve"' in found.content.decode()
 
 
 def test_programs_are_told_to_send_it_again(publisher: Client, sent: list[tuple[Any, ...]]) -> None:
