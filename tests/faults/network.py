@@ -1,6 +1,7 @@
 """A network between two aggregators that loses, doubles, delays and garbles; and processes that die."""
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from enum import StrEnum
@@ -55,7 +56,7 @@ class Network:
     Attributes:
         next_fault: what happens to the next request.
         meanwhile: what another worker does while the next request is on its way; None for nothing.
-        requests: requests that reached the helper.
+        faults: how many requests had each; those that reached nobody too.
     """
 
     def __init__(self, helper: Machine, choices: random.Random) -> None:
@@ -64,11 +65,12 @@ class Network:
         self._underway: list[Callable[[], Answer]] = []
         self.next_fault = Fault.NONE
         self.meanwhile: Callable[[], None] | None = None
-        self.requests = 0
+        self.faults: Counter[Fault] = Counter()
 
     def __call__(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         assert not connection.in_atomic_block, "nothing is locked while a request is on its way"
         fault, self.next_fault = self.next_fault, Fault.NONE
+        self.faults[fault] += 1
         meanwhile, self.meanwhile = self.meanwhile, None
         if meanwhile is not None and self._choices.random() < 0.5:
             meanwhile()
@@ -81,7 +83,6 @@ class Network:
 
     def _send(self, fault: Fault, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
         def deliver() -> Answer:
-            self.requests += 1
             return self._helper.run(lambda: _answer(method, url, headers, body))
 
         if fault is Fault.DROP_REQUEST:

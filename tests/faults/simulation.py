@@ -87,6 +87,7 @@ class Simulation:
         doubtful: numbers of those that were sent, and of which nobody knows.
         told: submissions of a report that were answered with an error.
         unheard: submissions of a report whose answer nobody heard.
+        deaths: how often the leader died.
         log: what was done, for whoever reads a failure.
     """
 
@@ -99,6 +100,7 @@ class Simulation:
     doubtful: set[int] = field(default_factory=set)
     told: int = 0
     unheard: int = 0
+    deaths: int = 0
     log: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -240,6 +242,7 @@ class Simulation:
             with killed_at_statement(self.choices.randrange(30)):
                 return work()
         except Killed:
+            self.deaths += 1
             self.log.append("  the leader died")
             return None
 

@@ -18,7 +18,7 @@ from panprivacy.prio3.verifier import Prio3Verifier
 from tests.clock import time_is
 from tests.faults.machines import Template
 from tests.faults.network import Fault
-from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation
+from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation, Verdict
 from tests.panprivacy.test_admission import with_tokens
 from tests.panprivacy.test_servers import two_servers
 
@@ -67,19 +67,19 @@ def pair(template: Template, settings: Any, clock: Clock) -> Iterator[Callable[.
         yield lambda seed, mode, recipe=None: Simulation(seed, helper, clock, mode, recipe)
 
 
-def run(simulation: Simulation) -> None:
+def run(simulation: Simulation) -> Verdict:
     try:
         for _ in range(STEPS):
             simulation.step()
         simulation.settle()
-        check(simulation)
+        return check(simulation)
     except BaseException as error:
         error.add_note(f"seed {simulation.seed}, {simulation.batch_mode.name.lower()}")
         error.add_note("\n".join(simulation.log[-60:]))
         raise
 
 
-def check(simulation: Simulation) -> None:
+def check(simulation: Simulation) -> Verdict:
     verdict = simulation.verdict()
     sums = [sum(column) for column in zip(*(result.values for result in verdict.results), strict=True)]
     sums = sums or [0] * 48
@@ -97,17 +97,46 @@ def check(simulation: Simulation) -> None:
     most = least + simulation.unheard + len(simulation.doubtful - released)
     assert least <= accounted <= most, (least, accounted, most, verdict)
     assert verdict.counted == verdict.counted_by_helper
+    return verdict
 
 
-@pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
-@pytest.mark.parametrize(
-    "seed",
-    [seed if seed == QUICK_SEED else pytest.param(seed, marks=pytest.mark.long) for seed in FIXED_SEEDS],
-)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Those that `--seeds` names, or a few."""
+    if "fixed_seed" in metafunc.fixturenames:
+        seeds = metafunc.config.getoption("seeds", None) or [
+            seed if seed == QUICK_SEED else pytest.param(seed, marks=pytest.mark.long) for seed in FIXED_SEEDS
+        ]
+        metafunc.parametrize("fixed_seed", seeds)
+
+
+@pytest.mark.parametrize("mode", BatchMode, ids=[mode.name.lower() for mode in BatchMode])
 def test_faults_of_a_fixed_seed_lose_nothing_and_double_nothing(
-    pair: Callable[[int, BatchMode], Simulation], seed: int, mode: BatchMode
+    pair: Callable[[int, BatchMode], Simulation],
+    fixed_seed: int,
+    mode: BatchMode,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    run(pair(seed, mode))
+    simulation = pair(fixed_seed, mode)
+    try:
+        verdict = run(simulation)
+        for name, number in outcomes(simulation, verdict).items():
+            record_property(name, number)
+    finally:
+        record_property("the leader died", simulation.deaths)
+        for fault, number in simulation.network.faults.items():
+            record_property(f"request: {fault.value}", number)
+
+
+def outcomes(simulation: Simulation, verdict: Verdict) -> dict[str, int]:
+    """What became of everything, for a summary of many sequences."""
+    return {
+        "reports acknowledged": len(simulation.acknowledged),
+        "reports released": sum(result.report_count for result in verdict.results),
+        "reports in batches too small": verdict.counted + verdict.stored,
+        **{f"reports rejected: {reason}": number for (_, reason), number in verdict.rejected.items()},
+        "batches released": len(verdict.results),
+        "collections refused": len(verdict.refusals),
+    }
 
 
 def test_faults_of_reports_with_tokens_lose_nothing_and_double_nothing(
