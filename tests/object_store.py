@@ -12,6 +12,15 @@ from dataclasses import dataclass
 from uuid import uuid4
 
 
+def object_get(name: str) -> bytes:
+    """A whole object of the store in the settings."""
+    import obstore
+
+    from storage import object_store  # the server's process has no settings
+
+    return bytes(obstore.get(object_store._backend(), name).bytes())
+
+
 @dataclass(frozen=True)
 class StoreServer:
     """A running server.

@@ -24,9 +24,9 @@ from audit.operations import entry_append
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 from panprivacy.report_shards import manifest as manifests
-from panprivacy.report_shards.manifest import Manifest, Range, SortedSegment, shard_slices
+from panprivacy.report_shards.manifest import Manifest, SortedSegment, shard_slices
 from panprivacy.report_shards.segments import ChangedError, content_hash
-from panprivacy.report_shards.sorting import MOST_SHARDS, index_place, sorted_segment
+from panprivacy.report_shards.sorting import MOST_SHARDS, sorted_segment
 from panprivacy.report_shards.summing import record_bytes_of, shard_sum
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
@@ -34,7 +34,6 @@ from reports.models import ReportSegment, SegmentedRecipe
 from reports.operations import rejections_count
 from reports.segments import (
     DUPLICATE,
-    READ_TOGETHER,
     SORTED,
     arrived_name,
     missing_is_lost,
@@ -42,19 +41,30 @@ from reports.segments import (
     segments_read,
 )
 from storage.columns import optional_bytes, stored, total
-from storage.object_store import StoreDownError, object_get, object_put, objects_delete
+from storage.object_store import (
+    Part,
+    StoreDownError,
+    object_put,
+    object_size,
+    object_written,
+    objects_delete,
+    part_get,
+)
 
 logger = structlog.get_logger(__name__)
 
 SORTED_BYTES = 64 * 1024 * 1024
-"""Length of the records of one sorted segment, at most (or of one segment, where that is longer): a worker
-needs three times as much memory."""
+"""Length of the records of one sorted segment, at most, unless a single one is longer: a worker needs three
+times as much memory."""
 
 SORTED_SEGMENTS = 16_384
 """Segments that are sorted into one, at most: each is a request."""
 
 PLANNED_SEGMENTS = 200_000
 """Rows that one look plans, at most."""
+
+MANIFEST_BYTES = 64 * 1024 * 1024
+"""No manifest is longer: of 65,536 shards and 200,000 sorted segments it has some 50 MB."""
 
 SHARD_SECONDS = 20.0
 """Time that a shard should take: well below the tasks' time limit."""
@@ -219,15 +229,19 @@ def manifest_seal(chunk: Chunk) -> None:
     folder, size = str(recipe.identifier), record_bytes_of(recipe.published)
     rows = list(SortedReports.objects.filter(recipe=recipe).order_by("first"))
     shards = stored(SegmentedRecipe.objects.get(recipe=recipe).shards)
-    manifest, lists = manifests.manifest_seal(
-        recipe=folder,
-        record_bytes=size,
-        segments=[SortedSegment(_sorted(row), row.count, bytes(row.sources_sha256)) for row in rows],
-        shards=shards,
-        indexes=_indexes(recipe, rows, shards),
-    )
+    with object_written(f"{folder}/{manifests.LISTS}") as write:
+        manifest = manifests.manifest_seal(
+            recipe=folder,
+            record_bytes=size,
+            segments=[
+                SortedSegment(f"{SORTED}/{row.pk}", row.count, bytes(row.sources_sha256)) for row in rows
+            ],
+            index_hashes=[bytes(row.index_sha256) for row in rows],
+            shards=shards,
+            read=recipe_reader(recipe),
+            write=write,
+        )
     content = manifest.to_bytes()
-    object_put(f"{folder}/{manifests.LISTS}", lists)
     object_put(f"{folder}/{manifests.MANIFEST}", content)
     sealed = content_hash(content)
     with chunk_finished(chunk) as is_ours:
@@ -244,22 +258,6 @@ def manifest_seal(chunk: Chunk) -> None:
                 actor=None,
                 details={"manifest": sealed.hex()},
             )
-
-
-def _indexes(recipe: Recipe, rows: Sequence[SortedReports], shards: int) -> Iterator[bytes]:
-    read, size = recipe_reader(recipe), record_bytes_of(recipe.published)
-    for start in range(0, len(rows), READ_TOGETHER):
-        together = rows[start : start + READ_TOGETHER]
-        places = [index_place(row.count, record_bytes=size, shards=shards) for row in together]
-        indexes = read([Range(_sorted(row), *place) for row, place in zip(together, places, strict=True)])
-        for row, index in zip(together, indexes, strict=True):
-            if content_hash(index) != bytes(row.index_sha256):
-                raise ChangedError("a sorted segment of reports was changed")
-            yield index
-
-
-def _sorted(row: SortedReports) -> str:
-    return f"{SORTED}/{row.pk}"
 
 
 @_losing_nothing
@@ -292,5 +290,9 @@ def _manifest(recipe: Recipe, sealed: bytes) -> Manifest:
 
 @lru_cache(maxsize=2)
 def _read_manifest(identifier: str, sealed: bytes) -> Manifest:
-    content = object_get(f"{identifier}/{manifests.MANIFEST}")
+    name = f"{identifier}/{manifests.MANIFEST}"
+    size = object_size(name)
+    if not 0 < size <= MANIFEST_BYTES:
+        raise ChangedError("the manifest of the stored reports was changed")
+    content = part_get(Part(name, 0, size))
     return Manifest.from_bytes(content, expected_hash=sealed)

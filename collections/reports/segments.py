@@ -15,6 +15,7 @@ from django.conf import settings
 
 from panprivacy.report_shards.manifest import Range, Read
 from panprivacy.report_shards.segments import (
+    HEADER_BYTES,
     KEY_BYTES,
     ChangedError,
     content_hash,
@@ -30,9 +31,8 @@ from storage.object_store import (
     ObjectMissingError,
     Part,
     StoreDownError,
-    object_get,
     object_put,
-    objects_get,
+    object_size,
     objects_put,
     parts_get,
 )
@@ -45,6 +45,10 @@ BEGUN = "begun"
 
 READ_TOGETHER = 64
 """Segments that are read side by side."""
+
+SEGMENT_BYTES = 16 * 1024 * 1024
+"""Length of the records of one object, at most, unless a single one is longer: a batch may have 1,000 reports
+of thousands of ciphertexts, and more than one reader's memory."""
 
 DUPLICATE = "duplicate_report"
 """Why a report does not count that was found twice when its recipe was closed."""
@@ -94,7 +98,8 @@ def once_key(key: bytes, recipe: Recipe, report: WellFormedReport) -> bytes:
 
 
 def segments_write(records: Mapping[Recipe, Sequence[bytes]]) -> list[ReportSegment]:
-    """Write one object for each recipe; durable when this returns, and counted once the rows are committed.
+    """Write one object for each recipe, or several of `SEGMENT_BYTES`; durable when this returns, and counted
+    once the rows are committed, in their order.
 
     Raises:
         StoreDownError: some may be there, and count nothing.
@@ -103,12 +108,16 @@ def segments_write(records: Mapping[Recipe, Sequence[bytes]]) -> list[ReportSegm
     for recipe, its_records in records.items():
         require_store(recipe)
         _begin(str(recipe.identifier))
-        content = segment_write(its_records, record_bytes_of(recipe.published))
-        segment = ReportSegment(
-            recipe=recipe, name=uuid.uuid4(), sha256=content_hash(content), count=len(its_records)
-        )
-        segments.append(segment)
-        objects.append((arrived_name(segment), content))
+        size = record_bytes_of(recipe.published)
+        most = max(1, SEGMENT_BYTES // size)
+        for start in range(0, len(its_records), most):
+            part = its_records[start : start + most]
+            content = segment_write(part, size)
+            segment = ReportSegment(
+                recipe=recipe, name=uuid.uuid4(), sha256=content_hash(content), count=len(part)
+            )
+            segments.append(segment)
+            objects.append((arrived_name(segment), content))
     objects_put(objects)
     return segments
 
@@ -143,7 +152,7 @@ def missing_is_lost(recipe: Recipe) -> Iterator[None]:
         yield
     except ObjectMissingError:
         try:
-            object_get(f"{recipe.identifier}/{BEGUN}")
+            object_size(f"{recipe.identifier}/{BEGUN}")
         except ObjectMissingError:
             raise StoreDownError("the store has nothing of this recipe: is it the right one?") from None
         raise ChangedError("a stored segment of reports is missing or was shortened") from None
@@ -162,12 +171,17 @@ def recipe_reader(recipe: Recipe) -> Read:
 
 
 def segments_read(segments: Sequence[ReportSegment]) -> Iterator[memoryview]:
-    """The records of segments of one recipe, in their order; raises as `missing_is_lost` does."""
+    """The records of segments of one recipe, in their order; raises as `missing_is_lost` does.
+
+    Reads what was written and not what the objects have: somebody may have made them longer.
+    """
     for start in range(0, len(segments), READ_TOGETHER):
         together = segments[start : start + READ_TOGETHER]
         recipe = together[0].recipe
-        with missing_is_lost(recipe):
-            contents = objects_get([arrived_name(segment) for segment in together])
         size = record_bytes_of(recipe.published)
+        with missing_is_lost(recipe):
+            contents = parts_get(
+                [Part(arrived_name(every), 0, HEADER_BYTES + every.count * size) for every in together]
+            )
         for segment, content in zip(together, contents, strict=True):
             yield segment_read(content, record_bytes=size, expected_hash=bytes(segment.sha256))

@@ -7,8 +7,9 @@ written once, whole, and is there when `put` returns.
 import os
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache
 from itertools import islice
@@ -38,6 +39,12 @@ RETRY_SECONDS = 10
 
 AT_ONCE = 16
 """Requests of one process that are under way, at most."""
+
+WRITTEN_TOGETHER = 8 * 1024 * 1024
+"""Bytes of one request of an object that is written piece by piece."""
+
+WRITTEN_AT_ONCE = 4
+"""Such requests that are under way, at most."""
 
 DELETED_TOGETHER = 1_000
 """Objects of one request to delete, at most: S3 takes no more."""
@@ -84,28 +91,36 @@ def objects_put(objects: Sequence[tuple[str, bytes]]) -> None:
     _all(_pool().submit(object_put, name, content) for name, content in objects)
 
 
-def object_get(name: str) -> bytes:
-    """A whole object.
+@contextmanager
+def object_written(name: str) -> Iterator[Callable[[bytes | memoryview], object]]:
+    """Gives a function that appends to a new object; the object is there, whole, when this ends without an
+    error. Raises StoreDownError."""
+    try:
+        with obstore.open_writer(
+            _backend(), name, buffer_size=WRITTEN_TOGETHER, max_concurrency=WRITTEN_AT_ONCE
+        ) as writer:
+            yield writer.write
+    except _FAILED as error:
+        raise _down("put", error) from None
+
+
+def object_size(name: str) -> int:
+    """The length of an object, in bytes.
 
     Raises:
         ObjectMissingError: there is none.
         StoreDownError: nothing is known of it.
     """
     try:
-        return bytes(obstore.get(_backend(), name).bytes())
+        return obstore.head(_backend(), name)["size"]
     except _MISSING:
         raise ObjectMissingError(name) from None
     except _FAILED as error:
-        raise _down("get", error) from None
-
-
-def objects_get(names: Sequence[str]) -> list[bytes]:
-    """The same for several, side by side, in their order."""
-    return _all(_pool().submit(object_get, name) for name in names)
+        raise _down("head", error) from None
 
 
 def part_get(part: Part) -> bytes:
-    """Some bytes of an object.
+    """Some bytes of an object, at least one. A whole one is read so, too: it may be longer than it was.
 
     Raises:
         ObjectMissingError: there is none, or it ends before.
@@ -117,7 +132,7 @@ def part_get(part: Part) -> bytes:
         raise ObjectMissingError(part.name) from None
     except _FAILED as error:
         # A range that begins after the end is an error to a store.
-        if _size(part.name) < part.start + part.length:
+        if object_size(part.name) < part.start + part.length:
             raise ObjectMissingError(part.name) from None
         raise _down("get", error) from None
     if len(content) < part.length:
@@ -192,15 +207,6 @@ def _each_deleted(names: Iterable[str]) -> None:
             continue
         except _FAILED as error:
             raise _down("delete", error) from None
-
-
-def _size(name: str) -> int:
-    try:
-        return obstore.head(_backend(), name)["size"]
-    except _MISSING:
-        return 0
-    except _FAILED as error:
-        raise _down("head", error) from None
 
 
 def _down(operation: str, error: Exception) -> StoreDownError:

@@ -8,8 +8,9 @@ the first object, one range of the second, and one range of each segment.
 SHA-256 of the first object stands for all: nothing that is read can be other than what was sealed.
 """
 
+import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,7 @@ from panprivacy.report_shards.segments import (
     ChangedError,
     content_hash,
 )
-from panprivacy.report_shards.sorting import ENTRY_BYTES
+from panprivacy.report_shards.sorting import ENTRY_BYTES, index_place
 
 FORMAT = "panapp manifest 1"
 MANIFEST, LISTS = "manifest", "lists"
@@ -30,6 +31,12 @@ MANIFEST, LISTS = "manifest", "lists"
 
 BATCH_BYTES = 32 * 1024 * 1024
 """What is read together, at most, unless a single range is longer."""
+
+BLOCK_BYTES = 64 * 1024 * 1024
+"""Length of the lists that are made at once, about."""
+
+INDEXES_TOGETHER = 64
+"""Indexes of which a part is read side by side."""
 
 
 @dataclass(frozen=True)
@@ -119,29 +126,48 @@ def manifest_seal(
     recipe: str,
     record_bytes: int,
     segments: Sequence[SortedSegment],
+    index_hashes: Sequence[bytes],
     shards: int,
-    indexes: Iterable[bytes],
-) -> tuple[Manifest, memoryview]:
-    """The manifest of these segments, and the object with the lists.
+    read: Read,
+    write: Callable[[memoryview], object],
+) -> Manifest:
+    """The manifest of these segments. It reads their indexes and writes the lists, some shards at a time: at
+    once there is never more of either than `BLOCK_BYTES`, or one shard's list where that is longer.
 
     Args:
-        indexes: of each segment its index, as `sorted_segment` gave it, in turn.
+        index_hashes: of each segment the SHA-256 of its index.
+        read: from the store; raises for objects that it does not have.
+        write: appends to the object with the lists.
 
-    Needs the memory of all indexes, 40 bytes for each shard and segment, and some more.
+    Raises:
+        ChangedError: an index is not what was written. What was appended until then means nothing.
     """
-    lists = np.empty((shards, len(segments), ENTRY_BYTES), dtype=np.uint8)
-    for number, index in enumerate(indexes):
-        lists[:, number] = np.frombuffer(index, dtype=np.uint8).reshape(shards, ENTRY_BYTES)
-    counts = lists[:, :, 4:8].copy().view(">u4")[:, :, 0].sum(axis=1, dtype=np.int64)
-    rows = lists.reshape(shards, -1)
-    manifest = Manifest(
-        recipe,
-        record_bytes,
-        tuple(segments),
-        tuple(content_hash(row.data) for row in rows),
-        tuple(int(count) for count in counts),
-    )
-    return manifest, memoryview(lists.reshape(-1))  # type: ignore[arg-type]  # an array is a buffer
+
+    def part_of(segment: SortedSegment, first: int, width: int) -> Range:
+        place, _ = index_place(segment.reports, record_bytes=record_bytes, shards=shards)
+        return Range(segment.name, place + first * ENTRY_BYTES, width * ENTRY_BYTES)
+
+    seen = [hashlib.sha256() for _ in segments]
+    lists: list[bytes] = []
+    counts: list[int] = []
+    block = max(1, BLOCK_BYTES // (ENTRY_BYTES * max(1, len(segments))))
+    for first in range(0, shards, block):
+        width = min(block, shards - first)
+        entries = np.empty((width, len(segments), ENTRY_BYTES), dtype=np.uint8)
+        for start in range(0, len(segments), INDEXES_TOGETHER):
+            together = segments[start : start + INDEXES_TOGETHER]
+            contents = read([part_of(every, first, width) for every in together])
+            for number, content in enumerate(contents, start):
+                seen[number].update(content)
+                entries[:, number] = np.frombuffer(content, dtype=np.uint8).reshape(width, ENTRY_BYTES)
+        rows = entries.reshape(width, -1)
+        lists += [content_hash(row.data) for row in rows]
+        counts += entries[:, :, 4:8].copy().view(">u4")[:, :, 0].sum(axis=1, dtype=np.int64).tolist()
+        write(memoryview(entries.reshape(-1)))  # type: ignore[arg-type]  # an array is a buffer
+        del entries, rows  # before there are the next ones
+    if [every.digest() for every in seen] != list(index_hashes):
+        raise ChangedError("a sorted segment of reports was changed")
+    return Manifest(recipe, record_bytes, tuple(segments), tuple(lists), tuple(counts))
 
 
 def shard_slices(manifest: Manifest, shard: int, read: Read) -> Iterator[bytes]:

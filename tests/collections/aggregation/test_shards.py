@@ -28,8 +28,9 @@ from reports.models import (
 )
 from reports.operations import reports_submit
 from storage import object_store
-from storage.object_store import StoreDownError, object_get, object_put, objects_delete
+from storage.object_store import StoreDownError, object_put, objects_delete
 from tests.factories import fresh_nonce, published_recipe, report_of_values
+from tests.object_store import object_get
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
@@ -139,7 +140,7 @@ def test_duplicates_are_counted_by_reason_and_below_the_cohort_size_nothing_is_r
 def test_below_the_cohort_size_nothing_is_read(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = published_recipe(cohort_size=5)
     submit(recipe, *(report_of_values(recipe, [1]) for _ in range(4)))
-    monkeypatch.setattr(segments, "objects_get", None)
+    monkeypatch.setattr(segments, "parts_get", None)
     assert finish(recipe).cause == Release.Cause.TOO_FEW
 
 
@@ -277,6 +278,40 @@ def test_what_was_changed_or_is_missing_has_the_result_withheld(
     assert (release.outcome, release.cause) == (Release.Outcome.WITHHELD, Release.Cause.REFUSED)
     assert "stored" in release.reason or "sorted" in release.reason
     assert not RecipeKey.objects.filter(recipe=recipe).exists()
+
+
+@pytest.mark.parametrize("kind", ["begun", "arrived", "sorted", "manifest", "lists"])
+def test_an_object_that_was_made_longer_is_read_as_far_as_it_was_written(
+    kind: str, report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever can write to the store must not fill a worker's memory. Of what came after, nothing counts; of
+    the manifest nobody knows how long it was, and its hash is another."""
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
+    recipe_close(recipe=recipe, actor=None)
+    while not objects_of(recipe, kind):
+        step(recipe)
+    for name in objects_of(recipe, kind):
+        object_put(name, object_get(name) + bytes(1_000_000))
+    monkeypatch.setattr(shards, "MANIFEST_BYTES", 100_000)
+    lengths: list[int] = []
+    get_range = obstore.get_range
+
+    def counting(*arguments: Any, **options: Any) -> Any:
+        content = get_range(*arguments, **options)
+        lengths.append(len(content))
+        return content
+
+    monkeypatch.setattr(obstore, "get_range", counting)
+    monkeypatch.setattr(obstore, "get", None)
+    while step(recipe):
+        pass
+    assert max(lengths, default=0) < 10_000
+    if kind == "manifest":
+        reason = result_release(recipe=Recipe.objects.get(pk=recipe.pk)).reason
+        assert reason == "the manifest of the stored reports was changed"
+    else:
+        assert sum_of(recipe) == ([9], 9)
 
 
 def test_records_of_a_sorted_segment_that_were_changed_have_the_result_withheld(

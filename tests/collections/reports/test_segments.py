@@ -18,10 +18,11 @@ from reports.models import RejectionCount, ReportSegment, SegmentedRecipe, Store
 from reports.operations import RecipeNotOpenError, reports_submit, segments_store
 from storage import group_commit, object_store
 from storage.group_commit import RowHeldError
-from storage.object_store import StoreDownError, object_get
+from storage.object_store import StoreDownError
 from tests.collections.admission.scene import FakeIssuer, token_recipe
 from tests.collections.reports.test_report_api import post_batch, post_one
 from tests.factories import as_json, fresh_nonce, published_recipe, report_of_count, report_of_values
+from tests.object_store import object_get
 from tests.patience import PATIENCE
 from tests.tokens import issued_token
 from trust_models.publishing import recipe_close
@@ -112,6 +113,23 @@ def test_reports_of_a_group_lie_in_one_object_for_each_recipe_in_their_order(rep
         assert [record[16:] for record in records_of(segment)] == expected
         assert segment.count == 4
     assert ReportSegment.objects.count() == 2
+
+
+def test_reports_of_a_huge_group_lie_in_several_objects_in_their_order(
+    report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads an object has all of it in memory."""
+    recipe = published_recipe(statistic="histogram", k=3)
+    reports = [report_of_values(recipe, [1, 0, 0, 0]) for _ in range(7)]
+    size = record_bytes_of(recipe.published)
+    for most, counts in ((3 * size + size // 2, [3, 3, 1]), (size - 1, [1] * 7), (7 * size, [7])):
+        ReportSegment.objects.all().delete()
+        monkeypatch.setattr(segments, "SEGMENT_BYTES", most)
+        assert segments_store([read(recipe, *reports)]) == [[]]
+        rows = list(ReportSegment.objects.order_by("pk"))
+        assert [row.count for row in rows] == counts
+        found = [record[16:] for row in rows for record in records_of(row)]
+        assert found == [b"".join(report["ciphertexts"]) for report in reports]
 
 
 def test_what_counts_once_is_the_content_whatever_the_nonce(report_store: str) -> None:

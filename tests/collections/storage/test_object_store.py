@@ -12,15 +12,16 @@ from storage.object_store import (
     Part,
     StoreDownError,
     folder_delete,
-    object_get,
     object_put,
+    object_size,
+    object_written,
     objects_delete,
-    objects_get,
     objects_put,
     part_get,
     parts_get,
     store_check,
 )
+from tests.object_store import object_get
 from tests.patience import PATIENCE
 
 
@@ -36,7 +37,7 @@ def test_get_gives_what_was_put(store: str) -> None:
     object_put("a/b", b"content")
     objects_put([("a/c", b""), ("d", memoryview(b"other"))])
     objects_put([("e", b"alone")])
-    assert objects_get(["d", "a/c", "a/b", "e"]) == [b"other", b"", b"content", b"alone"]
+    assert [object_get(name) for name in ("d", "a/c", "a/b", "e")] == [b"other", b"", b"content", b"alone"]
 
 
 def test_put_again_replaces(store: str) -> None:
@@ -56,6 +57,32 @@ def test_a_large_object_comes_back_whole(store: str) -> None:
     ]
 
 
+def written(name: str, *pieces: bytes) -> None:
+    with object_written(name) as write:
+        for piece in pieces:
+            write(memoryview(piece))
+
+
+def test_an_object_that_is_written_in_pieces_comes_back_whole(
+    store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pieces = [bytes(range(256)) * length for length in (1, 50_000, 0, 30_000)]
+    for together in (100_000_000, 6_000_000):
+        monkeypatch.setattr(object_store, "WRITTEN_TOGETHER", together)
+        written("large", *pieces)
+        assert object_get("large") == b"".join(pieces)
+    assert object_size("large") == 80_001 * 256
+
+
+def test_an_object_whose_writing_fails_is_not_there(store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(object_store, "WRITTEN_TOGETHER", 6_000_000)
+    with pytest.raises(ZeroDivisionError), object_written("a") as write:
+        write(bytes(7_000_000))
+        raise ZeroDivisionError
+    with pytest.raises(ObjectMissingError):
+        object_size("a")
+
+
 @pytest.mark.parametrize("part", [Part("a", 0, 8), Part("a", 6, 2), Part("a", 7, 1), Part("a", 70, 3)])
 def test_a_part_beyond_the_end_is_missing(store: str, part: Part) -> None:
     object_put("a", b"content")
@@ -64,11 +91,11 @@ def test_a_part_beyond_the_end_is_missing(store: str, part: Part) -> None:
 
 
 def test_what_was_never_put_is_missing(store: str) -> None:
-    object_put("a/b", b"")
+    object_put("a/b", b"1")
     with pytest.raises(ObjectMissingError):
-        object_get("a/c")
+        object_size("a/c")
     with pytest.raises(ObjectMissingError):
-        objects_get(["a/b", "a/c"])
+        parts_get([Part("a/b", 0, 1), Part("a/c", 0, 1)])
     with pytest.raises(ObjectMissingError):
         part_get(Part("a/c", 0, 1))
 
@@ -79,7 +106,7 @@ def test_delete_of_what_is_gone_is_no_error(store: str) -> None:
     objects_delete(["a", "b", "never"])
     assert object_get("c") == b"3"
     with pytest.raises(ObjectMissingError):
-        object_get("a")
+        object_size("a")
     objects_delete([])
 
 
@@ -118,7 +145,8 @@ def test_a_store_that_does_not_answer_is_down(unreachable: None, monkeypatch: py
         store_check,
         lambda: object_put("a", b""),
         lambda: objects_put([("a", b""), ("b", b"")]),
-        lambda: object_get("a"),
+        lambda: object_size("a"),
+        lambda: written("a", b""),
         lambda: part_get(Part("a", 0, 1)),
         lambda: objects_delete(["a"]),
         lambda: folder_delete("a"),
@@ -144,7 +172,7 @@ def test_check_writes_and_believes_for_a_while(
     objects_delete(["health"])
     store_check()
     with pytest.raises(ObjectMissingError):
-        object_get("health")
+        object_size("health")
 
 
 def test_a_check_waits_for_no_other_one_that_hangs(store: str, monkeypatch: pytest.MonkeyPatch) -> None:

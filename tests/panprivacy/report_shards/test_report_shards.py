@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import tracemalloc
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -44,14 +45,21 @@ class Objects(dict[str, bytes]):
 
 
 def sealed(groups: Sequence[Sequence[bytes]], shards: int) -> tuple[Manifest, Objects]:
-    objects, segments, indexes = Objects(), [], []
+    objects, segments, index_hashes = Objects(), [], []
     for number, records in enumerate(groups):
         content, index = sorted_segment(b"".join(records), record_bytes=RECORD, shards=shards)
         objects[f"sorted/{number}"] = content
         segments.append(SortedSegment(f"sorted/{number}", len(records), content_hash(b"")))
-        indexes.append(index)
-    manifest, lists = manifest_seal(
-        recipe="r", record_bytes=RECORD, segments=segments, shards=shards, indexes=indexes
+        index_hashes.append(content_hash(index))
+    lists = bytearray()
+    manifest = manifest_seal(
+        recipe="r",
+        record_bytes=RECORD,
+        segments=segments,
+        index_hashes=index_hashes,
+        shards=shards,
+        read=objects.read,
+        write=lists.extend,
     )
     objects[LISTS] = bytes(lists)
     return manifest, objects
@@ -164,3 +172,71 @@ def test_slices_are_read_together_in_bounded_batches(monkeypatch: pytest.MonkeyP
     assert all(
         objects[f"sorted/{number}"][HEADER_BYTES:].startswith(every) for number, every in enumerate(slices)
     )
+
+
+def test_sealing_shards_in_blocks_gives_the_same_and_holds_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never more than one block's lists, and its part of 64 indexes: else memory grows as shards times
+    segments do."""
+    groups = [[source.randbytes(RECORD) for _ in range(9)] for source in map(random.Random, range(5))]
+    whole = sealed(groups, 256)
+    reads: list[int] = []
+    read = Objects.read
+
+    def counting(self: Objects, ranges: Sequence[Range]) -> list[bytes]:
+        reads.append(sum(place.length for place in ranges))
+        return read(self, ranges)
+
+    monkeypatch.setattr(Objects, "read", counting)
+    monkeypatch.setattr("panprivacy.report_shards.manifest.INDEXES_TOGETHER", 2)
+    for block in (1, 5 * 40 * 3, 5 * 40 * 7, 5 * 40 * 256):
+        monkeypatch.setattr("panprivacy.report_shards.manifest.BLOCK_BYTES", block)
+        reads.clear()
+        assert sealed(groups, 256) == whole
+        assert max(reads) <= max(block, 2 * 40)
+        assert sum(reads) == 5 * 40 * 256
+
+
+def test_sealing_an_index_that_was_changed_in_any_block_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    content, index = sorted_segment(bytes(9 * RECORD), record_bytes=RECORD, shards=8)
+    monkeypatch.setattr("panprivacy.report_shards.manifest.BLOCK_BYTES", 40 * 2)
+    for place in range(len(index)):
+        changed = bytearray(content)
+        changed[len(content) - len(index) + place] ^= 1
+        with pytest.raises(ChangedError, match="sorted segment"):
+            manifest_seal(
+                recipe="r",
+                record_bytes=RECORD,
+                segments=[SortedSegment("s", 9, b"")],
+                index_hashes=[content_hash(index)],
+                shards=8,
+                read=Objects(s=bytes(changed)).read,
+                write=bytearray().extend,
+            )
+
+
+def test_sealing_needs_no_more_memory_for_more_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of numpy and of Python, as they count it: 2 MB more of lists need less than 1 MB more."""
+    monkeypatch.setattr("panprivacy.report_shards.manifest.BLOCK_BYTES", 40_000)
+    segments = [SortedSegment(f"s{number}", 1, b"") for number in range(64)]
+
+    def peak(shards: int) -> int:
+        index = bytes(40 * shards)
+        content = bytes(HEADER_BYTES + RECORD) + index
+        objects = Objects({every.name: content for every in segments})
+        hashes = [content_hash(index)] * 64
+        tracemalloc.start()
+        manifest_seal(
+            recipe="r",
+            record_bytes=RECORD,
+            segments=segments,
+            index_hashes=hashes,
+            shards=shards,
+            read=objects.read,
+            write=lambda _: None,
+        )
+        try:
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert peak(1_024) < peak(256) + 1_000_000
