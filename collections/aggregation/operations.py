@@ -39,6 +39,11 @@ LONGEST_WAIT = timedelta(minutes=10)
 """Between two attempts at a chunk that keeps failing."""
 
 
+class ReportsMissingError(RuntimeError):
+    """A chunk counts more reports than there are, as in a restored backup that began beside a withholding: of
+    PostgreSQL's tables, what was emptied is empty in older snapshots, too. What is left is not the chunk."""
+
+
 def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
     """Assign every stored report that waits to a chunk.
 
@@ -134,12 +139,18 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
 
     Decryption runs outside the transaction: workers do not wait for each other. Only the
     first to finish a chunk finds its row; another's work is thrown away.
+
+    Raises:
+        ReportsMissingError: nothing was added.
     """
     row = Chunk.objects.select_related("recipe").filter(pk=chunk).first()
     if row is None:
         return
     stored = StoredReports.objects.filter(recipe=row.recipe_id, chunk=chunk).order_by("pk")
-    payloads = [bytes(payload) for payload in stored.values_list("payload", flat=True)]
+    counts, payloads = [], []
+    for count, payload in stored.values_list("count", "payload"):
+        counts.append(count)
+        payloads.append(bytes(payload))
     try:
         # Unsealed anew for every chunk: a worker's memory must not outlive the key's deletion.
         key = recipe_private_key(recipe=row.recipe)
@@ -149,6 +160,8 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     added = _decrypt(row.recipe.published, key, payloads, row.pk.bytes + bytes(row.seed))
     with chunk_finished(row) as is_ours:
         if is_ours:
+            if sum(counts) != row.count:
+                raise ReportsMissingError(f"{sum(counts):,} of {row.count:,} reports of a chunk are stored")
             sum_add(recipe=row.recipe, total=added, reports=row.count)
             stored.delete()
 

@@ -8,7 +8,13 @@ from django.utils import timezone
 
 from aggregation import operations
 from aggregation.models import Chunk, SubAggregate
-from aggregation.operations import MINIMUM_REPORTS, chunk_process, chunks_plan, chunks_take
+from aggregation.operations import (
+    MINIMUM_REPORTS,
+    ReportsMissingError,
+    chunk_process,
+    chunks_plan,
+    chunks_take,
+)
 from aggregation.selectors import progress_of
 from panprivacy.replacing import SeededSource
 from recipes.models import Recipe
@@ -76,6 +82,18 @@ def test_process_by_two_workers_at_once_counts_once(monkeypatch: pytest.MonkeyPa
     chunk_process(chunk=chunk)
     assert overtaken
     assert sum_of(recipe) == ([2], 2)
+
+
+def test_process_of_a_chunk_whose_reports_are_not_all_there_adds_nothing() -> None:
+    """As in a restored backup that began beside a withholding: their absence must not pass for zeros."""
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, 1, 1, 1)
+    (chunk,) = plan_all(recipe)
+    StoredReports.objects.order_by("pk").first().delete()
+    with pytest.raises(ReportsMissingError, match="2 of 3 reports"):
+        chunk_process(chunk=chunk)
+    assert (sum_of(recipe), StoredReports.objects.count()) == (([0], 0), 2)
+    assert Chunk.objects.filter(pk=chunk).exists()
 
 
 def test_process_that_dies_before_its_commit_leaves_everything_to_the_next(
