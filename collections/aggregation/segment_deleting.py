@@ -15,10 +15,9 @@ from reports.models import ReportSegment, SegmentedRecipe
 from reports.segments import require_store
 from storage import clock
 from storage.object_store import StoreDownError, folder_delete
+from storage.partitions import rows_delete
 
 logger = structlog.get_logger(__name__)
-
-ROWS_TOGETHER = 10_000
 
 STRAGGLERS = timedelta(hours=1)
 """No request and no task lives so long, and nothing is written for a recipe that has a result."""
@@ -31,19 +30,13 @@ def segments_end(*, recipe: Recipe) -> None:
         SortedReports.objects.filter(recipe=recipe).delete()
 
 
-def _rows_delete(recipe: Recipe) -> None:
-    """In many small transactions: where a result is withheld, there may be millions of rows."""
-    rows = ReportSegment.objects.filter(recipe=recipe)
-    while rows.filter(pk__in=list(rows.values_list("pk", flat=True)[:ROWS_TOGETHER])).delete()[0]:
-        pass
-
-
 def ended_segments_delete() -> None:
     """Delete what is to go. May be called at any time, twice."""
     for row in SegmentedRecipe.objects.filter(ended_at__isnull=False).select_related("recipe"):
         if row.ended_at is None:
             continue
-        _rows_delete(row.recipe)
+        # Where a result is withheld, there may be millions.
+        rows_delete(ReportSegment.objects.filter(recipe=row.recipe))
         late = row.ended_at + STRAGGLERS <= clock.settled_now()
         try:
             require_store(row.recipe)

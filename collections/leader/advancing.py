@@ -19,8 +19,9 @@ from dap.operations import configuration_of
 from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_advance, collection_job_create
 from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Uploads
-from leader.selectors import is_collected_by_itself
+from leader.selectors import is_collected_by_itself, is_refused
 from panprivacy.dap.collection import CollectionJobReq, Query
+from storage.partitions import rows_delete
 
 logger = structlog.get_logger(__name__)
 
@@ -90,19 +91,23 @@ def _keys_expire(now: datetime) -> None:
 
 
 def _has_work() -> Q:
-    """Tasks with reports to plan, a collection that waits for its batch, or one that is due by itself: what
-    lies idle, as most tasks do most of the time, costs nothing."""
+    """Tasks with reports to plan, a collection that waits for its batch, or one that is due by itself, or has
+    left uploads: what lies idle, as most tasks do most of the time, costs nothing."""
     here = {"task": OuterRef("pk")}
     collections = CollectionJob.objects.filter(**here)
     collected_on_close = Collector.objects.filter(**here, collects_on_close=True)
+    to_collect = ~Q(Exists(collections)) | Q(Exists(Uploads.objects.filter(**here)))
     return (
         Q(Exists(Uploads.objects.filter(**here, job=None)))
         | Q(Exists(collections.filter(state=CollectionJob.State.WAITING)))
-        | (Q(state=Task.State.CLOSED) & Q(Exists(collected_on_close)) & ~Q(Exists(collections)))
+        | (Q(state=Task.State.CLOSED) & Q(Exists(collected_on_close)) & to_collect)
     )
 
 
 def _advance(task: Task, now: datetime) -> None:
+    if is_refused(task=task):
+        rows_delete(Uploads.objects.filter(task=task))
+        return
     if task.state == Task.State.CLOSED and is_collected_by_itself(task=task):
         _collect_all(task, now)
     aggregation_jobs_plan(task=task, now=now)

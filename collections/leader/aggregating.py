@@ -27,7 +27,7 @@ from dap.selectors import times_collected
 from leader.exchange import UnexpectedAnswerError, exchange_ask, exchange_failed, is_wrong_for_good
 from leader.models import AggregationJob, CollectionJob, Planning, Uploads
 from leader.operations import task_lose
-from leader.selectors import reports_possible, smallest_batch, uploads_waiting
+from leader.selectors import is_refused, reports_possible, smallest_batch, uploads_waiting
 from leader.sizes import JOB_BYTES
 from leader.states import states_join, states_split
 from leader.uploads import uploads_store
@@ -79,7 +79,7 @@ def aggregation_jobs_plan(*, task: Task, now: datetime) -> list[uuid.UUID]:
     with transaction.atomic():
         # One planner at a time, and none while a batch is collected. Reports may come in meanwhile.
         locked = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
-        if locked.state == Task.State.ENDED:
+        if locked.state == Task.State.ENDED or is_refused(task=locked):
             return []
         groups = _groups(_plannable(locked, now).order_by("pk").defer("payload"))
         if not groups:

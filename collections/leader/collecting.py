@@ -356,7 +356,7 @@ def _refuse(task: Task, job: CollectionJob, problem: str, detail: str, now: date
     job.failing_since, job.last_error = None, ""
     job.save()
     if task.state == Task.State.CLOSED and is_collected_by_itself(task=task):
-        # There will be no other collection: what is still on its way has nowhere to go.
+        # There will be no other collection: what is still on its way has nowhere to go. No job takes uploads
+        # in any more (`aggregation_jobs_plan`); they may be millions, and the next look deletes them.
         AggregationJob.objects.filter(task=task).delete()
-        Uploads.objects.filter(task=task).delete()
         end_notice_owe(task=task, reason=detail, now=now)

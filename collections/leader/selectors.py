@@ -115,6 +115,12 @@ def is_collected_by_itself(*, task: Task) -> bool:
     return Collector.objects.filter(task=task, collects_on_close=True).exists()
 
 
+def is_refused(*, task: Task) -> bool:
+    """Whether the one collection of a task that is collected by itself was refused: there is no other."""
+    failed = CollectionJob.objects.filter(task=task, state=CollectionJob.State.FAILED)
+    return is_collected_by_itself(task=task) and failed.exists()
+
+
 def times_uncollected(*, task: Task) -> Interval | None:
     """The smallest interval that holds the times of all reports which are in no result yet; None where there
     are none."""

@@ -13,10 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
+from typing import Any
 
 import structlog
 from django.apps import apps
 from django.db import OperationalError, connection, transaction
+from django.db.models import QuerySet
 from django.utils.module_loading import module_has_submodule
 
 logger = structlog.get_logger(__name__)
@@ -189,6 +191,13 @@ def installed() -> Iterator[Partitioned]:
     for app in apps.get_app_configs():
         if app.module is not None and module_has_submodule(app.module, "partitions"):
             yield from getattr(import_module(f"{app.name}.partitions"), "PARTITIONED", ())
+
+
+def rows_delete(rows: QuerySet[Any]) -> None:
+    """Delete rows that may be millions, in parts of `DELETED_ROWS`, each a transaction unless there is one
+    already. Safe to interrupt and to repeat."""
+    while rows.filter(pk__in=list(rows.values_list("pk", flat=True)[:DELETED_ROWS])).delete()[0]:
+        pass
 
 
 def partitions_upkeep() -> None:

@@ -7,18 +7,22 @@ from unittest.mock import patch
 
 import pytest
 from django.db import connection
+from django.db.models import QuerySet
 
 from dap.errors import TaskEndedError
 from dap.hpke_keys import HPKE_KEYS
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Task
+from leader.advancing import tasks_advance
+from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_create, collection_job_delete
 from leader.errors import CollectionRefusedError
 from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Planning, Uploads
-from leader.operations import task_end
+from leader.operations import task_end, task_lose
 from leader.results import Refusal, TaskResult, task_result
 from leader.uploads import reports_upload
 from panprivacy.dap.basics import BatchMode, Extension, Interval, ReportError
 from panprivacy.dap.collection import CollectionJobReq, Query
+from storage import partitions
 from storage.partitions import partitions_upkeep
 from tests.collections.leader.pair import (
     CLOCK,
@@ -348,6 +352,41 @@ def test_close_with_too_few_reports_while_a_job_is_on_its_way_leaves_no_job_behi
     assert not AggregationJob.objects.exists()
     assert not Uploads.objects.exists()
     assert pair.rejections() == {"leader": {}, "helper": {}}
+
+
+def test_refusal_leaves_uploads_to_the_next_look_which_deletes_them_in_parts_and_opens_none(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There may be millions. One part at a time, and a death between two leaves the rest to another look."""
+    monkeypatch.setattr(partitions, "DELETED_ROWS", 2)
+    pair = recipe_pair(min_batch_size=3)
+    for bucket in (0, 1, 1, 2, 3):
+        pair.upload(bucket)
+    task_lose(task=pair.task, words="it is gone")
+    pair.settle(1)
+    assert isinstance(task_result(pair.task), Refusal)
+    assert Uploads.objects.filter(task=pair.task).count() == 5
+    Uploads.objects.filter(task=pair.task).update(job=None)
+    # Enough for a batch, but for none that will be collected.
+    assert aggregation_jobs_plan(task=pair.task, now=pair.now) == []
+    parts: list[int] = []
+    delete = QuerySet.delete
+
+    def dies_later(rows: QuerySet) -> Any:
+        if rows.model is Uploads:
+            parts.append(rows.count())
+            if len(parts) == 2:
+                raise KeyboardInterrupt
+        return delete(rows)
+
+    monkeypatch.setattr(QuerySet, "delete", dies_later)
+    with pytest.raises(KeyboardInterrupt):
+        tasks_advance(now=pair.now)
+    assert Uploads.objects.filter(task=pair.task).count() == 3
+    tasks_advance(now=pair.now)
+    assert not Uploads.objects.filter(task=pair.task).exists()
+    assert parts == [2, 2, 2, 1, 0]
+    assert not AggregationJob.objects.exists()
 
 
 def test_close_of_a_recipes_task_whose_reports_turn_out_bad_is_refused_on_both_sides() -> None:
