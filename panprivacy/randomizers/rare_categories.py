@@ -145,17 +145,20 @@ class RareCategories(Categories):
         others, each by c times what a one of its own adds: c ≥ 0, as devices with the default count less, so
         that fewer of their reports are drawn again. Under `relayed`, c = 0.
 
-        What is added up to most is in a report with the default's one and w − 1 others where there was none,
-        or in one with w others where there was the default's alone.
+        What adds up to most is a report with the default's one and w − 1 others where there was none. At most
+        as much, w + c·(k − 1) times a one of another category, comes of w others where there was the
+        default's alone: a one of the default adds at least 1 + c·(k − 1) times that. For under `cover` this
+        says that reports of devices with the default have at most as many ones, on average, as others; and
+        under `relayed`, that at most as many of these devices send.
         """
         (of_default, of_others), (default, other) = self.places.absent, self.places.present
         tied = (of_default - of_others) / (default - of_others)
         first = 1 / ((default - of_others) * self.places.rates[0])
         each = 1 / ((other - of_others) * self.places.rates[1])
-        weight, others = self.parameters.required_max_weight, self.parameters.k - 1
+        weight = self.parameters.required_max_weight
         return Robustness(
-            each=max(first, (1 + tied) * each),
-            together=max(first + (weight - 1) * each, (weight + tied * others) * each),
+            each=first,
+            together=first + (weight - 1) * each,
             sentence=f"A report with more than {weight} ones is refused, so that a dishonest device adds to "
             "few categories instead of all. A single value moves that far only if it is the default's, as "
             "few of those that have it count; any other by at most "

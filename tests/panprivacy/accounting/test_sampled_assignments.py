@@ -108,6 +108,14 @@ def test_bound_for_many_devices_is_above_the_worst_assignment_where_that_is_of_t
     assert every.max() <= bound
 
 
+def test_bound_for_many_devices_is_the_worst_assignment_where_that_is_of_nineteen_ones():
+    """Within a hundredth: a bound smaller by a fiftieth would be wrong."""
+    bound, every = bound_and_every(62, 8.4, 0.96, 4.2)
+    assert every.argmax() == 19
+    assert max(every[0], every[-1]) < 0.5 * every.max()
+    assert every.max() <= bound <= 1.01 * every.max()
+
+
 def bound_and_every(n, epsilon0, rate, epsilon):
     """The bound that is used beyond the limit, where all can be gone through."""
     p, keep = 1 / (math.exp(epsilon0) + 1), 1 / (1 + math.exp(-epsilon0))
