@@ -175,7 +175,7 @@ def _difference(first: SegmentCounts, segment: SegmentCounts) -> SegmentDifferen
         level=found.interval.level,
         shares=found.values,
         # A share's interval has two ends.
-        intervals=tuple(zip(found.interval.low, found.interval.high, strict=True)),  # type: ignore[arg-type]
+        intervals=tuple(zip(found.interval.low, found.interval.high, strict=True)),  # type: ignore[arg-type]  # as it says above
         more_than_noise=found.more_than_noise,
     )
 

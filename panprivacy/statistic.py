@@ -128,7 +128,7 @@ class Statistic(ABC, Generic[P]):
     def expected_segments(
         self,
         population: int,  # noqa: ARG002  # for those that override it
-        failure_probability: float,  # noqa: ARG002
+        failure_probability: float,  # noqa: ARG002  # as above
     ) -> ExpectedSegments | None:
         """What to expect of each segment; None where the statistic asks by none.
 
@@ -171,7 +171,7 @@ class Statistic(ABC, Generic[P]):
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
 
-    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:  # noqa: ARG002
+    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:  # noqa: ARG002  # for those that override it
         """The same against observers who do not know who took part; None where all do.
 
         Args:
@@ -256,8 +256,8 @@ class ReportStatistic(Statistic[P]):
     def intervals(
         self,
         total: Sequence[int],  # noqa: ARG002  # for those that override it
-        reports: int,  # noqa: ARG002
-        count_scale: float = 0.0,  # noqa: ARG002
+        reports: int,  # noqa: ARG002  # as above
+        count_scale: float = 0.0,  # noqa: ARG002  # as above
     ) -> tuple[Interval, ...]:
         """Where the truths lie; empty where standard errors say it.
 
@@ -270,8 +270,8 @@ class ReportStatistic(Statistic[P]):
     def segment_estimates(
         self,
         total: Sequence[int],  # noqa: ARG002  # for those that override it
-        reports: int,  # noqa: ARG002
-        count_scale: float = 0.0,  # noqa: ARG002
+        reports: int,  # noqa: ARG002  # as above
+        count_scale: float = 0.0,  # noqa: ARG002  # as above
     ) -> tuple[SegmentEstimate, ...]:
         """The answer within each segment of the recipe; empty where it asks by none. As of `intervals`."""
         return ()

@@ -50,8 +50,8 @@ def check_files(paths: Sequence[Path], check_file: FileCheck) -> int:
             failed += 1
             print(f"FAILED  {path}: {error}")  # noqa: T201  # a command's output
         else:
-            print(f"passed  {path}")  # noqa: T201
-    print(f"{len(paths) - failed} passed, {failed} failed")  # noqa: T201
+            print(f"passed  {path}")  # noqa: T201  # as above
+    print(f"{len(paths) - failed} passed, {failed} failed")  # noqa: T201  # as above
     return 1 if failed else 0
 
 

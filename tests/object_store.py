@@ -68,7 +68,7 @@ def main() -> None:
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     server.start()
-    print(server.get_host_and_port()[1], flush=True)  # noqa: T201
+    print(server.get_host_and_port()[1], flush=True)  # noqa: T201  # read by who starts it
     sys.stdin.read()
     server.stop()
 

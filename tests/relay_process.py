@@ -23,7 +23,7 @@ async def _main(address: str, port: int, to_port: int) -> None:
         await asyncio.gather(_copy(reader, back), _copy(there, writer))
 
     server = await asyncio.start_server(passed_on, address, port, reuse_address=True)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201
+    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  # read by who starts it
     await server.serve_forever()
 
 

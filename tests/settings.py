@@ -1,6 +1,6 @@
 """The product's settings, and partners beside the site: tests of all sides run in one process."""
 
-from panapp.settings import *  # noqa: F403
+from panapp.settings import *  # noqa: F403  # the product's own, but for what follows
 from panapp.settings import CACHES as _CACHES
 from panapp.settings import INSTALLED_APPS as _APPS
 from panapp.settings import STORAGES as _STORAGES

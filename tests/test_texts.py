@@ -16,6 +16,11 @@ PYTHON = ("collections", "panapp", "devices_sim", "panprivacy", "research", "tes
 PRAGMA = re.compile(r"  # (?:noqa|type: ignore)\b.*")
 """Addressed to a tool: as ruff counts, it is not part of the line."""
 
+SILENCED = re.compile(
+    r"#\s*(?:noqa|type:\s*ignore|pragma:\s*no|nosec)\b(?!(?:: [A-Z0-9, ]+|\[[a-z, -]+\])  # \w)"
+)
+"""A check that is silenced without its name and a reason."""
+
 LINK = re.compile(r"\]\(\S+|https?://\S+")
 
 
@@ -68,3 +73,17 @@ def test_lines_of_prose_fit_an_editor() -> None:
     documents = tracked("README.md", "docs/*.md")
     assert documents
     assert [line for path in documents for line in too_long(path, prose(path))] == []
+
+
+def test_every_silenced_check_is_named_and_says_why() -> None:
+    modules = [path for path in tracked("*.py") if "migrations" not in path.parts and path != Path(__file__)]
+    assert modules
+    found = [f"{path}:{at}" for path in modules for at, line in numbered(path) if SILENCED.search(line)]
+    assert found == []
+
+
+def test_a_silenced_check_without_its_name_or_a_reason_is_noticed() -> None:
+    silenced = ["# noqa", "# noqa: S101", "# noqa  # because", "# type: ignore[misc]", "#type:ignore"]
+    assert all(SILENCED.search(f"x = 1  {comment}") for comment in silenced)
+    assert not SILENCED.search("x = 1  # noqa: S101, B023  # because")
+    assert not SILENCED.search("x = 1  # type: ignore[misc, arg-type]  # because")

@@ -27,7 +27,7 @@ class Recipe(models.Model):
 
     status = models.CharField(max_length=10, choices=Status, default=Status.DRAFT)
     # A draft has none, and under UNIQUE only NULLs differ from each other.
-    identifier = models.CharField(  # noqa: DJ001
+    identifier = models.CharField(  # noqa: DJ001  # see above
         max_length=64,
         null=True,
         unique=True,

@@ -24,7 +24,7 @@ _RECOVERY = re.compile(r"[A-Z2-7]{16}")
 
 def step_of_code(secret: bytes, code: str, seconds: float) -> int | None:
     """The time step whose code this is, around a time in seconds since 1970; None where it is none's."""
-    totp = TOTP(secret, DIGITS, SHA1(), STEP_SECONDS)  # noqa: S303  # as RFC 6238 and all apps have it
+    totp = _codes_of(secret)
     now, found = int(seconds // STEP_SECONDS), None
     for step in range(now - STEPS_AWAY, now + STEPS_AWAY + 1):
         expected = totp.generate(step * STEP_SECONDS).decode()
@@ -35,7 +35,11 @@ def step_of_code(secret: bytes, code: str, seconds: float) -> int | None:
 
 def address_of(secret: bytes, *, account: str, issuer: str) -> str:
     """What apps read from a picture: `otpauth://totp/…`."""
-    return TOTP(secret, DIGITS, SHA1(), STEP_SECONDS).get_provisioning_uri(account, issuer)  # noqa: S303
+    return _codes_of(secret).get_provisioning_uri(account, issuer)
+
+
+def _codes_of(secret: bytes) -> TOTP:
+    return TOTP(secret, DIGITS, SHA1(), STEP_SECONDS)  # noqa: S303  # as RFC 6238 and all apps have it
 
 
 def typed_secret(secret: bytes) -> str:

@@ -89,7 +89,7 @@ class ReportingModel(DeviceTrustModel):
     def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         """As of `upload`, whatever the way."""
 
-    def behind(self, recipe: PublishedRecipe, verification_key: bytes) -> Mapping[str, Behind]:  # noqa: ARG002
+    def behind(self, recipe: PublishedRecipe, verification_key: bytes) -> Mapping[str, Behind]:  # noqa: ARG002  # for those that override it
         """The servers that a recipe names, by their addresses: where its relay leads to.
 
         Args:
@@ -132,7 +132,7 @@ class ReportingModel(DeviceTrustModel):
         """
         raise TypeError(f"devices of {statistic.statistic} have no values: {text}")
 
-    def is_sampled(self, recipe: PublishedRecipe, random_source: random.Random) -> bool:  # noqa: ARG002
+    def is_sampled(self, recipe: PublishedRecipe, random_source: random.Random) -> bool:  # noqa: ARG002  # for those that override it
         """Toss the coin that says whether a device with one value takes part: once, whatever its value."""
         return True
 
@@ -141,7 +141,7 @@ class ReportingModel(DeviceTrustModel):
         recipe: PublishedRecipe,
         text: str,
         random_source: random.Random,  # noqa: ARG002  # for those whose devices have values
-        nonce: bytes | None = None,  # noqa: ARG002
+        nonce: bytes | None = None,  # noqa: ARG002  # for those that override it
     ) -> WireReport | None:
         """The report of a sampled real device with one value; None where not sending is a part of the
         randomizer.
@@ -185,7 +185,7 @@ class ReportingModel(DeviceTrustModel):
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         """The exact answer to what is estimated from a fleet's reports."""
 
-    def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:  # noqa: ARG002
+    def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:  # noqa: ARG002  # for those that override it
         """The same for each segment: `label`, `devices` and `answers`; empty where it asks by none."""
         return []
 

@@ -60,7 +60,7 @@ class RandomizedReporting(ReportingModel):
         answers = fleet.devices_by_answer.items()
         return randomizer.truth_of({cells_of(text, columns): devices for text, devices in answers})
 
-    def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:  # noqa: ARG002
+    def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:  # noqa: ARG002  # no segments
         """None: such statistics ask by no segment."""
         return []
 

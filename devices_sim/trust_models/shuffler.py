@@ -33,7 +33,7 @@ class Shuffler(ReportingModel):
     def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return ShufflerUpload(recipe, transport)
 
-    def behind(self, recipe: PublishedRecipe, verification_key: bytes) -> Mapping[str, Behind]:  # noqa: ARG002
+    def behind(self, recipe: PublishedRecipe, verification_key: bytes) -> Mapping[str, Behind]:  # noqa: ARG002  # no server is asked for a key
         servers = recipe.servers
         if not isinstance(servers, ShufflerAndAnalyzer):
             raise TypeError(f"a recipe with a shuffler names it, unlike {type(servers).__name__}")

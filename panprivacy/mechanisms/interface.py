@@ -115,7 +115,7 @@ class Mechanism(CohortStatistic[P]):
     def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: `devices_by_count[c]` devices had count c (0..T)."""
 
-    def segment_truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:  # noqa: ARG002
+    def segment_truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:  # noqa: ARG002  # for those that ask by segment
         """The same for each segment: `label`, `devices` and `answers`; empty where there are none."""
         return []
 

@@ -7,7 +7,7 @@ A new one is one file, one line of `STREAM_STATISTICS` and one test module. `int
 from typing import Any
 
 # Every kind of sample enters itself where it can be looked up: SAMPLES.
-from panprivacy.streams import hashed_sample, known_sample, many_sizes  # noqa: F401
+from panprivacy.streams import hashed_sample, known_sample, many_sizes  # noqa: F401  # see above
 from panprivacy.streams.cropped_mean import CroppedMean
 from panprivacy.streams.density import Density
 from panprivacy.streams.heavy_hitters import HeavyHitters

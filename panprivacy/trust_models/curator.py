@@ -40,7 +40,7 @@ class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_in
             raise FieldError("curator.sample_digest", "must be 32 bytes")
 
     @classmethod
-    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003
+    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003  # no reports
         return False
 
     @classmethod

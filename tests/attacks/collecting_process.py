@@ -58,7 +58,7 @@ def die_releasing(pk: str) -> dict[str, Any]:
     """As `release`, but killed between the commit and the erasing of the key."""
     from storage.key_slots import KeySlots
 
-    KeySlots.delete = lambda self: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[method-assign]
+    KeySlots.delete = lambda self: os.kill(os.getpid(), signal.SIGKILL)
     return release(pk)
 
 
@@ -72,7 +72,7 @@ def die_publishing() -> dict[str, Any]:
         write(slots, version, key)
         os.kill(os.getpid(), signal.SIGKILL)
 
-    KeySlots.write = written  # type: ignore[method-assign]
+    KeySlots.write = written
     return publish()
 
 

@@ -104,7 +104,7 @@ class Scene:
         """What the state holds after a whole tick from now on."""
         for _ in range(2):
             before = self.kept()
-            self.until(lambda before=before: self.kept() != before, "the clock ticks")  # type: ignore[misc]
+            self.until(lambda before=before: self.kept() != before, "the clock ticks")
         return holds(self.kept())
 
 

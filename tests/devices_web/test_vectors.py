@@ -94,8 +94,8 @@ def plaintexts(recipe: PublishedRecipe, members: dict[str, Any]) -> list[int]:
 def shared_bit(recipe: PublishedRecipe, ciphertext: bytes, nonce: bytes) -> int:
     """The bit of a sharing; both servers verify its proof on the way."""
     keys: list[PrivateKey] = [share_key_of("elgamal-secp256k1", side) for side in (0, 1)]
-    vdaf, context = Prio3Count(), recipe.public_key.context + nonce  # type: ignore[attr-defined]
-    parts = recipe.public_key.split(ciphertext)  # type: ignore[attr-defined]
+    vdaf, context = Prio3Count(), recipe.public_key.context + nonce
+    parts = recipe.public_key.split(ciphertext)
     verify_key, states, shares = bytes(32), [], []
     for side in (0, 1):
         share = open_part(keys[side], parts[side], side)

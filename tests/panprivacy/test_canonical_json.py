@@ -37,7 +37,7 @@ def test_what_has_no_canonical_form_is_refused_by_whoever_reads_it(document: dic
     assert refused.value.field == "input"
     with pytest.raises(RecipeVerificationError, match="no canonical form"):
         # Refused before a key is looked at.
-        require_signed({"format": "x", **document}, "", b"", None, format_="x")  # type: ignore[arg-type]
+        require_signed({"format": "x", **document}, "", b"", None, format_="x")
 
 
 def test_members_are_in_the_order_of_the_standard() -> None:

@@ -133,7 +133,7 @@ class Network:
         self.requests.append((method, url, body))
         self.headers = headers
         fault = self.faults.popleft() if self.faults else None
-        send = lambda: self._deliver(method, url, headers, body)  # noqa: E731
+        send = lambda: self._deliver(method, url, headers, body)  # noqa: E731  # one of several
         return send() if fault is None else fault(send)
 
     def _deliver(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:

@@ -116,7 +116,7 @@ def test_drive_with_an_answer_that_is_promised_for_ever_is_shown_like_a_helper_t
     began = pair.now
     promise = later(pair, "/helper/later")
     # Where it was promised, the helper knows nothing of it any more: all begins again.
-    forgotten: Fault = lambda send: signed(pair, status=404)  # noqa: E731
+    forgotten: Fault = lambda send: signed(pair, status=404)  # noqa: E731  # named for its type
     pair.network.faults.extend([promise, forgotten if retried else promise] * 50)
     pair.drive(job.pk)
     assert progress_of(task=pair.task).failing_since is None  # nothing is wrong with that

@@ -143,7 +143,7 @@ def test_label_that_is_a_formula_runs_in_no_spreadsheet(client: Client) -> None:
         {0: 30, 1: 20, 4: 10}, cohort_size=50, epsilon=4.0, **{**BUCKETS, "labels": labels}
     )
     lines = client.get(reverse("result-csv", args=[recipe.identifier]))
-    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))  # type: ignore[arg-type]
+    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))
     assert [line["value_label"] for line in table] == [f"'{label}" for label in labels]
     picture = client.get(reverse("result-svg", args=[recipe.identifier])).content.decode()
     assert "=&lt;script&gt;alert(1)" in picture
@@ -157,13 +157,13 @@ def test_labels_name_rows_chart_and_files(client: Client) -> None:
     (panel,) = release_chart(recipe, recipe.release, None).panels
     assert list(panel.x.categories) == LABELS
     result = client.get(reverse("result-json", args=[recipe.identifier]))
-    document = json.loads(b"".join(result.streaming_content))  # type: ignore[arg-type]
+    document = json.loads(b"".join(result.streaming_content))
     assert document["labels"] == ["0 events", "1 event", "2 or more events"], "as before"
     assert document["value_labels"] == LABELS
     assert (document["event"], document["event_definition"]) == ("form.opened", None)
     assert document["plan"] is None
     lines = client.get(reverse("result-csv", args=[recipe.identifier]))
-    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))  # type: ignore[arg-type]
+    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))
     assert [line["label"] for line in table] == document["labels"]
     assert [line["value_label"] for line in table] == LABELS
     assert {line["event"] for line in table} == {"form.opened"}
@@ -172,7 +172,7 @@ def test_labels_name_rows_chart_and_files(client: Client) -> None:
 def test_counts_of_devices_are_shares_too_with_the_interval_of_the_counts(client: Client) -> None:
     recipe = simulated_recipe({0: 30, 1: 20, 4: 10}, cohort_size=50, epsilon=4.0, **BUCKETS)
     result = client.get(reverse("result-json", args=[recipe.identifier]))
-    document = json.loads(b"".join(result.streaming_content))  # type: ignore[arg-type]
+    document = json.loads(b"".join(result.streaming_content))
     assert document["share_of"] == 60
     assert document["share"] == pytest.approx([value / 60 for value in document["estimate"]])
     interval, scaled = document["interval"], document["share_interval"]
@@ -180,7 +180,7 @@ def test_counts_of_devices_are_shares_too_with_the_interval_of_the_counts(client
     for end in ("low", "high"):
         assert scaled[end] == pytest.approx([min(max(at / 60, 0), 1) for at in interval[end]])
     lines = client.get(reverse("result-csv", args=[recipe.identifier]))
-    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))  # type: ignore[arg-type]
+    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))
     assert [float(line["share"]) for line in table] == document["share"]
     assert [float(line["share_high_95"]) for line in table] == scaled["high"]
     page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
@@ -208,7 +208,7 @@ def test_home_card_of_a_histogram_says_its_answer(client: Client) -> None:
 def test_headline_of_a_count_is_a_share_first_and_the_file_has_the_plan(client: Client) -> None:
     recipe = finished_recipe([[1]] * 60 + [[0]] * 40, cohort_size=50, epsilon=4.0, population_size=120)
     result = client.get(reverse("result-json", args=[recipe.identifier]))
-    assert json.loads(b"".join(result.streaming_content))["plan"] == {"population_size": 120}  # type: ignore[arg-type]
+    assert json.loads(b"".join(result.streaming_content))["plan"] == {"population_size": 120}
     said = headline(recipe, recipe.release).text
     assert said.startswith("6")
     assert "% ± " in said
@@ -246,11 +246,11 @@ def test_share_of_a_noisy_number_of_reports_has_no_interval(
     assert "of about 60 devices" in said
     assert "points" not in said
     result = client.get(reverse("result-json", args=[recipe.identifier]))
-    document = json.loads(b"".join(result.streaming_content))  # type: ignore[arg-type]
+    document = json.loads(b"".join(result.streaming_content))
     assert document["share_interval"] is None
     assert len(document["share"]) == len(values[0])
     lines = client.get(reverse("result-csv", args=[recipe.identifier]))
-    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))  # type: ignore[arg-type]
+    table = list(csv.DictReader(io.StringIO(b"".join(lines.streaming_content).decode())))
     assert {line["share_low_95"] for line in table} == {""}
     page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
     assert '<th scope="col">Share of about 60 devices</th>' in page
@@ -265,6 +265,6 @@ def test_mean_has_no_share(client: Client) -> None:
     recipe = finished_recipe([[3]] * 60, cohort_size=50, statistic="mean", k=3, guarantee="local")
     assert shares_of(recipe, recipe.release) is None
     result = client.get(reverse("result-json", args=[recipe.identifier]))
-    document = json.loads(b"".join(result.streaming_content))  # type: ignore[arg-type]
+    document = json.loads(b"".join(result.streaming_content))
     assert (document["share_of"], document["share"], document["share_interval"]) == (None, None, None)
     assert "Share of" not in page_text(client.get(reverse("recipe", args=[recipe.identifier])))

@@ -141,7 +141,7 @@ def test_result_tells_shown_segments_beside_the_truth_and_nothing_of_small_ones(
     recipe, collected = simulated.recipe, outcome_of(simulated)
     assert collected is not None
     answer = client.get(reverse("result-json", args=[recipe.identifier]))
-    document = json.loads(b"".join(answer.streaming_content))  # type: ignore[arg-type]
+    document = json.loads(b"".join(answer.streaming_content))
     assert document["segments"] == collected.as_dict()["segments"]
     old, new, nightly = document["segments"]
     assert nightly == {
@@ -174,7 +174,7 @@ def test_result_tells_shown_segments_beside_the_truth_and_nothing_of_small_ones(
 def test_csv_has_a_line_for_each_shown_segment_below_the_whole(simulated: Simulation, client: Client) -> None:
     recipe = simulated.recipe
     document = json.loads(
-        b"".join(client.get(reverse("result-json", args=[recipe.identifier])).streaming_content)  # type: ignore[arg-type]
+        b"".join(client.get(reverse("result-json", args=[recipe.identifier])).streaming_content)
     )
     text = client.get(reverse("result-csv", args=[recipe.identifier])).getvalue().decode()
     whole, old, new, nightly = csv.DictReader(io.StringIO(text))
@@ -197,5 +197,5 @@ def test_csv_has_a_line_for_each_shown_segment_below_the_whole(simulated: Simula
 def test_result_without_segments_says_so_to_programs_only(client: Client) -> None:
     recipe = simulated_recipe({0: 30, 1: 20}, cohort_size=50, epsilon=4.0)
     answer = client.get(reverse("result-json", args=[recipe.identifier]))
-    assert json.loads(b"".join(answer.streaming_content))["segments"] is None  # type: ignore[arg-type]
+    assert json.loads(b"".join(answer.streaming_content))["segments"] is None
     assert "By segment" not in page_text(client.get(reverse("recipe", args=[recipe.identifier])))

@@ -45,7 +45,7 @@ def test_workers_killed_in_mid_chunk_change_nothing_in_the_count_of_devices(sett
             done = kill_in_mid_chunk(services, simulation)
             assert done < DEVICES, f"kill {kill} came too late to say anything"
             # The services start the worker again.
-            assert wait_until(lambda: Simulation.objects.get().done > done, PATIENCE)  # noqa: B023
+            assert wait_until(lambda: Simulation.objects.get().done > done, PATIENCE)  # noqa: B023  # called before the next round
         assert wait_until(lambda: Release.objects.exists(), PATIENCE)
     simulation.refresh_from_db()
     release, truth = Release.objects.get(), SimulatedTruth.objects.get()

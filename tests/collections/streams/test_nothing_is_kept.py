@@ -35,7 +35,7 @@ def post(url: str, body: bytes, media_type: str) -> int:
     headers = {"Content-Type": media_type}
     request = urllib.request.Request(url, body, headers)  # noqa: S310  # http to ourselves
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310  # http to ourselves
             text, status = answer.read(), answer.status
     except urllib.error.HTTPError as error:
         text, status = error.read(), error.code

@@ -8,7 +8,7 @@ from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.forecast import EARLIEST, Forecast, forecast
 
 
-def mechanism(name: str = "count_nonzero", **changes: object) -> Mechanism:  # type: ignore[type-arg]
+def mechanism(name: str = "count_nonzero", **changes: object) -> Mechanism:
     members = {"steps": 4, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000, **changes}
     class_ = mechanism_class(name)
     return class_(class_.parameters_class.from_mapping(members).calibrated())
