@@ -109,7 +109,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what may come out differently on PostgreSQL, so that only this is run there again.
 
     That is what touches a database, but not what presents what lies in it: rooms of `PRESENTING`, and files
-    that are named after pages, unless they search (marker `searches`).
+    that are named after pages, unless they search (marker `searches`). Nor what is about numbers or rights,
+    whatever keeps them (marker `once`).
 
     Schemathesis tells its items apart by their names, of which pytest 9.2 makes no identifier: xdist ran one
     of those whose identifiers are alike, and none of the others.
@@ -121,11 +122,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("django_db") or {"db", "transactional_db", "live_server"} & set(fixtures):
             if _lies_in(item, WITHOUT_DATABASE):
                 raise pytest.UsageError(f"{item.nodeid} touches a database: its room is one that does not")
-            if item.get_closest_marker("searches") or not _presents(item):
+            alike = _presents(item) or item.get_closest_marker("once")
+            if item.get_closest_marker("searches") or not alike:
                 item.add_marker("database")
-    alike = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
-    if alike:
-        raise pytest.UsageError(f"tests that only one process would run, as they share a name: {alike[:5]}")
+    sharing = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
+    if sharing:
+        raise pytest.UsageError(f"tests that only one process would run, as they share a name: {sharing[:5]}")
 
 
 def _lies_in(item: pytest.Item, rooms: tuple[str, ...]) -> bool:
@@ -269,7 +271,7 @@ def _guards() -> list:
     return [guard for module in found for guard in getattr(module, "GUARDS", ())]
 
 
-def _empty_database() -> None:
+def empty_database() -> None:
     """Undo what a test with real transactions left.
 
     Again where PostgreSQL ends us because a running worker and we waited for each other's tables: it ends one
@@ -342,7 +344,7 @@ def _begin_anew() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def _append_only_tables_can_be_emptied() -> Iterator[None]:
     original = TransactionTestCase._fixture_teardown
-    TransactionTestCase._fixture_teardown = lambda self: _empty_database()
+    TransactionTestCase._fixture_teardown = lambda self: empty_database()
     yield
     TransactionTestCase._fixture_teardown = original
 

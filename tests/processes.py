@@ -60,6 +60,19 @@ def services_on_test_database(**options: Any) -> Iterator[Services]:
             yield started
 
 
+@contextmanager
+def services_of_a_module(**options: Any) -> Iterator[Services]:
+    """The same for several tests, each of which empties the database. Nothing that the services write after
+    that, as they look for work every second, stays for others: a log of theirs has their key."""
+    from tests.conftest import empty_database
+
+    try:
+        with services_on_test_database(**options) as services:
+            yield services
+    finally:
+        empty_database()
+
+
 def without_witnesses(folder: Path) -> dict[str, str]:
     """For services that outlive a test: partners remember the log that the test database forgets with it."""
     file = folder / "log-policy"

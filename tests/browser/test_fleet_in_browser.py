@@ -26,7 +26,7 @@ from tests.browser.conftest import ARGUMENTS, chromium
 from tests.devices_sim.server import listening
 from tests.factories import recipe_members
 from tests.patience import PATIENCE
-from tests.processes import services_on_test_database, without_witnesses
+from tests.processes import services_of_a_module, without_witnesses
 from trust_models.publishing import recipe_publish_file
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.processes]
@@ -69,7 +69,7 @@ def services(
         patched.setattr(
             Pairing, "partner_variables", lambda *given, **more: {**own_variables(*given, **more), **named}
         )
-        with services_on_test_database(
+        with services_of_a_module(
             partners={role: data / role for role in ("helper", "relay")},
             environment={**without_witnesses(data), **named},
         ) as started:

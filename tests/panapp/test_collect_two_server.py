@@ -2,10 +2,13 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.db.models import Sum
@@ -13,6 +16,7 @@ from django.db.models import Sum
 from dap.models import BatchBucket, Side, Task
 from devices_sim.workloads.events_file import events_csv
 from panapp.collection import CollectionResult
+from panapp.ports import HOST
 from panapp.services import Services, wait_until
 from tests.factories import recipe_members
 from tests.panapp.scene import MEMBERS
@@ -82,6 +86,11 @@ def test_collect_with_two_servers_prints_the_same_members_as_with_one(tmp_path: 
     assert rows == [(result["recipe"].upper(), "ended", None, None)]
 
 
+def answers(services: Services) -> bool:
+    with closing(socket.socket()) as own:
+        return own.connect_ex((HOST, urlsplit(services.pairings["helper"].url).port)) == 0
+
+
 def test_helper_killed_in_the_middle_changes_nothing_in_the_result(tmp_path: Path, events: Path) -> None:
     with services_on_test_database(partners={"helper": tmp_path / "helper"}) as services:
         undisturbed = collect_histogram(services, events)
@@ -92,8 +101,9 @@ def test_helper_killed_in_the_middle_changes_nothing_in_the_result(tmp_path: Pat
             before = services.pid("helper")
             kill_helper(services)
             killed.append(line)
-            # Not the same process again, which is dead already.
-            assert wait_until(lambda: services.pid("helper") != before, PATIENCE)
+            # Not the same process again, which is dead already. The simulation gives up within seconds where
+            # a device waits, and a busy machine takes longer to start another.
+            assert wait_until(lambda: services.pid("helper") != before and answers(services), PATIENCE)
 
         disturbed = collect_histogram(services, events, say=kill)
     assert len(killed) >= 2

@@ -46,7 +46,7 @@ from tests.factories import draft_recipe, fresh_nonce, published_recipe, recipe_
 from tests.panapp import crashes
 from tests.panapp.scene import MEMBERS, SHUFFLE_HISTOGRAM, UNIFORMITY, shuffled_members, values_file
 from tests.patience import PATIENCE
-from tests.processes import collect, helper_rows, services_on_test_database, without_witnesses
+from tests.processes import collect, helper_rows, services_of_a_module, without_witnesses
 from trust_models import trust_model_of
 from trust_models.publishing import recipe_close
 
@@ -75,7 +75,7 @@ def installation(
 ) -> Iterator[Installation]:
     helper, shuffler = (tmp_path_factory.mktemp(name) for name in ("helper", "shuffler"))
     with django_db_blocker.unblock():
-        with services_on_test_database(
+        with services_of_a_module(
             partners={"helper": helper, "shuffler": shuffler}, environment=without_witnesses(helper)
         ) as services:
             yield Installation(services, helper, shuffler)
@@ -443,7 +443,7 @@ def test_publishing_a_two_server_draft_with_the_form_registers_it_with_the_helpe
             "Referer": address,
         },
     )
-    with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310
+    with urllib.request.urlopen(request, timeout=PATIENCE):  # noqa: S310  # http to ourselves
         pass
     recipe = Recipe.objects.get(pk=draft.pk)
     assert recipe.status == Recipe.Status.PUBLISHED
