@@ -38,9 +38,23 @@ def test_what_stands_for_sql_is_found_where_there_is_some() -> None:
     assert all(OWN_SQL.search(text) for text in texts)
 
 
+OF_THE_DATABASE = re.compile(
+    OWN_SQL.pattern.replace("|atomic", "")
+    + r"|mark\.(searches|processes)|transaction=True|transactional_db|live_server"
+    r"|Thread|at_once|kill\(|migrate|partition|[Gg]uard"
+)
+"""In a test: what it takes to see two databases differ. Savepoints are how a scene is used again."""
+
+
 def presenting() -> list[Path]:
     rooms = [path for room in PRESENTING for path in (TESTS / room).rglob("test_*.py")]
     return sorted({*rooms, *TESTS.rglob("test_*_page.py"), *TESTS.rglob("test_*pages.py")} - {Path(__file__)})
+
+
+ONCE = [
+    path for path in TESTS.rglob("test_*.py") if "mark.once" in path.read_text() and path != Path(__file__)
+]
+"""Files whose tests run on one database, as they are about what is computed or who may do what."""
 
 
 def unmarked(source: str) -> list[str]:
@@ -58,11 +72,25 @@ def unmarked(source: str) -> list[str]:
     return [name for name, text in texts.items() if HOSTILE.search(text) and "mark.searches" not in text]
 
 
-@pytest.mark.parametrize("file", presenting(), ids=lambda path: str(path.relative_to(TESTS)))
+@pytest.mark.parametrize("file", [*presenting(), *ONCE], ids=lambda path: str(path.relative_to(TESTS)))
 def test_a_test_about_pages_that_searches_says_so(file: Path) -> None:
     if "browser" in file.parts:
         return  # never runs on PostgreSQL
     assert unmarked(file.read_text()) == [], "mark it `searches`: PostgreSQL may answer differently"
+
+
+@pytest.mark.parametrize("file", ONCE, ids=lambda path: str(path.relative_to(TESTS)))
+def test_a_file_that_runs_on_one_database_waits_for_no_lock_and_knows_no_sql(file: Path) -> None:
+    text = file.read_text()
+    assert re.search(r"^pytestmark = .*mark\.once", text, re.MULTILINE), "whole files, by their pytestmark"
+    assert [hit[0] for hit in OF_THE_DATABASE.finditer(text)] == [], "it belongs on both databases"
+
+
+def test_what_is_about_a_database_is_found_where_a_test_is_about_one() -> None:
+    rooms = ("storage", "leader", "ledger", "reports", "recipes")
+    for room in rooms:
+        texts = [path.read_text() for path in (TESTS / "collections" / room).glob("test_*.py")]
+        assert any(OF_THE_DATABASE.search(text) for text in texts)
 
 
 def test_a_search_without_its_mark_is_noticed() -> None:

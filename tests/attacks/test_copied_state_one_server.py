@@ -39,7 +39,7 @@ from tests.factories import published_recipe, report_of_count
 from tests.scenes import auditor
 from trust_models.publishing import recipe_close
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 LOOKS = 7
 NEVER = LOOKS + 1

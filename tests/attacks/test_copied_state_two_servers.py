@@ -36,7 +36,7 @@ from tests.collections.two_server.scene import sealed_report, settle, two_server
 from tests.scenes import auditor
 from trust_models.publishing import recipe_close
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 ASKED = 7
 """Reports of three questions: 1, 2 and 4."""

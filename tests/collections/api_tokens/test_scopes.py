@@ -26,7 +26,7 @@ from tests.scenes import account, analyst, auditor
 from trust_models.publishing import recipe_close
 from web.scopes import Public, Scope, scopes_declared
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 RESTRICTED = restricted()
 WITHIN = {

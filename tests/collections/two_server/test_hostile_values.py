@@ -18,7 +18,7 @@ from tests.collections.two_server.randomized_scene import (
 )
 from tests.collections.two_server.scene import two_server_recipe
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 DEVICES, HOSTILE = 600, 6
 PLACES = 10

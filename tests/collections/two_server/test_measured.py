@@ -19,10 +19,7 @@ from tests.collections.two_server.randomized_scene import honest_report, randomi
 from tests.collections.two_server.scene import two_server_recipe
 from tests.reproduced import reproduced
 
-pytestmark = pytest.mark.django_db
-
-FEW = Setting(population=2_000, reports=200, buckets=24, tasks=1)
-MANY = Setting(population=20_000, reports=1_000, buckets=100, tasks=1)
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 def collected(measurements: list[tuple[int, ...]], **members: Any) -> tuple[Recipe, Release]:
@@ -38,11 +35,9 @@ def released_whole(recipe: Recipe, measurements: list[tuple[int, ...]]) -> Relea
     return release
 
 
-@pytest.mark.parametrize(
-    "setting", [FEW, pytest.param(MANY, marks=pytest.mark.long)], ids=["few devices", "many devices"]
-)
-def test_collection_lies_on_the_line_of_figure_2(setting: Setting) -> None:
+def test_collection_lies_on_the_line_of_figure_2() -> None:
     """SAMPAGG, by `categories`. A point is missed with 1e-6; servers find what was added up beside."""
+    setting = Setting(population=2_000, reports=200, buckets=24, tasks=1)
     point = Point(setting, noise_multiplier(setting.sampling_rate, 1, 1.0, 1e-6), seed=1)
     asked = point.statistic()
     measurements = list(point.measurements(asked))
@@ -62,19 +57,10 @@ def test_collection_lies_on_the_line_of_figure_2(setting: Setting) -> None:
     assert found == pytest.approx(point.measured(), rel=1e-9)
 
 
-@pytest.mark.parametrize(
-    "setting",
-    [
-        Setting(population=2_000, reports=300, buckets=24, tasks=1, share=0.1),
-        pytest.param(
-            Setting(population=20_000, reports=1_000, buckets=100, tasks=1, share=0.1), marks=pytest.mark.long
-        ),
-    ],
-    ids=["few devices", "many devices"],
-)
-def test_importance_sampling_lies_on_the_line_of_figure_3(setting: Setting) -> None:
+def test_importance_sampling_lies_on_the_line_of_figure_3() -> None:
     """SAMPAGG of the sparse histogram, by devices of `relayed`. The servers run a recipe of `categories`:
     what they verify and add up is the same, and neither token nor relay changes a sum."""
+    setting = Setting(population=2_000, reports=300, buckets=24, tasks=1, share=0.1)
     point = Point(setting, noise_multiplier(setting.targeted_rate, 1, 1.0, 1e-6), seed=2)
     asked = point.statistic()
     measurements = list(point.measurements(asked))
@@ -103,8 +89,7 @@ def test_importance_sampling_lies_on_the_line_of_figure_3(setting: Setting) -> N
     ("devices", "rate"),
     [
         pytest.param(400, 1.0, id="Example 4, few devices"),
-        pytest.param(2_500, 1.0, id="Example 4, a quarter of its devices", marks=pytest.mark.long),
-        pytest.param(100_000, 0.02, id="Example 6, a tenth of its devices", marks=pytest.mark.long),
+        pytest.param(20_000, 0.02, id="Example 6, a fiftieth of its devices", marks=pytest.mark.long),
     ],
 )
 def test_rappor_of_examples_4_and_6_is_as_precise_as_computed(devices: int, rate: float) -> None:

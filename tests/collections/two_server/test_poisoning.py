@@ -18,7 +18,7 @@ from tests.collections.two_server.scene import (
 )
 from trust_models.publishing import recipe_close
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 LIES = {"two": 2, "minus one": FIELD64.modulus - 1, "huge": 2**63, "half": (FIELD64.modulus + 1) // 2}
 HONEST = ((1, 0, 0), (0, 1, 0), (0, 1, 0), (0, 0, 1), (0, 0, 0))

@@ -36,7 +36,7 @@ from tests.network import verification_key_of
 from tests.page_text import page_text
 from trust_models.publishing import recipe_close
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
 def closed(*, reports: int = 5, simulation: bool = False) -> Recipe:
