@@ -25,7 +25,7 @@ from storage.signing_key import verification_key
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
 from tests.panprivacy.targeting.results import members_of
-from tests.processes import collect, services_on_test_database, without_witnesses
+from tests.processes import collect, services_of_a_module, without_witnesses
 from tests.target_scene import declare, file_of
 from trust_models.issued import issued_of
 from trust_models.publishing import recipe_close, recipe_publish_file
@@ -45,7 +45,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def services(django_db_setup: None, django_db_blocker: Any, data: Path) -> Iterator[Services]:
     with django_db_blocker.unblock():
         partners = {role: data / role for role in KINDS}
-        with services_on_test_database(partners=partners, environment=without_witnesses(data)) as services:
+        with services_of_a_module(partners=partners, environment=without_witnesses(data)) as services:
             yield services
 
 
@@ -65,8 +65,9 @@ def workload(members: dict[str, Any]) -> Workload[Any]:
 
 @pytest.mark.parametrize("trust", RECIPES)
 def test_collect_with_tokens_through_a_relay_issues_one_per_device_and_releases(
-    services: Services, trust: str
+    services: Services, data: Path, trust: str
 ) -> None:
+    """The attester has the devices and no recipe, and the issuer the reverse."""
     members = {**RECIPES[trust], "admission": "token", "relay": True}
     result = collect(services, members, workload(members)).as_dict()
     # A shuffler takes no more users than the cohort has.
@@ -74,6 +75,9 @@ def test_collect_with_tokens_through_a_relay_issues_one_per_device_and_releases(
     assert result["admission"] == {"issued": DEVICES, "accepted": accepted, "rejected": {}}
     assert result["reports"]["accepted"] == accepted
     assert (result["released"], result["reason"]) == (True, None)
+    contents = {role: everything(data / role) for role in ("attester", "issuer")}
+    assert result["recipe"] in contents["issuer"]
+    assert result["recipe"] not in contents["attester"]
 
 
 def test_rare_categories_are_sent_by_those_that_count_alone_through_relay_and_both_servers(
@@ -118,21 +122,23 @@ with Linux and 19 others are sure."""
 ATTRIBUTES = {f"d{n}": {"os": "linux" if n < LINUX else "other"} for n in range(DEVICES)}
 
 
-def members_for_linux(services: Services, **changes: Any) -> dict[str, Any]:
-    """A recipe file that rests on a count which the same devices made through the same servers."""
+def test_a_target_takes_a_token_of_every_device_and_a_report_of_those_in_it(
+    services: Services, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Resting on a count that the same devices made through the same servers."""
     declare("everyone", {"os": ["linux", "other"]})
     values = ((name, str(int(own["os"] != "linux"))) for name, own in ATTRIBUTES.items())
     members = members_of(**COUNTED, cohort_size=100, relay=True)
     count = collect(services, members, ValueWorkload(listed(values)))
-    target = ("os", "linux", count.recipe)
-    return file_of(target, **EVENTS | {"cohort_size": 7, "smallest_target": 15} | changes)
+    target, asked = ("os", "linux", count.recipe), EVENTS | {"cohort_size": 7, "smallest_target": 15}
+    collected_with_a_target(services, file_of(target, **asked))
+    # But for one time in 10¹², the device in the target is sampled.
+    single = file_of(target, **asked | {"steps": 1, "sampling_rate": 1 - 1e-12})
+    single_devices_look_the_same_but_for_the_report(services, single, data, tmp_path, capsys)
 
 
-def test_collect_with_a_target_takes_a_token_for_every_device_and_reports_of_those_in_it(
-    services: Services,
-) -> None:
+def collected_with_a_target(services: Services, members: dict[str, Any]) -> None:
     """Of 80 devices that take part with 1/2, fewer than 7 do with a probability below 1e-13."""
-    members = members_for_linux(services)
     attributes = FleetAttributes(of_device=ATTRIBUTES)
     result = collect(services, members, workload(members), attributes=attributes).as_dict()
     sent = result["reports"]["accepted"]
@@ -143,12 +149,14 @@ def test_collect_with_a_target_takes_a_token_for_every_device_and_reports_of_tho
     assert (result["released"], result["truth"]) == (True, 53)
 
 
-def test_single_devices_in_and_out_of_a_target_look_the_same_but_for_the_report(
-    services: Services, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def single_devices_look_the_same_but_for_the_report(
+    services: Services,
+    members: dict[str, Any],
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """By the command, with all that it checks: the log, the cited result, and each server's key. But for one
-    time in 10¹², the device in the target is sampled."""
-    members = members_for_linux(services, steps=1, sampling_rate=1 - 1e-12)
+    """By the command, with all that it checks: the log, the cited result, and each server's key."""
     admitting = admitting_beside(services.pairings)
     recipe = recipe_publish_file(members=members, actor=None, simulation=True, admitting=admitting)
     integrate()
@@ -178,18 +186,6 @@ def test_single_devices_in_and_out_of_a_target_look_the_same_but_for_the_report(
     recipe_close(recipe=recipe, actor=None)
     wait_until_heard(recipe, lambda _: None)
     assert issued_of(recipe) == 2
-
-
-def test_attester_has_the_devices_and_no_recipe_and_the_issuer_the_reverse(
-    services: Services, data: Path
-) -> None:
-    members = recipe_members(**EVENTS) | {"admission": "token"}
-    recipe = collect(services, members, workload(members)).recipe
-    contents = {role: everything(data / role) for role in ("attester", "issuer")}
-    identifier = str(recipe.identifier)
-    assert identifier in contents["issuer"]
-    assert identifier not in contents["attester"]
-    assert bytes.fromhex(identifier).hex() not in contents["attester"]
 
 
 def everything(folder: Path) -> str:

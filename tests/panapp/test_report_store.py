@@ -78,11 +78,9 @@ def services(report_store: str, way: Way, store_server: StoreServer) -> Iterator
         yield started
 
 
-@pytest.mark.parametrize("whole_worker", [False, True])
-def test_worker_killed_in_mid_shard_changes_nothing_in_the_result(
-    services: Services, whole_worker: bool
-) -> None:
-    crashes.kill_in_mid_chunk(services, whole_worker=whole_worker, step=Chunk.Step.SHARD)
+def test_worker_killed_in_mid_shard_changes_nothing_in_the_result(services: Services) -> None:
+    """All of it. Its child alone: test_installation.py, where chunks are of rows."""
+    crashes.kill_in_mid_chunk(services, whole_worker=True, step=Chunk.Step.SHARD)
     assert not StoredReports.objects.exists()
 
 

@@ -50,8 +50,10 @@ bounded = hypothesis_settings(
     ],
 )
 
+FEW = EXAMPLES // 5
+"""Of these, of what is refused before it is looked at."""
 
-few = hypothesis_settings(bounded, max_examples=EXAMPLES // 5)
+few = hypothesis_settings(bounded, max_examples=FEW)
 
 
 @schemathesis.serializer("application/msgpack")
