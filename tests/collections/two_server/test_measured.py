@@ -21,6 +21,9 @@ from tests.reproduced import reproduced
 
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
+FEW = Setting(population=2_000, reports=200, buckets=24, tasks=1)
+MANY = Setting(population=20_000, reports=1_000, buckets=100, tasks=1)
+
 
 def collected(measurements: list[tuple[int, ...]], **members: Any) -> tuple[Recipe, Release]:
     recipe = two_server_recipe(simulation=True, steps=None, **members)
@@ -35,9 +38,11 @@ def released_whole(recipe: Recipe, measurements: list[tuple[int, ...]]) -> Relea
     return release
 
 
-def test_collection_lies_on_the_line_of_figure_2() -> None:
+@pytest.mark.parametrize(
+    "setting", [FEW, pytest.param(MANY, marks=pytest.mark.long)], ids=["few devices", "many devices"]
+)
+def test_collection_lies_on_the_line_of_figure_2(setting: Setting) -> None:
     """SAMPAGG, by `categories`. A point is missed with 1e-6; servers find what was added up beside."""
-    setting = Setting(population=2_000, reports=200, buckets=24, tasks=1)
     point = Point(setting, noise_multiplier(setting.sampling_rate, 1, 1.0, 1e-6), seed=1)
     asked = point.statistic()
     measurements = list(point.measurements(asked))
@@ -57,10 +62,19 @@ def test_collection_lies_on_the_line_of_figure_2() -> None:
     assert found == pytest.approx(point.measured(), rel=1e-9)
 
 
-def test_importance_sampling_lies_on_the_line_of_figure_3() -> None:
+@pytest.mark.parametrize(
+    "setting",
+    [
+        Setting(population=2_000, reports=300, buckets=24, tasks=1, share=0.1),
+        pytest.param(
+            Setting(population=20_000, reports=1_000, buckets=100, tasks=1, share=0.1), marks=pytest.mark.long
+        ),
+    ],
+    ids=["few devices", "many devices"],
+)
+def test_importance_sampling_lies_on_the_line_of_figure_3(setting: Setting) -> None:
     """SAMPAGG of the sparse histogram, by devices of `relayed`. The servers run a recipe of `categories`:
     what they verify and add up is the same, and neither token nor relay changes a sum."""
-    setting = Setting(population=2_000, reports=300, buckets=24, tasks=1, share=0.1)
     point = Point(setting, noise_multiplier(setting.targeted_rate, 1, 1.0, 1e-6), seed=2)
     asked = point.statistic()
     measurements = list(point.measurements(asked))
