@@ -12,12 +12,18 @@ from typing import Any
 from django.urls import Resolver404, get_resolver
 
 from panapp.door import MOST_ADDRESSES, Application, Environ, StartResponse
+from panprivacy.attestation import KEY_HEADER
 from panprivacy.oblivious_http.signed_keys import HEADER
 
 ALLOWED = "Access-Control-Allow-Origin"
 
 PREFLIGHT_SECONDS = 7_200
 """For how long a browser may remember what it may ask: as long as Chromium does."""
+
+
+ASKED_WITH = ("Content-Type", "Content-Digest", "Signature", "Signature-Input", KEY_HEADER)
+"""Fields of requests that a browser must be allowed to send: with those beside the type, a device shows an
+attester which one it is."""
 
 
 class DeviceOrigins:
@@ -65,7 +71,7 @@ class DeviceOrigins:
 
 _PREFLIGHT = (
     ("Access-Control-Allow-Methods", "GET, POST"),
-    ("Access-Control-Allow-Headers", "Content-Type"),
+    ("Access-Control-Allow-Headers", ", ".join(ASKED_WITH)),
     ("Access-Control-Max-Age", str(PREFLIGHT_SECONDS)),
 )
 

@@ -285,6 +285,7 @@ ROLES = {
             apps=(*_PARTNER_APPS, "attester"),
             checks=("database", "migrations", "writes", "clock", "log"),
             oblivious=(),
+            direct=("attester-token", "attester-issuer-keys", "attester-enrolments"),
             urlconf="panapp.attester_urls",
             required=("PANAPP_ATTESTER_URL", "PANAPP_ISSUER_URL", "PANAPP_ISSUER_KEY"),
             metrics=("panapp.attester_metrics.DevicesCollector", *_EVERYWHERE),

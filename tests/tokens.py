@@ -15,13 +15,15 @@ from tests.panprivacy.privacy_pass.keys import seeded_key
 ISSUER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(96, 128)))
 """With which the issuer signs documents."""
 
+ATTESTER_URL = "https://attester.example/attester"
+
 
 def token_admission(seed: int = 0, **changes: Any) -> TokenAdmission:
     """Whose tokens `seeded_key(seed)` signs."""
     members = {
         "issuer_name": "issuer.example",
         "issuer_key": ISSUER_KEY.public_key().public_bytes_raw(),
-        "attester_url": "https://attester.example/attester",
+        "attester_url": ATTESTER_URL,
         "token_key": seeded_key(seed).public.encoded,
     }
     return TokenAdmission(**(members | changes))

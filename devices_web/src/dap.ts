@@ -12,6 +12,8 @@ import { DAP_VERSION, SharedKey } from "./shared_key.ts";
 const PAN_PRIVATE_COUNT_VEC = 0xffff1001;
 const MULTIHOT_COUNT_VEC = 5;
 const TIME_INTERVAL = 1;
+/** Type of the public extension that carries a token: a number of ours, which no draft assigns. */
+const TOKEN_EXTENSION = 0xff01;
 /** The time that every report of a recipe carries. */
 const REPORT_TIME = 0;
 const CLIENT = 1;
@@ -53,15 +55,22 @@ export function categoriesVdaf(recipe: Recipe): { k: number; weight: number; chu
  * What is uploaded of a report.
  *
  * @param parts sharings; or, where devices send plain shares, the public, the leader's and the helper's.
+ * @param token of the report, where the recipe asks for one.
  */
-export function dapUpload(recipe: Recipe, nonce: Bytes, parts: readonly Ciphertext[]): DapUpload {
+export function dapUpload(
+  recipe: Recipe,
+  nonce: Bytes,
+  parts: readonly Ciphertext[],
+  token?: Bytes,
+): DapUpload {
   if (recipe.servers.trust !== "two_server") {
     throw new FieldError("trust", "must be two_server: this report goes to one server");
   }
   const { leaderUrl, helperUrl } = recipe.servers;
   const taskId = fromHex("id", recipe.id, 32);
   const [publicShare, leaderShare, helperShare] = sharesOf(recipe, parts);
-  const metadata = concat(nonce, bigEndian(REPORT_TIME, 8), bigEndian(0, 2));
+  const extensions = token === undefined ? [] : [bigEndian(TOKEN_EXTENSION, 2), opaque(token, 2)];
+  const metadata = concat(nonce, bigEndian(REPORT_TIME, 8), opaque(concat(...extensions), 2));
   const aad = concat(taskId, taskConfiguration(recipe), metadata, opaque(publicShare, 4));
   return {
     url: `${leaderUrl}/tasks/${toBase64Url(taskId)}/reports`,

@@ -3,7 +3,7 @@
  * matter: `state` is a plain object with the members of a state file of `devices_sim`.
  */
 
-import { type Bytes, concat, FieldError, fromBase64, fromHex, toBase64 } from "./bytes.ts";
+import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toBase64 } from "./bytes.ts";
 import { categoriesVdaf, type DapUpload, dapUpload } from "./dap.ts";
 import type { Ciphertext, EncryptionKey } from "./elgamal.ts";
 import { type Mechanism, mechanismOf, randomizedCategory, reportingRate, required } from "./mechanisms.ts";
@@ -21,6 +21,7 @@ import {
 } from "./recipe.ts";
 import type { Bit } from "./response.ts";
 import { DAP_VERSION } from "./shared_key.ts";
+import { reportNonce, requireTokenState, TOKEN_BYTES, tokenDrawn, type TokenState } from "./token.ts";
 
 const NONCE_BYTES = 16;
 
@@ -46,17 +47,22 @@ export interface DeviceState {
   readonly verification_key?: string;
   readonly helper_key?: string;
   readonly helper_signature?: string;
+  readonly issuer_key?: string;
+  readonly issuer_signature?: string;
   readonly server?: string;
   /** Steps taken, 0..T. */
   readonly step?: number;
   readonly ciphertexts?: readonly string[];
   readonly nonce?: string;
+  /** Where the recipe asks for one: kept alike by devices that take part and by others. */
+  readonly token?: TokenState;
 }
 
 /** A report as the API of a single server takes it. */
 export interface RestReport {
   readonly nonce: string;
   readonly ciphertexts: readonly string[];
+  readonly token?: string;
 }
 
 export interface JoinOptions {
@@ -66,6 +72,11 @@ export interface JoinOptions {
   readonly limits?: Limits;
   /** The caller sends nothing of a recipe with a relay on another way, as `atSite`; else it is refused. */
   readonly relayed?: boolean;
+  /**
+   * Seconds since 1970, by this computer's clock unless given. Between it and the first possible report lies
+   * the random time from which the device asks for its token.
+   */
+  readonly now?: number;
   /** The browser's generator by default; given bytes in tests only. */
   readonly random?: RandomSource;
 }
@@ -92,15 +103,35 @@ export function joinRecipe(served: ServedRecipe, keys: PinnedKeys, options: Join
     server,
     ...(keys.helper === undefined ? {} : { helper_key: keys.helper }),
     ...(typeof served.helper_signature === "string" ? { helper_signature: served.helper_signature } : {}),
+    ...(keys.issuer === undefined ? {} : { issuer_key: keys.issuer }),
+    ...(typeof served.issuer_signature === "string" ? { issuer_signature: served.issuer_signature } : {}),
+    ...drawnToken(recipe, options.now ?? Date.now() / 1000, random),
   };
   if (drawUnit(random) >= reportingRate(recipe.parameters)) {
     const state = { ...enrolment, phase: "not_sampled", step: 0, ciphertexts: [], nonce: "" } as const;
     return new Device(recipe, mechanism, state, random);
   }
-  const nonce = recipe.key!.bindsNonce ? random.bytes(NONCE_BYTES) : new Uint8Array(0);
+  const { token } = enrolment;
+  const fixed = token === undefined ? () => random.bytes(NONCE_BYTES) : () => reportNonce(token);
+  const nonce = recipe.key!.bindsNonce ? fixed() : new Uint8Array(0);
   const ciphertexts = mechanism.start(recipe.key!.boundTo(nonce), random).map(toBase64);
   const state = { ...enrolment, phase: "collecting", step: 0, ciphertexts, nonce: toBase64(nonce) } as const;
   return new Device(recipe, mechanism, state, random);
+}
+
+/**
+ * All draws of a token, before the coin is tossed. It is asked for evenly between now and the first possible
+ * report; at once where that is past, or of a simulation.
+ */
+function drawnToken(recipe: Recipe, now: number, random: RandomSource): { token?: TokenState } {
+  const { admission, opensAt, stepSeconds, parameters } = recipe;
+  if (admission === undefined) {
+    return {};
+  }
+  const first = opensAt + required(parameters, "steps") * stepSeconds!;
+  const span = Math.max(0, Math.trunc(first - now));
+  const wait = recipe.simulation ? 0 : Math.trunc(span * drawUnit(random));
+  return { token: tokenDrawn(admission.tokenKey, Math.trunc(now) + wait, random) };
 }
 
 /** One device's part in one recipe, made by `joinRecipe` (once) or `Device.resume` (every later time). */
@@ -131,10 +162,11 @@ export class Device {
       throw new FieldError("document", "is missing");
     }
     const helper = state.helper_key === undefined ? {} : { helper: state.helper_key };
-    const { recipe: id, helper_signature = null } = state;
+    const issuer = state.issuer_key === undefined ? {} : { issuer: state.issuer_key };
+    const { recipe: id, helper_signature = null, issuer_signature = null } = state;
     const recipe = verifiedRecipe(
-      { id, document, signature, status: "open", helper_signature },
-      { server, ...helper },
+      { id, document, signature, status: "open", helper_signature, issuer_signature },
+      { server, ...helper, ...issuer },
     );
     const mechanism = mechanismOf(recipe.statistic, recipe.parameters);
     if (mechanism === undefined) {
@@ -212,10 +244,24 @@ export class Device {
   }
 
   /**
+   * When the device may ask for its token, in seconds since 1970; undefined where it has it, or needs none.
+   * Every device asks, whether it takes part or not.
+   */
+  get asksAt(): number | undefined {
+    const { token } = this.#state;
+    return token === undefined || token.token !== "" ? undefined : Date.parse(token.asks_at) / 1000;
+  }
+
+  /** Go on with a token that was asked for, or that came. */
+  keepToken(token: TokenState): DeviceState {
+    return this.#become({ ...this.#state, token });
+  }
+
+  /**
    * Make the report, after the last step, in place of the counters. Once made, it stays: keep the state
    * before anything is sent.
    *
-   * @throws DeviceError before the last step.
+   * @throws DeviceError before the last step, or while the token is missing.
    */
   finish(): DeviceState {
     if (this.phase === "reported") {
@@ -225,24 +271,37 @@ export class Device {
     if (this.stepsTaken < this.steps) {
       throw new DeviceError(`only ${this.stepsTaken} of ${this.steps} steps have been taken`);
     }
+    // Before the coin is looked at: else who asks late would tell who takes part.
+    if (this.asksAt !== undefined) {
+      throw new DeviceError("this recipe takes reports with a token only, and the device has none yet");
+    }
     if (this.phase === "not_sampled") {
       return this.done();
     }
     const report = this.#mechanism.report(this.#key, this.#ciphertexts, this.#random);
-    const nonce = this.#state.nonce || toBase64(this.#random.bytes(NONCE_BYTES));
+    const { token } = this.#state;
+    const drawn = () => (token === undefined ? this.#random.bytes(NONCE_BYTES) : reportNonce(token));
+    const nonce = this.#state.nonce || toBase64(drawn());
     return this.#become({ ...this.#state, phase: "reported", ciphertexts: report.map(toBase64), nonce });
   }
 
   /** The report as the API of a single server takes it, once it is made. */
   report(): RestReport {
     this.#requireReported();
-    return { nonce: this.#state.nonce!, ciphertexts: this.#state.ciphertexts! };
+    const { nonce, ciphertexts, token } = this.#state;
+    return {
+      nonce: nonce!,
+      ciphertexts: ciphertexts!,
+      ...(token === undefined ? {} : { token: token.token }),
+    };
   }
 
   /** The report of a two-server recipe: what to seal to both, and where it goes. */
   upload(): DapUpload {
     this.#requireReported();
-    return dapUpload(this.recipe, fromBase64("nonce", this.#state.nonce, NONCE_BYTES), this.#ciphertexts);
+    const { nonce, token } = this.#state;
+    const shown = token === undefined ? undefined : fromBase64("token.token", token.token);
+    return dapUpload(this.recipe, fromBase64("nonce", nonce, NONCE_BYTES), this.#ciphertexts, shown);
   }
 
   /** After its delivery: what is kept then says only that the device is done. */
@@ -294,10 +353,11 @@ export function requestBytes(recipe: Recipe): number {
     throw new RecipeRefusedError("this client sends values through no relay");
   }
   const sent = mechanism.reportCiphertexts;
+  const token = recipe.admission === undefined ? 0 : 4 * Math.ceil(TOKEN_BYTES / 3);
   if (recipe.servers.trust === "two_server") {
-    return ENVELOPE_BYTES + sent * key.ciphertextBytes + SEALED_BYTES;
+    return ENVELOPE_BYTES + sent * key.ciphertextBytes + SEALED_BYTES + token;
   }
-  return ENVELOPE_BYTES + sent * (4 * Math.ceil(key.ciphertextBytes / 3) + 4);
+  return ENVELOPE_BYTES + sent * (4 * Math.ceil(key.ciphertextBytes / 3) + 4) + token;
 }
 
 /** The report of one value that a device randomizes itself and does not keep (`categories`). */
@@ -323,6 +383,9 @@ export function valueReport(
   requireTakesPart(recipe, { status: served.status, simulation, limits, relayed });
   if (recipe.statistic !== "categories") {
     throw new RecipeRefusedError(`devices of ${recipe.statistic} have no values`);
+  }
+  if (recipe.admission !== undefined) {
+    throw new RecipeRefusedError("this client sends values without a token only: nothing of it is kept");
   }
   if (drawUnit(random) >= recipe.parameters.sampling_rate) {
     return { kind: "none" };
@@ -361,5 +424,15 @@ function requireState(state: DeviceState, recipe: Recipe, mechanism: Mechanism):
   }
   ciphertexts.forEach((encoded) => recipe.key!.require(fromBase64("ciphertexts", encoded)));
   const bound = phase === "reported" || (phase === "collecting" && recipe.key!.bindsNonce);
-  fromBase64("nonce", nonce, bound ? NONCE_BYTES : 0);
+  const read = fromBase64("nonce", nonce, bound ? NONCE_BYTES : 0);
+  if (recipe.admission === undefined) {
+    return;
+  }
+  if (state.token === undefined) {
+    throw new FieldError("token", "is missing");
+  }
+  requireTokenState(state.token, recipe.admission.tokenKey, recipe.admission.challenge);
+  if (bound && !equal(read, reportNonce(state.token))) {
+    throw new FieldError("nonce", "is not that of the token");
+  }
 }

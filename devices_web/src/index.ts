@@ -8,6 +8,7 @@
  * recipes in which a device has one value and takes no steps.
  */
 
+export { type Identities, NotAttestedError } from "./attester.ts";
 export { FieldError } from "./bytes.ts";
 export {
   type DapUpload,
@@ -43,7 +44,7 @@ export {
   sealRequest,
 } from "./oblivious.ts";
 export { PageDevice, type PageOptions } from "./page.ts";
-export { atSite, type Site, UndeliverableError } from "./site.ts";
+export { atSite, type Site } from "./site.ts";
 export { type RandomSource, systemRandom } from "./random.ts";
 export {
   type Limits,
@@ -65,5 +66,13 @@ export {
   type TokenDraws,
   TokenError,
   type TokenKey,
+  type TokenState,
 } from "./token.ts";
-export { type Answer, type Asked, DirectWay, NoAnswerError, type Way } from "./way.ts";
+export {
+  type Answer,
+  type Asked,
+  DirectWay,
+  NoAnswerError,
+  UndeliverableError,
+  type Way,
+} from "./way.ts";

@@ -23,6 +23,12 @@ const [KEM, KDF, AEAD] = [0x20, 1, 1] as const;
 const KEY_BYTES = 16;
 const NONCE_BYTES = 12;
 const EPHEMERAL_BYTES = 32;
+const HEADER_BYTES = 7;
+export const SECRET_BYTES = KEY_BYTES;
+/** Bytes of a capsule beyond the padded request in it: header, encapsulated key, tag. */
+const OVERHEAD_BYTES = HEADER_BYTES + EPHEMERAL_BYTES + 16;
+/** Of the shortest capsules. */
+export const LEAST_CAPSULE_BYTES = CLASSES[0]! + OVERHEAD_BYTES;
 const [REQUEST, RESPONSE] = [0, 1] as const;
 
 /** A gateway's key. */
@@ -52,6 +58,8 @@ export interface InnerResponse {
 /** A sealed request, and what opens the one answer to it. */
 export interface Capsule {
   readonly body: Bytes;
+  /** What opens the answer later (`openAnswer`): 16 bytes. */
+  readonly secret: Bytes;
   /** @throws CapsuleError the answer was altered, or is one to another request. */
   open(answer: Bytes): Promise<InnerResponse>;
 }
@@ -123,10 +131,18 @@ export async function sealRequest(
   const sealed = new Uint8Array(await sender.seal(padded(encodeRequest(request), atLeast).buffer));
   const enc = new Uint8Array(sender.enc);
   const secret = new Uint8Array(await sender.export(utf8("message/bhttp response").buffer, KEY_BYTES));
-  return {
-    body: concat(header, enc, sealed),
-    open: async (answer) => decodeResponse(await opened(answer, enc, secret)),
-  };
+  const body = concat(header, enc, sealed);
+  return { body, secret, open: (answer) => openAnswer(body, secret, answer) };
+}
+
+/**
+ * The answer to a capsule that was sealed earlier, perhaps before the page was opened anew.
+ *
+ * @throws CapsuleError the answer was altered, or is one to another request.
+ */
+export async function openAnswer(body: Bytes, secret: Bytes, answer: Bytes): Promise<InnerResponse> {
+  const enc = body.slice(HEADER_BYTES, HEADER_BYTES + EPHEMERAL_BYTES);
+  return decodeResponse(await opened(answer, enc, secret));
 }
 
 /** RFC 9458, section 4.4. */

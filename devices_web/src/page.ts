@@ -9,8 +9,8 @@
 import { FieldError } from "./bytes.ts";
 import { Device, type DeviceState } from "./device.ts";
 import type { Bit } from "./response.ts";
-import { UndeliverableError } from "./site.ts";
 import { type Database, openStorage, STATES } from "./storage.ts";
+import { UndeliverableError } from "./way.ts";
 
 const NAME = "devices-web";
 const TICK_SECONDS = { least: 1, most: 3600, usual: 30 };
@@ -21,6 +21,11 @@ export interface PageOptions {
   /** Verify and join the recipe; asked once, of the tab that owns the state, while none is stored. */
   readonly join: () => Device | Promise<Device>;
   /**
+   * Ask for the token of a recipe that has tokens, from `device.asksAt` on. Asked at ticks as `deliver` is;
+   * `store` keeps a state before anything is sent.
+   */
+  readonly token?: (device: Device, store: (state: DeviceState) => Promise<void>) => Promise<void>;
+  /**
    * Send the report, which is stored by then and never changes. Asked at ticks until it succeeds, or throws
    * an UndeliverableError: no further attempt can succeed.
    */
@@ -30,7 +35,7 @@ export interface PageOptions {
   /** After each state that was stored. */
   readonly stored?: (state: DeviceState) => void;
   /**
-   * What joining, storing or delivering threw. The next tick tries again; after further failures every
+   * What joining, storing, asking for a token or delivering threw. The next tick tries again; after further failures every
    * second, every fourth, … at most every 64th.
    */
   readonly failed?: (error: unknown) => void;
@@ -164,6 +169,9 @@ export class PageDevice {
       this.#take(device, now);
     }
     await this.#store(device.state);
+    if (device.asksAt !== undefined && now >= device.asksAt) {
+      await this.#attempted(() => this.#asked(device));
+    }
     if (device.phase === "reported" && (await this.#attempted(() => this.#delivered(device)))) {
       await this.#store(device.done());
     }
@@ -190,15 +198,28 @@ export class PageDevice {
   }
 
   async #delivered(device: Device): Promise<true> {
+    await this.#succeedsOrEnds(() => this.#options.deliver(device));
+    return true;
+  }
+
+  async #asked(device: Device): Promise<void> {
+    if (!(await this.#succeedsOrEnds(() => this.#options.token!(device, (state) => this.#store(state))))) {
+      await this.#store(device.done());
+    }
+  }
+
+  /** False where no further attempt can succeed. */
+  async #succeedsOrEnds(attempt: () => Promise<void>): Promise<boolean> {
     try {
-      await this.#options.deliver(device);
+      await attempt();
+      return true;
     } catch (error) {
       if (!(error instanceof UndeliverableError)) {
         throw error;
       }
       this.#options.failed?.(error);
+      return false;
     }
-    return true;
   }
 
   async #joined(): Promise<Device> {
@@ -207,6 +228,9 @@ export class PageDevice {
     const device = await this.#options.join();
     if (device.recipe.id !== this.#recipe) {
       throw new FieldError("recipe", `must be ${this.#recipe}: another was joined`);
+    }
+    if (device.asksAt !== undefined && this.#options.token === undefined) {
+      throw new FieldError("token", "must be there: this recipe takes reports with a token only (atSite)");
     }
     return device;
   }
@@ -230,7 +254,7 @@ export class PageDevice {
       device.step(this.#pending);
       this.#pending = 0;
     }
-    if (device.stepsTaken === device.steps) {
+    if (device.stepsTaken === device.steps && device.asksAt === undefined) {
       device.finish();
     }
   }

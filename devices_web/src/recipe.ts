@@ -8,7 +8,8 @@ import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toHex, utf8
 import { ElGamalKey, type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Parameters } from "./mechanisms.ts";
 import { DAP_VERSION, SharedKey } from "./shared_key.ts";
-import { requireAddress } from "./way.ts";
+import { challengeDigest, readTokenKey, type TokenKey } from "./token.ts";
+import { hostOf, requireAddress } from "./way.ts";
 
 const FORMAT = "panapp-recipe-3";
 
@@ -19,12 +20,15 @@ export interface ServedRecipe {
   readonly signature: string;
   readonly status: string;
   readonly helper_signature?: string | null;
+  readonly issuer_signature?: string | null;
 }
 
 /** Ed25519 keys of 32 bytes in base64, pinned beforehand. */
 export interface PinnedKeys {
   readonly server: string;
   readonly helper?: string;
+  /** Of the issuer of tokens. */
+  readonly issuer?: string;
 }
 
 /** How far a recipe may go that this device takes part in; those of `devices_sim` unless said otherwise. */
@@ -53,6 +57,19 @@ export type Servers =
   | { readonly trust: "single_server" }
   | { readonly trust: "two_server"; readonly leaderUrl: string; readonly helperUrl: string };
 
+/** Who issues the tokens of a recipe, as its document says. */
+export interface Admission {
+  /** Host of the issuer, with its port where it is not the usual one. */
+  readonly issuerName: string;
+  /** Ed25519, 32 bytes. */
+  readonly issuerKey: Bytes;
+  readonly attesterUrl: string;
+  /** Of the tokens of this recipe. */
+  readonly tokenKey: TokenKey;
+  /** SHA-256 of what its tokens are for. */
+  readonly challenge: Bytes;
+}
+
 /** A verified recipe. */
 export interface Recipe {
   readonly id: string;
@@ -71,6 +88,8 @@ export interface Recipe {
   readonly simulation: boolean;
   /** The only way on which anything of it may be sent: the relay's address of the publishing site. */
   readonly relay?: string;
+  /** Absent where anybody may report. */
+  readonly admission?: Admission;
 }
 
 /** The one spelling of a document (RFC 8785) of which a hash is taken and that is signed. */
@@ -110,33 +129,35 @@ export function verifiedRecipe(served: ServedRecipe, keys: PinnedKeys): Recipe {
   requireSignature("server", fromBase64("keys.server", keys.server, 32), signature, message);
   const recipe = readDocument(served.id, document);
   if (recipe.servers.trust === "two_server") {
-    requireHelper(document, keys, served, message);
+    const field = "helper.verification_key";
+    const named = fromBase64(field, (document.helper as Record<string, unknown>).verification_key, 32);
+    requireSigned("helper", named, keys.helper, served.helper_signature, message);
+  }
+  if (recipe.admission !== undefined) {
+    requireSigned("issuer", recipe.admission.issuerKey, keys.issuer, served.issuer_signature, message);
   }
   return recipe;
 }
 
-function requireHelper(
-  document: Readonly<Record<string, unknown>>,
-  keys: PinnedKeys,
-  served: ServedRecipe,
+/** What another server than the publishing one signs, under a key that is pinned and the document names. */
+function requireSigned(
+  who: "helper" | "issuer",
+  named: Bytes,
+  key: string | undefined,
+  signature: string | null | undefined,
   message: Bytes,
 ): void {
-  if (keys.helper === undefined) {
-    throw new RecipeVerificationError("the recipe needs the helper's key, pinned beforehand");
+  if (key === undefined) {
+    throw new RecipeVerificationError(`the recipe needs the ${who}'s key, pinned beforehand`);
   }
-  const pinned = fromBase64("keys.helper", keys.helper, 32);
-  const named = fromBase64(
-    "helper.verification_key",
-    (document.helper as Record<string, unknown>).verification_key,
-    32,
-  );
+  const pinned = fromBase64(`keys.${who}`, key, 32);
   if (!equal(pinned, named)) {
-    throw new RecipeVerificationError("the document names another helper than the one whose key is pinned");
+    throw new RecipeVerificationError(`the document names another ${who} than the one whose key is pinned`);
   }
-  if (served.helper_signature === undefined || served.helper_signature === null) {
-    throw new RecipeVerificationError("the helper's signature is missing");
+  if (signature === undefined || signature === null) {
+    throw new RecipeVerificationError(`the ${who}'s signature is missing`);
   }
-  requireSignature("helper", pinned, fromBase64("helper_signature", served.helper_signature, 64), message);
+  requireSignature(who, pinned, fromBase64(`${who}_signature`, signature, 64), message);
 }
 
 /**
@@ -219,7 +240,7 @@ const COMMON = [
   "format", ...TEXTS, "statistic", "trust", "opens_at", "closes_at", "simulation", "epsilon", "delta",
   "cohort_size", "sampling_rate",
 ];
-const OPTIONAL = ["event", "event_definition", "labels", "aggregator_epsilon", "hidden_count", "relay"];
+const OPTIONAL = ["event", "event_definition", "labels", "aggregator_epsilon", "hidden_count", "relay", "admission"];
 const OWN: Readonly<Record<string, readonly string[]>> = {
   count_nonzero: ["steps", "step_seconds"],
   histogram: ["steps", "step_seconds", "k"],
@@ -231,7 +252,6 @@ const TWO_SERVERS = ["leader", "helper"];
 
 /** Members of documents that devices in Python read, and this client does not yet. */
 const MISSING: Readonly<Record<string, string>> = {
-  admission: "reports with a token",
   segments: "segments",
   round: "rounds",
 };
@@ -287,6 +307,7 @@ function readDocument(id: string, document: Readonly<Record<string, unknown>>): 
   const read = Object.fromEntries(numbers.map((name) => [name, number(document, name)]));
   const { step_seconds: stepSeconds, ...parameters } = read;
   const key = keyOf(id, trust, document);
+  const reached: Servers = trust === "single_server" ? { trust } : { trust, ...addresses(document) };
   return {
     id,
     name: text(document, "name"),
@@ -297,7 +318,7 @@ function readDocument(id: string, document: Readonly<Record<string, unknown>>): 
       ...(statistic === "mean" ? { guarantee: text(document, "guarantee") } : {}),
       ...hiddenCount(statistic, document),
     },
-    servers: trust === "single_server" ? { trust } : { trust, ...addresses(document) },
+    servers: reached,
     ...(key === undefined ? {} : { key }),
     labels: labels(document),
     opensAt,
@@ -305,6 +326,27 @@ function readDocument(id: string, document: Readonly<Record<string, unknown>>): 
     ...(stepSeconds === undefined ? {} : { stepSeconds }),
     simulation: document.simulation,
     ...(document.relay === undefined ? {} : { relay: requireAddress("relay", document.relay) }),
+    ...(document.admission === undefined ? {} : { admission: admission(id, reached, document) }),
+  };
+}
+
+function admission(id: string, servers: Servers, document: Readonly<Record<string, unknown>>): Admission {
+  const { kind, issuer_name: issuerName, ...members } = object(document, "admission");
+  if (kind !== "token") {
+    throw new FieldError("admission.kind", "must be token");
+  }
+  if (typeof issuerName !== "string" || !/^[^/\\,]{1,260}$/.test(issuerName)) {
+    throw new FieldError("admission.issuer_name", "must be a host, as issuer.example or issuer.example:8443");
+  }
+  requireAddress("admission.issuer_name", `https://${issuerName}`);
+  // Of the servers that look at tokens; a single server is not named in its own documents.
+  const verifying = servers.trust === "single_server" ? [] : [servers.leaderUrl, servers.helperUrl];
+  return {
+    issuerName,
+    issuerKey: fromBase64("admission.issuer_key", members.issuer_key, 32),
+    attesterUrl: requireAddress("admission.attester_url", members.attester_url),
+    tokenKey: readTokenKey(fromBase64("admission.token_key", members.token_key)),
+    challenge: challengeDigest(issuerName, fromHex("id", id, 32), verifying.map(hostOf)),
   };
 }
 

@@ -3,6 +3,7 @@
  * and its report. All of them are made at ticks; none depends on an event.
  */
 
+import { type Identities, obtainToken } from "./attester.ts";
 import { type Bytes, equal, fromBase64, utf8 } from "./bytes.ts";
 import { HPKE_CONFIG_LIST_TYPE, type HpkeConfig, readHpkeConfigs, UPLOAD_TYPE } from "./dap.ts";
 import { type Device, joinRecipe, requestBytes } from "./device.ts";
@@ -10,7 +11,7 @@ import { parsePolicy, requireLogged } from "./log.ts";
 import { type LogMemory, requireContinues } from "./log_memory.ts";
 import type { PageOptions } from "./page.ts";
 import { type Limits, type PinnedKeys, type Recipe, type ServedRecipe, verifiedRecipe } from "./recipe.ts";
-import { storedLogs } from "./storage.ts";
+import { storedIdentities, storedLogs } from "./storage.ts";
 import {
   ANY_TYPE,
   type Behind,
@@ -19,6 +20,7 @@ import {
   NoAnswerError,
   problemOf,
   RelayedWay,
+  UndeliverableError,
   type Way,
 } from "./way.ts";
 
@@ -32,9 +34,6 @@ const REPLAYED = 2;
 const NOT_NOW: readonly number[] = [3, 9, 10, 7, 1];
 const OUTDATED_CONFIG = 11;
 const NONCE_BYTES = 16;
-
-/** A report that will never be taken: its recipe is closed, or the server refused it for good. */
-export class UndeliverableError extends Error {}
 
 /** Whom a device speaks with, and what it believes. */
 export interface Site {
@@ -51,14 +50,18 @@ export interface Site {
   readonly simulation?: boolean;
   /** Where checkpoints are remembered; this origin's IndexedDB by default. */
   readonly memory?: LogMemory;
+  /** A one-time code with which the attester of a recipe with tokens comes to know this device. */
+  readonly code?: string;
+  /** Keys by which attesters know this device; in this origin's IndexedDB by default. */
+  readonly identities?: Identities;
 }
 
 /**
- * What a `PageDevice` of a recipe needs to join and to deliver.
+ * What a `PageDevice` of a recipe needs to join, to ask for its token and to deliver.
  *
  * @throws FieldError, LogError the address, or the policy, is not as it must be.
  */
-export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "deliver"> {
+export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "token" | "deliver"> {
   const policy = site.policy === null ? undefined : parsePolicy(site.policy);
   const direct = new DirectWay(site.server);
 
@@ -83,6 +86,10 @@ export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "
       const { simulation = false, limits } = site;
       const options = { simulation, relayed: true, server: site.server };
       return joinRecipe(served, site.keys, limits === undefined ? options : { ...options, limits });
+    },
+    token(device, store) {
+      const { code, identities = storedIdentities } = site;
+      return obtainToken(device, { identities, ...(code === undefined ? {} : { code }) }, store);
     },
     async deliver(device) {
       const { document, signature } = device.state;

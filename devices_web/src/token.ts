@@ -5,7 +5,18 @@
 
 import { sha256, sha384 } from "@noble/hashes/sha2.js";
 
-import { type Bytes, bigEndian, concat, equal, FieldError, fromHex, toNumber, utf8 } from "./bytes.ts";
+import {
+  type Bytes,
+  bigEndian,
+  concat,
+  equal,
+  FieldError,
+  fromBase64,
+  fromHex,
+  toBase64,
+  toNumber,
+  utf8,
+} from "./bytes.ts";
 import type { RandomSource } from "./random.ts";
 
 const TOKEN_TYPE = bigEndian(2, 2);
@@ -14,6 +25,8 @@ const HASH_BYTES = 48;
 const NONCE_BYTES = 32;
 const SALT_BYTES = HASH_BYTES;
 const EXPONENT = 65_537n;
+/** Type, nonce, SHA-256 of challenge and key, signature. */
+export const TOKEN_BYTES = 2 + 3 * 32 + MODULUS_BYTES;
 
 /** What stands before and after the modulus in a key with this exponent (RFC 9578, section 6.5). */
 const BEFORE_MODULUS = fromHex(
@@ -43,6 +56,24 @@ export interface TokenDraws {
   readonly salt: Bytes;
   /** The blinding factor, from 1 to the modulus − 1, in 256 bytes. */
   readonly factor: Bytes;
+}
+
+/**
+ * What a device keeps of its token: the members of the same name in a state file of `devices_sim`. Byte
+ * strings in base64, empty where there is none. Secret: who has it recognizes the report.
+ */
+export interface TokenState {
+  /** Not before, in UTC: a random time of no meaning. */
+  readonly asks_at: string;
+  /** The draws, as of `TokenDraws`; `factor` is of zeros once the token is here, and `salt` empty. */
+  readonly nonce: string;
+  readonly salt: string;
+  readonly factor: string;
+  /** The sealed request and what opens its answer, once it is about to be sent. */
+  readonly capsule: string;
+  readonly secret: string;
+  /** 354 bytes, verified, once it came. */
+  readonly token: string;
 }
 
 /** A token that was asked for. */
@@ -102,9 +133,63 @@ export function drawToken(key: TokenKey, random: RandomSource): TokenDraws {
   }
 }
 
+/** What is kept of a token before it is asked for. */
+export function tokenDrawn(key: TokenKey, asksAt: number, random: RandomSource): TokenState {
+  const { nonce, salt, factor } = drawToken(key, random);
+  return {
+    asks_at: new Date(1000 * asksAt).toISOString().replace(".000Z", "Z"),
+    nonce: toBase64(nonce),
+    salt: toBase64(salt),
+    factor: toBase64(factor),
+    capsule: "",
+    secret: "",
+    token: "",
+  };
+}
+
+/** What is kept of a token that came. */
+export function tokenKept(asked: TokenState, token: Bytes): TokenState {
+  const factor = toBase64(new Uint8Array(MODULUS_BYTES));
+  return { ...asked, salt: "", factor, capsule: "", secret: "", token: toBase64(token) };
+}
+
+/** The draws of a token that is still to be asked for. FieldError where they are none. */
+export function drawsOf(state: TokenState): TokenDraws {
+  return {
+    nonce: fromBase64("token.nonce", state.nonce, NONCE_BYTES),
+    salt: fromBase64("token.salt", state.salt, SALT_BYTES),
+    factor: fromBase64("token.factor", state.factor, MODULUS_BYTES),
+  };
+}
+
+/** The nonce of the one report that a token is good for, 16 bytes. */
+export function reportNonce(state: TokenState): Bytes {
+  return fromBase64("token.nonce", state.nonce, NONCE_BYTES).slice(NONCE_BYTES / 2);
+}
+
+/** FieldError where a token that came is of another report or recipe than its state says. */
+export function requireTokenState(state: TokenState, key: TokenKey, challenge: Bytes): void {
+  if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(state.asks_at)) {
+    throw new FieldError("token.asks_at", "must be a time of the form 2026-01-31T12:00:00Z");
+  }
+  if (state.token === "") {
+    drawsOf(state);
+    return;
+  }
+  const token = fromBase64("token.token", state.token, TOKEN_BYTES);
+  const input = tokenInput(fromBase64("token.nonce", state.nonce, NONCE_BYTES), challenge, key);
+  if (!equal(token.slice(0, input.length), input)) {
+    throw new FieldError("token.token", "is of another report");
+  }
+}
+
+function tokenInput(nonce: Bytes, challenge: Bytes, key: TokenKey): Bytes {
+  return concat(TOKEN_TYPE, nonce, challenge, key.id);
+}
+
 /** Ask for a token with these draws (RFC 9578, section 6.1). */
 export function askForToken(key: TokenKey, challenge: Bytes, draws: TokenDraws): PendingToken {
-  const input = concat(TOKEN_TYPE, draws.nonce, challenge, key.id);
+  const input = tokenInput(draws.nonce, challenge, key);
   const encoded = toNumber(encodePss(input, draws.salt));
   const factor = toNumber(draws.factor);
   const inverse = inverseOf(factor, key.modulus);

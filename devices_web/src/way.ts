@@ -8,6 +8,7 @@ import {
   CapsuleError,
   type GatewayKey,
   type InnerRequest,
+  type InnerResponse,
   KEY_SIGNATURE_HEADER,
   OHTTP_KEYS_TYPE,
   OHTTP_REQUEST_TYPE,
@@ -21,7 +22,7 @@ const MOST_BYTES = 1024 * 1024;
 const PATIENCE = 60_000;
 /** What is asked for where an address has one representation. */
 export const ANY_TYPE = "*/*";
-const OUTDATED_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key";
+export const OUTDATED_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key";
 
 /** A request below a server's address. */
 export interface Asked {
@@ -42,6 +43,9 @@ export interface Answer {
 
 /** There is no answer of the server: nobody knows whether the request arrived. */
 export class NoAnswerError extends Error {}
+
+/** A report that will never be taken: its recipe is closed, or it was refused for good, or its token was. */
+export class UndeliverableError extends Error {}
 
 /** To one server. */
 export interface Way {
@@ -104,18 +108,13 @@ export class RelayedWay implements Way {
   async ask(asked: Asked): Promise<Answer> {
     const inner = innerRequest(this.server, asked);
     for (let attempt = 0; attempt < 2; attempt++) {
-      this.#key ??= await this.#fetchedKey();
+      this.#key ??= await gatewayKey(this.#address, this.#behind().verificationKey);
       const capsule = await sealRequest(this.#key, inner, { atLeast: this.atLeast });
-      const outer = await fetched(this.#address, {
-        accept: OHTTP_RESPONSE_TYPE,
-        body: { type: OHTTP_REQUEST_TYPE, content: capsule.body },
-      });
-      const content = await contentOf(outer);
-      if (outer.status === 200 && typeOf(outer.headers) === OHTTP_RESPONSE_TYPE) {
-        const { status, headers, content: opened } = await sealed(() => capsule.open(content));
-        return { status, type: typeOf(new Headers(headers.map((field) => [...field]))), content: opened };
+      const outer = await carried(this.#address, capsule.body);
+      if (outer.status === 200 && outer.type === OHTTP_RESPONSE_TYPE) {
+        return answerOf(() => capsule.open(outer.content));
       }
-      if (problemOf({ content }).type !== OUTDATED_KEY) {
+      if (problemOf(outer).type !== OUTDATED_KEY) {
         throw new NoAnswerError(`the relay answers ${outer.status}`);
       }
       this.#key = undefined;
@@ -128,18 +127,6 @@ export class RelayedWay implements Way {
     return name === "" ? this.relay : `${this.relay}/${name}`;
   }
 
-  /** The server's keys, signed by itself: the relay could hand out keys of its own. */
-  async #fetchedKey(): Promise<GatewayKey> {
-    const outer = await fetched(this.#address, { accept: OHTTP_KEYS_TYPE });
-    const content = await contentOf(outer);
-    if (outer.status !== 200) {
-      throw new NoAnswerError(`the relay answers ${outer.status}`);
-    }
-    const signature = outer.headers.get(KEY_SIGNATURE_HEADER) ?? "";
-    const { verificationKey } = this.#behind();
-    return sealed(async () => readGatewayKeys(content, signature, verificationKey));
-  }
-
   #behind(): Behind {
     const behind = this.servers.get(this.server);
     if (behind === undefined) {
@@ -149,12 +136,45 @@ export class RelayedWay implements Way {
   }
 }
 
+/** A gateway's key, signed by its server itself: who carries it could hand out keys of its own. */
+export async function gatewayKey(url: string, verificationKey: Bytes): Promise<GatewayKey> {
+  const outer = await fetched(url, { accept: OHTTP_KEYS_TYPE });
+  const content = await contentOf(outer);
+  if (outer.status !== 200) {
+    throw new NoAnswerError(`${url} answers ${outer.status}`);
+  }
+  const signature = outer.headers.get(KEY_SIGNATURE_HEADER) ?? "";
+  return sealed(async () => readGatewayKeys(content, signature, verificationKey));
+}
+
+/** What who carries a capsule answers: a capsule, or a problem of its own. */
+export async function carried(
+  url: string,
+  capsule: Bytes,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Answer> {
+  const body = { type: OHTTP_REQUEST_TYPE, content: capsule };
+  const outer = await fetched(url, { accept: OHTTP_RESPONSE_TYPE, body }, headers);
+  return { status: outer.status, type: typeOf(outer.headers), content: await contentOf(outer) };
+}
+
+/** The answer in a capsule. NoAnswerError where it does not open. */
+export async function answerOf(open: () => Promise<InnerResponse>): Promise<Answer> {
+  const { status, headers, content } = await sealed(open);
+  return { status, type: typeOf(new Headers(headers.map((field) => [...field]))), content };
+}
+
 /** An http or https address without anything behind its path, and without a slash at its end. */
 export function requireAddress(field: string, url: unknown): string {
   if (typeof url !== "string" || !/^https?:\/\/[!-~]+[^/]$/.test(url) || /[?#@]/.test(url)) {
     throw new FieldError(field, "must be an http or https address without trailing slash");
   }
   return url;
+}
+
+/** The host of an address, with its port where the address has one. */
+export function hostOf(url: string): string {
+  return /^https?:\/\/([^/]+)/.exec(url)![1]!;
 }
 
 /** Members of a problem document (RFC 9457) that devices read; empty where it is none. */
@@ -177,20 +197,24 @@ export function jsonOf(answer: Answer): Readonly<Record<string, unknown>> {
 }
 
 function innerRequest(server: string, { path, accept, body }: Asked): InnerRequest {
-  const [, authority, prefix] = /^https?:\/\/([^/]+)(.*)$/.exec(server)!;
+  const authority = hostOf(server);
   return {
     method: body === undefined ? "GET" : "POST",
-    authority: authority!,
-    path: `${prefix}${path}`,
+    authority,
+    path: `${server.slice(server.indexOf(authority) + authority.length)}${path}`,
     headers: [["accept", accept], ...(body === undefined ? [] : [["content-type", body.type] as const])],
     content: body?.content ?? new Uint8Array(0),
   };
 }
 
-async function fetched(url: string, { accept, body }: Pick<Asked, "accept" | "body">): Promise<Response> {
+async function fetched(
+  url: string,
+  { accept, body }: Pick<Asked, "accept" | "body">,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
   try {
     return await fetch(url, {
-      headers: { Accept: accept, ...(body === undefined ? {} : { "Content-Type": body.type }) },
+      headers: { Accept: accept, ...(body === undefined ? {} : { "Content-Type": body.type }), ...headers },
       ...(body === undefined ? {} : { method: "POST", body: body.content }),
       cache: "no-store",
       credentials: "omit",

@@ -22,7 +22,7 @@ import {
   RecipeVerificationError,
   type ServedRecipe,
 } from "../src/recipe.ts";
-import { GivenBytes, python } from "./given.ts";
+import { giveToken, GivenBytes, python } from "./given.ts";
 
 const OWN_KEY = Uint8Array.from({ length: 32 }, (_, at) => at);
 
@@ -84,6 +84,84 @@ test("a recipe of two servers is refused without its helper's key, signature, or
   }
 });
 
+test("a recipe with tokens is refused without its issuer's key, signature, or with another's", () => {
+  const { served: recipe, keys } = python.recipes["count-with-token"]!;
+  const { issuer_signature: _, ...unsigned } = recipe;
+  const attempts: [ServedRecipe, PinnedKeys, RegExp][] = [
+    [recipe, { server: keys.server }, /needs the issuer's key/],
+    [recipe, { ...keys, issuer: keys.server }, /names another issuer/],
+    [unsigned, keys, /signature is missing/],
+    [{ ...recipe, issuer_signature: recipe.signature }, keys, /not the issuer's/],
+  ];
+  for (const [offered, pinned, message] of attempts) {
+    assert.throws(
+      () => joinRecipe(offered, pinned, { simulation: true }),
+      refused(RecipeVerificationError, message),
+    );
+  }
+});
+
+/** A device of a recipe with tokens, and whether it takes part. */
+function withToken(sampled: boolean): Device {
+  const { served: recipe, keys } = python.recipes["count-of-some-with-token"]!;
+  for (let seed = 0; ; seed++) {
+    const device = joinRecipe(recipe, keys, { simulation: true, random: new GivenBytes(`token ${seed}`) });
+    if ((device.phase === "collecting") === sampled) {
+      return device;
+    }
+  }
+}
+
+test("a device that takes part and one that does not keep as much of a token, and wait for it alike", () => {
+  const lengths = [true, false].map((sampled) => {
+    const device = withToken(sampled);
+    const before = device.state.token;
+    const steps: string[] = [];
+    for (let step = 0; step < 5; step++) {
+      device.step(step % 2);
+      assert.deepEqual(device.state.token, before, "no step touches the token");
+      steps.push(JSON.stringify(device.state.token));
+    }
+    assert.throws(() => device.finish(), refused(DeviceError, /has none yet/));
+    giveToken(device);
+    device.finish();
+    return [...steps, device.state.token === undefined ? "" : device.report().nonce];
+  });
+  assert.deepEqual(
+    lengths[0]!.slice(0, -1).map(({ length }) => length),
+    lengths[1]!.slice(0, -1).map(({ length }) => length),
+  );
+});
+
+test("a real device asks for its token at a random time before the first possible report", () => {
+  const { served: recipe, keys } = python.recipes["count-with-token"]!;
+  const document: Record<string, unknown> = { ...recipe.document, simulation: false, cohort_size: 100 };
+  const message = concat(utf8("panapp-recipe-3\n"), canonicalJson(document));
+  const issuer = Uint8Array.from({ length: 32 }, (_, at) => at + 96);
+  const [signature, issuer_signature] = [OWN_KEY, issuer].map((key) => toBase64(ed25519.sign(message, key)));
+  const real = { ...recipe, document, id: toHex(sha256(canonicalJson(document))), signature: signature! };
+  const joinedAt = (seconds: number) =>
+    joinRecipe({ ...real, issuer_signature: issuer_signature! }, keys, { now: seconds });
+  const opens = Date.parse(document.opens_at as string) / 1000;
+  const first = opens + 5 * (document.step_seconds as number);
+  // All lie in one half with a probability of 2^-21, below 1e-6.
+  const begin = opens - 86_400;
+  const times = Array.from({ length: 22 }, () => joinedAt(begin).asksAt!);
+  times.forEach((at) => assert.ok(at >= begin && at <= first));
+  assert.equal(new Set(times.map((at) => at < (begin + first) / 2)).size, 2);
+  assert.equal(joinedAt(first + 60).asksAt, first + 60);
+});
+
+test("a state whose token is another's is refused", () => {
+  const device = withToken(true);
+  const { token: _, ...without } = device.state;
+  assert.throws(() => Device.resume(without), /token: is missing/);
+  giveToken(device);
+  const token = { ...device.state.token!, nonce: toBase64(new Uint8Array(32)) };
+  assert.throws(() => Device.resume({ ...device.state, token }), /token.token: is of another report/);
+  assert.deepEqual(Device.resume(device.state).state, device.state);
+});
+
 for (const [changes, message] of [
   [{ colour: "red" }, /colour: is not a member/],
   [{ epsilon: 21 }, /epsilon: must be a number from/],
@@ -91,7 +169,9 @@ for (const [changes, message] of [
   [{ steps: undefined }, /steps: is missing/],
   [{ closes_at: "2020-01-01T00:00:00Z" }, /closes_at: must be later/],
   [{ public_key: { scheme: "elgamal-secp256k1", point: "00".repeat(33) } }, /public_key: must be/],
-  [{ admission: {} }, /asks for reports with a token/],
+  [{ segments: ["north"] }, /asks for segments, which this client does not have/],
+  [{ admission: { kind: "open" } }, /admission.kind: must be token/],
+  [{ admission: { kind: "token", issuer_name: "a/b" } }, /admission.issuer_name: must be a host/],
   [{ relay: "https://relay.example" }, /through its relay only/],
   [{ relay: "https://relay.example/" }, /relay: must be an http or https address/],
   [{ encryption: "paillier-2048" }, /encryption is paillier-2048/],

@@ -3,11 +3,12 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 import { readFileSync } from "node:fs";
 
-import { type Bytes, bigEndian, concat, fromBase64, toBase64, utf8 } from "../src/bytes.ts";
+import { type Bytes, bigEndian, concat, fromBase64, toBase64, toNumber, utf8 } from "../src/bytes.ts";
 import type { HpkeConfig } from "../src/dap.ts";
 import { Device, type DeviceState, joinRecipe, valueReport } from "../src/device.ts";
 import type { RandomSource } from "../src/random.ts";
 import type { PinnedKeys, ServedRecipe } from "../src/recipe.ts";
+import { askForToken, drawsOf, tokenKept, type TokenState } from "../src/token.ts";
 
 export class GivenBytes implements RandomSource {
   #block = 0;
@@ -41,6 +42,8 @@ export interface Case {
   readonly nonce?: string;
   readonly ciphertexts?: readonly string[];
   readonly upload?: string;
+  /** Of the token as it is drawn, and as it came. */
+  readonly tokens?: readonly TokenState[];
 }
 
 type Kept = Pick<DeviceState, "phase" | "step" | "ciphertexts" | "nonce">;
@@ -54,6 +57,8 @@ export interface Vectors {
   readonly log: { readonly policy: string; readonly proof: string };
   readonly capsule: Readonly<Record<"keys" | "signature" | "capsule" | "answer", string>>;
   readonly token: Readonly<Record<"key" | "request" | "response" | "token", string>>;
+  /** With which the issuer of all recipes with tokens signs. */
+  readonly token_exponent: string;
   readonly cases: readonly Case[];
 }
 
@@ -67,11 +72,25 @@ export function kept({ phase, step, ciphertexts, nonce }: DeviceState): Kept {
   return phase === "done" ? { phase } : { phase, step: step!, ciphertexts: ciphertexts!, nonce: nonce! };
 }
 
+/** Give a device its token, as its recipe's issuer would. */
+export function giveToken(device: Device): void {
+  const { tokenKey, challenge } = device.recipe.admission!;
+  const drawn = device.state.token!;
+  const pending = askForToken(tokenKey, challenge, drawsOf(drawn));
+  let [signed, square] = [1n, toNumber(pending.request.slice(3))];
+  for (let rest = toNumber(fromBase64("exponent", python.token_exponent)); rest > 0n; rest >>= 1n) {
+    signed = (rest & 1n) === 1n ? (signed * square) % tokenKey.modulus : signed;
+    square = (square * square) % tokenKey.modulus;
+  }
+  device.keepToken(tokenKept(drawn, pending.finish(bigEndian(signed, 256))));
+}
+
 /** The case anew, with whatever is asked of it in place of its results. */
 export async function computed({ name, seed, events, ticks = [], value }: Case): Promise<Case> {
   const { served, keys } = python.recipes[name]!;
   const random = new GivenBytes(seed);
-  const options = { random, simulation: true };
+  const now = Date.parse(served.document.opens_at as string) / 1000;
+  const options = { random, simulation: true, now };
   const sealing = new GivenBytes(`${seed} seal`);
   if (value !== undefined) {
     const made = valueReport(served, keys, value, options);
@@ -91,9 +110,15 @@ export async function computed({ name, seed, events, ticks = [], value }: Case):
     device = Device.resume(device.state, random);
     states.push(device.step(event));
   }
+  const tokens = device.recipe.admission === undefined ? [] : [device.state.token!];
+  if (tokens.length > 0) {
+    giveToken(device);
+    tokens.push(device.state.token!);
+  }
   states.push(device.finish());
   const ticked = ticks.length === 0 ? {} : { ticks };
-  const made = { name, seed, events: events!, states: states.map(kept), ...ticked };
+  const shown = tokens.length === 0 ? {} : { tokens };
+  const made = { name, seed, events: events!, states: states.map(kept), ...ticked, ...shown };
   if (device.phase !== "reported" || device.recipe.servers.trust === "single_server") {
     return made;
   }

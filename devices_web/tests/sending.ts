@@ -5,7 +5,8 @@
 
 import { createInterface } from "node:readline";
 
-import { Device } from "../src/device.ts";
+import type { Identities } from "../src/attester.ts";
+import { Device, type DeviceState } from "../src/device.ts";
 import type { LogMemory, Remembered } from "../src/log_memory.ts";
 import { atSite, type Site } from "../src/site.ts";
 
@@ -18,16 +19,23 @@ const memory: LogMemory = {
   },
 };
 
+/** One key for every attester; the test in Python knows it. */
+const identities: Identities = { of: async () => Uint8Array.from({ length: 32 }, (_, at) => at + 1) };
+
+/** All states that were stored in asking for the token. */
+const stored: DeviceState[] = [];
+
 interface Order {
   readonly operation: string;
   readonly recipe: string;
   readonly site: Site;
+  readonly state?: DeviceState;
 }
 
 let device: Device | undefined;
 
-async function carriedOut({ operation, recipe, site }: Order): Promise<object> {
-  const { join, deliver } = atSite(recipe, { ...site, memory });
+async function carriedOut({ operation, recipe, site, state }: Order): Promise<object> {
+  const { join, token, deliver } = atSite(recipe, { ...site, memory, identities });
   switch (operation) {
     case "join":
       device = await join();
@@ -39,6 +47,18 @@ async function carriedOut({ operation, recipe, site }: Order): Promise<object> {
       }
       device.finish();
       return { phase: device.phase };
+    case "token":
+      stored.length = 0;
+      device = Device.resume(device!.state);
+      await token!(device, async (state) => void stored.push(state));
+      return { asked: device.asksAt === undefined };
+    case "stored":
+      return { states: stored };
+    case "state":
+      return device!.state;
+    case "resume":
+      device = Device.resume(state!);
+      return {};
     case "deliver":
       await deliver(device!);
       return {};

@@ -47,8 +47,16 @@ window.begin = ({ served, keys }) => {
   window.failures = [];
   window.delivered = [];
   window.refuse = false;
+  window.asked = [];
+  window.noToken = "the attester is away";
   window.device = new PageDevice(served.id, {
     join: () => joinRecipe(served, keys, { simulation: true }),
+    ...(window.withoutToken ? {} : { token: async (device, store) => {
+      asked.push(device.state.step);
+      if (noToken) throw new Error(noToken);
+      if (noToken === undefined) throw new UndeliverableError("it had another token");
+      await store(device.keepToken({ ...device.state.token, token: "AAAA" }));
+    } }),
     deliver: async (device) => {
       delivered.push(device.report());
       if (refuse) throw new Error("the server is away");
@@ -89,7 +97,10 @@ def profile_of(browser: Browser, bundle: str, folder: Path) -> Iterator[BrowserC
 
 
 def opened(context: BrowserContext, recipe: str) -> Page:
-    page = context.new_page()
+    return opened_in(context.new_page(), recipe)
+
+
+def opened_in(page: Page, recipe: str) -> Page:
     page.goto(SITE)
     page.wait_for_function("window.ready")
     vectors = json.loads((FOLDER / "vectors" / "python.json").read_text())
@@ -246,3 +257,45 @@ def test_a_report_that_will_never_be_taken_is_given_up(context: BrowserContext) 
     page.wait_for_function("stored.at(-1).phase === 'done'")
     assert page.evaluate("failures") == ["Error: the recipe is closed"]
     assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
+
+
+def test_a_page_asks_for_its_token_at_ticks_and_reports_with_it_only(context: BrowserContext) -> None:
+    page = opened(context, "count-with-token")
+    page.wait_for_function("failures.length === 1")
+    page.evaluate("device.event()")
+    page.clock.run_for(TICK)
+    page.wait_for_function("failures.length === 2")
+    kept = page.evaluate("stored.at(-1)")
+    assert holds(kept) == [1]
+    page.evaluate("noToken = ''")
+    page.clock.fast_forward(5 * DAY)
+    page.wait_for_function("stored.length === 3")
+    waiting = page.evaluate("stored.at(-1)")
+    assert (waiting["phase"], waiting["step"], page.evaluate("delivered")) == ("collecting", 5, [])
+    page.clock.run_for(TICK)  # the first pause is over
+    page.wait_for_function("stored.at(-1).token?.token === 'AAAA'")
+    page.clock.run_for(TICK)
+    page.wait_for_function("stored.at(-1).phase === 'done'")
+    assert page.evaluate("asked") == [0, 0, 5]
+    [report] = page.evaluate("delivered")
+    nonce = base64.b64decode(kept["token"]["nonce"])
+    assert (base64.b64decode(report["nonce"]), report["token"]) == (nonce[16:], "AAAA")
+
+
+def test_a_page_whose_token_will_never_come_ends_and_one_that_cannot_ask_does_not_join(
+    context: BrowserContext,
+) -> None:
+    page = opened(context, "count-with-token")
+    page.wait_for_function("failures.length === 1")
+    page.evaluate("noToken = undefined")
+    page.clock.run_for(TICK)
+    page.wait_for_function("stored.at(-1).phase === 'done'")
+    assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
+    assert page.evaluate("delivered") == []
+    page.close()
+    other = context.new_page()
+    other.add_init_script("window.withoutToken = true")
+    opened_in(other, "count-of-some-with-token")
+    other.wait_for_function("failures.length === 1")
+    assert other.evaluate("failures")[0].startswith("Error: token: must be there")
+    assert other.evaluate("stored") == []

@@ -1,7 +1,7 @@
 """Devices in Chromium and simulated ones in Python answer the same recipe, and one result counts all of them.
 
-The browsers' page is of another origin than the site, its helper and the relay, which name that origin
-(`PANAPP_DEVICE_ORIGINS`).
+The browsers' page is of another origin than the site, its helper, the relay and the attester, which name that
+origin (`PANAPP_DEVICE_ORIGINS`).
 """
 
 import base64
@@ -18,7 +18,7 @@ from devices_sim.transport import HttpTransport
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panapp.collection import admitting_beside
 from panapp.environment import public_half
-from panapp.pairing import Pairing
+from panapp.pairing import KINDS, Pairing
 from panapp.services import Services, wait_until
 from releases.models import Release
 from simulations.ending import simulation_close
@@ -27,6 +27,7 @@ from tests.devices_sim.server import listening
 from tests.factories import recipe_members
 from tests.patience import PATIENCE
 from tests.processes import services_of_a_module, without_witnesses
+from trust_models.issued import issued_of
 from trust_models.publishing import recipe_publish_file
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.processes]
@@ -36,9 +37,13 @@ BEGIN = """async ({ id, site }) => {
   const { atSite, PageDevice } = await import("/devices-web.js");
   window.failures = [];
   window.phase = "";
+  window.isJoined = false;
   window.device = new PageDevice(id, {
     ...atSite(id, site),
-    stored: (state) => { phase = state.phase; },
+    stored: (state) => {
+      phase = state.phase;
+      isJoined = phase === "collecting" && state.token?.token !== "";
+    },
     failed: (error) => failures.push(String(error)),
   });
 }"""
@@ -70,7 +75,7 @@ def services(
             Pairing, "partner_variables", lambda *given, **more: {**own_variables(*given, **more), **named}
         )
         with services_of_a_module(
-            partners={role: data / role for role in ("helper", "relay")},
+            partners={role: data / role for role in KINDS if role != "shuffler"},
             environment={**without_witnesses(data), **named},
         ) as started:
             yield started
@@ -82,6 +87,8 @@ def services(
         ({}, 1_000, 10),
         ({"trust": "two_server"}, 40, 2),
         ({"trust": "two_server", "relay": True}, 40, 2),
+        ({"admission": "token"}, 40, 2),
+        ({"trust": "two_server", "relay": True, "admission": "token"}, 40, 2),
     ],
 )
 def test_one_result_counts_simulated_devices_and_real_browsers(
@@ -93,7 +100,7 @@ def test_one_result_counts_simulated_devices_and_real_browsers(
     simulated: int,
     browsers: int,
 ) -> None:
-    helper = services.pairings["helper"]
+    helper, issuer = services.pairings["helper"], services.pairings["issuer"]
     recipe = recipe_publish_file(
         members=recipe_members(steps=STEPS, cohort_size=simulated + browsers, **asked),
         actor=None,
@@ -109,6 +116,7 @@ def test_one_result_counts_simulated_devices_and_real_browsers(
         served=served,
         verification_key=key,
         partner_key=helper.key,
+        issuer_key=issuer.key,
         workload=EventWorkload(STEPS, listed((f"d{n}", {1} if n % 3 else set()) for n in range(simulated))),
         transport=services.base_url,
     )
@@ -116,7 +124,8 @@ def test_one_result_counts_simulated_devices_and_real_browsers(
     site = {
         "server": services.base_url,
         "keys": {
-            name: base64.b64encode(of).decode() for name, of in (("server", key), ("helper", helper.key))
+            name: base64.b64encode(of).decode()
+            for name, of in (("server", key), ("helper", helper.key), ("issuer", issuer.key))
         },
         "policy": policy,
         "simulation": True,
@@ -128,6 +137,8 @@ def test_one_result_counts_simulated_devices_and_real_browsers(
     assert wait_until(lambda: Release.objects.filter(recipe=recipe).exists(), PATIENCE)
     release = Release.objects.get(recipe=recipe)
     assert (release.reports, release.rejected) == (simulated + browsers, {})
+    if "admission" in asked:
+        assert issued_of(recipe) == simulated + browsers
 
 
 def report_from_a_browser(
@@ -143,7 +154,7 @@ def report_from_a_browser(
         page.clock.install(time=recipe.published.opens_at)
         page.goto(address)
         page.evaluate(BEGIN, {"id": str(recipe.identifier), "site": site})
-        page.wait_for_function("phase === 'collecting' || failures.length")
+        page.wait_for_function("isJoined || failures.length")
         page.evaluate("device.event()")
         page.clock.fast_forward(1_000 * (STEPS * recipe.published.step_seconds + 60))
         page.wait_for_function("phase === 'done' || failures.length")

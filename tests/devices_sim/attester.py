@@ -16,10 +16,10 @@ from panprivacy.privacy_pass import issuance
 from panprivacy.privacy_pass.rsa_keys import PrivateKey
 from panprivacy.privacy_pass.tokens import TokenRequest
 from tests.devices_sim.relay import PROBLEM
-from tests.tokens import ISSUER_KEY
+from tests.tokens import ATTESTER_URL, ISSUER_KEY
 
 SOURCE = random.Random(9578)
-URL = "https://attester.example/attester"
+URL = ATTESTER_URL
 Said = tuple[int, str, bytes]
 
 

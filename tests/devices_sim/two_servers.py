@@ -35,7 +35,7 @@ from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
-from tests.tokens import ISSUER_KEY, token_admission
+from tests.tokens import ATTESTER_URL, ISSUER_KEY, token_admission
 
 HELPER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
 HELPER_KEY = HELPER_SIGNING_KEY.public_key().public_bytes_raw()
@@ -56,6 +56,7 @@ def two_server_recipe(
     helper_url: str = HELPER_URL,
     simulation: bool = True,
     tokens: bool = False,
+    attester_url: str = ATTESTER_URL,
     relay: str | None = None,
     **members: object,
 ) -> PublishedRecipe:
@@ -91,7 +92,7 @@ def two_server_recipe(
         servers,
         datetime(2026, 1, 1, tzinfo=UTC),
         simulation=simulation,
-        admission=token_admission() if tokens else None,
+        admission=token_admission(attester_url=attester_url) if tokens else None,
         relay=relay,
     )
 
@@ -261,6 +262,8 @@ class MemoryPair(MemoryAggregators):
             "helper_signature": base64.b64encode(served.partner_signature).decode(),
             "status": served.status,
         }
+        if served.issuer_signature is not None:
+            members["issuer_signature"] = base64.b64encode(served.issuer_signature).decode()
         return [json.dumps(members).encode()]
 
     def counts(self) -> tuple[int, ...]:

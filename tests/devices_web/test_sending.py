@@ -1,31 +1,47 @@
 """A browser's device asks, joins and sends by itself, against servers, a relay and a log of this side."""
 
+import base64
+import hashlib
 import itertools
+import random
+import re
 import subprocess
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from devices_sim.transport import JSON
+from devices_sim.state_file import FORMAT, LiveState, decode
+from devices_sim.tokens import TokenClient, TokenState
+from devices_sim.transport import JSON, HttpTransport
+from panprivacy.admission import token_require
 from panprivacy.dap.basics import ReportError
-from panprivacy.oblivious_http import capsules
+from panprivacy.dap.token_extension import token_of
+from panprivacy.oblivious_http import capsules, signed_keys
 from panprivacy.oblivious_http.padding import class_of
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import published_report_bytes
 from panprivacy.trust_models.single_server import OneServer
+from tests.devices_sim.attester import MemoryAttester
 from tests.devices_sim.public_log import ORIGIN, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
 from tests.devices_sim.relay import PROBLEM, Gateway, Relay
 from tests.devices_sim.server import MemoryServer, listening
 from tests.devices_sim.two_servers import HELPER_SIGNING_KEY, MemoryPair
 from tests.devices_web import vectors
+from tests.panprivacy.privacy_pass.keys import seeded_key
 from tests.peers.conversations import Peer, PeerRefusedError, talking
 from tests.peers.node_packages import installed
+from tests.tokens import token_admission
 
 pytestmark = pytest.mark.long
+
+IDENTITY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+"""Of the device in Node (`sending.ts`)."""
 
 Listen = Callable[[Any], str]
 
@@ -53,8 +69,8 @@ class Browser:
         self._recipe = served["served"]["id"]
         self.site = {"server": server, "keys": served["keys"], "policy": policy, "simulation": True}
 
-    def ask(self, operation: str) -> dict[str, Any]:
-        return self._peer(operation, recipe=self._recipe, site=self.site)
+    def ask(self, operation: str, **more: Any) -> dict[str, Any]:
+        return self._peer(operation, recipe=self._recipe, site=self.site, **more)
 
     def joined_and_finished(self) -> None:
         assert self.ask("join") == {"phase": "collecting"}
@@ -309,3 +325,185 @@ def test_a_larger_log_without_its_hashes_is_asked_again(
 def test_without_a_proof_no_device_joins(server: MemoryServer, device: Any, listen: Listen) -> None:
     with pytest.raises(PeerRefusedError, match="NoAnswerError: the site has no proof"):
         device(server.recipe, listen(server), WITHOUT_WITNESSES).ask("join")
+
+
+class WithTokens:
+    """A server and an attester, whose recipe takes reports with a token only."""
+
+    def __init__(self, device: Any, listen: Listen, **asked: object) -> None:
+        self.attester = MemoryAttester({})
+        url = listen(self.attester)
+        self.attester.url = url
+        draft = RecipeDraft.from_mapping(
+            {
+                "name": "With tokens",
+                "question": "How many?",
+                "statistic": "count_nonzero",
+                "steps": 2,
+                "epsilon": 2.0,
+                "delta": 1e-6,
+                "cohort_size": 5,
+                "admission": "token",
+                **asked,
+            }
+        )
+        self.recipe = draft.publish(
+            OneServer.of(vectors.private_key().public_key),
+            vectors.recipe_of("count").opens_at,
+            simulation=True,
+            admission=token_admission(attester_url=url),
+        )
+        self.attester.token_keys[self.recipe.identifier] = seeded_key()
+        self.server = MemoryServer(self.recipe, vectors.private_key())
+        self.browser: Browser = device(self.recipe, listen(self.server))
+        assert self.browser.ask("join") == {"phase": "collecting"}
+
+    def stored(self) -> list[Any]:
+        """What was stored in asking for the token, as a device of this side reads it."""
+        return [state_read(state).token for state in self.browser.ask("stored")["states"]]
+
+
+def state_read(state: dict[str, Any]) -> LiveState:
+    body = rfc8785.dumps(state)
+    live = decode(FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n")
+    assert isinstance(live, LiveState)
+    return live
+
+
+def test_token_is_asked_for_once_and_the_server_takes_the_report_with_it(device: Any, listen: Listen) -> None:
+    scene = WithTokens(device, listen)
+    browser, attester = scene.browser, scene.attester
+    with pytest.raises(PeerRefusedError, match=r"DeviceError: .* with a token only"):
+        browser.ask("finish")
+    for _ in range(2):
+        assert browser.ask("token") == {"asked": True}
+    assert (len(attester.capsules), len(attester.blinded)) == (1, 1)
+    assert attester.issued == {scene.recipe.identifier: {IDENTITY.public_key().public_bytes_raw()}}
+    assert browser.ask("finish") == {"phase": "reported"}
+    token = state_read(browser.ask("state")).token
+    assert token is not None
+    assert browser.ask("deliver") == {}
+    assert list(scene.server.reports) == [token.report_nonce]
+
+
+def test_capsule_is_stored_before_it_is_sent_and_sent_again_after_a_lost_answer(
+    device: Any, listen: Listen
+) -> None:
+    scene = WithTokens(device, listen)
+    browser, attester = scene.browser, scene.attester
+    attester.meddle = lambda _: (503, PROBLEM, b"{}")
+    with pytest.raises(PeerRefusedError, match="NoAnswerError: the attester answers 503"):
+        browser.ask("token")
+    [before] = scene.stored()
+    attester.meddle = lambda said: said
+    browser.ask("resume", state=browser.ask("state"))
+    browser.ask("token")
+    [after] = scene.stored()
+    assert attester.capsules == [before.capsule] * 2
+    assert len(attester.blinded) == 1
+    assert (after.capsule, after.secret, after.factor) == (b"", b"", 0)
+    token_require(scene.recipe, after.token, before.report_nonce)
+
+
+def test_device_of_this_side_goes_on_with_the_request_of_a_browser(device: Any, listen: Listen) -> None:
+    scene = WithTokens(device, listen)
+    scene.attester.meddle = lambda _: (503, PROBLEM, b"{}")
+    with pytest.raises(PeerRefusedError):
+        scene.browser.ask("token")
+    scene.attester.meddle = lambda said: said
+    live = state_read(scene.browser.ask("state"))
+    assert live.token is not None
+    stored: list[TokenState] = []
+    with HttpTransport(scene.attester.url) as transport, TokenClient(live.recipe, transport) as client:
+        done = client.obtained(
+            live.token, IDENTITY, stored.append, random_source=random.Random(1), created=int(time.time())
+        )
+    assert stored == [done]
+    token_require(scene.recipe, done.token, live.token.report_nonce)
+    assert len(scene.attester.blinded) == 1
+
+
+def test_issuer_with_a_new_key_is_asked_once_more_and_issues_one_token(
+    device: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = WithTokens(device, listen)
+    with monkeypatch.context() as patched, pytest.raises(PeerRefusedError):
+        patched.setattr(scene.attester, "_said", lambda *_: (503, PROBLEM, b"{}"))
+        scene.browser.ask("token")
+    [kept] = scene.stored()
+    scene.attester.rotate()
+    assert scene.browser.ask("token") == {"asked": True}
+    assert len(scene.attester.blinded) == 1
+    sealed, came = scene.stored()
+    assert sealed.capsule not in (b"", kept.capsule)
+    token_require(scene.recipe, came.token, kept.report_nonce)
+
+
+def test_unknown_device_is_told_by_its_key_and_enrols_with_a_code(device: Any, listen: Listen) -> None:
+    scene = WithTokens(device, listen)
+    scene.attester.known = set()
+    key = base64.b64encode(IDENTITY.public_key().public_bytes_raw()).decode()
+    with pytest.raises(PeerRefusedError, match=f"NotAttestedError: .* whose key is {re.escape(key)}"):
+        scene.browser.ask("token")
+    scene.browser.site["code"] = "AAAAA-BBBBB"
+    assert scene.browser.ask("token") == {"asked": True}
+    assert list(scene.attester.codes) == ["AAAAA-BBBBB"]
+    assert len(set(scene.attester.capsules)) == 1
+
+
+def test_device_that_lost_its_token_gets_no_other(device: Any, listen: Listen) -> None:
+    scene = WithTokens(device, listen)
+    scene.browser.ask("token")
+    assert scene.browser.ask("join") == {"phase": "collecting"}  # as after a profile was wiped
+    with pytest.raises(PeerRefusedError, match="UndeliverableError: this device had its token"):
+        scene.browser.ask("token")
+    assert len(scene.attester.issued[scene.recipe.identifier]) == 1
+
+
+@pytest.mark.parametrize("signed", [lambda *_: bytes(256), lambda *_: bytes([255] * 256), lambda *_: b"no"])
+def test_answer_that_gives_no_token_is_noticed_and_not_kept(
+    device: Any, listen: Listen, signed: Callable[..., bytes]
+) -> None:
+    scene = WithTokens(device, listen)
+    scene.attester.sign = signed
+    with pytest.raises(PeerRefusedError, match="NoAnswerError: the issuer's answer gives no token"):
+        scene.browser.ask("token")
+    token = state_read(scene.browser.ask("state")).token
+    assert token is not None
+    assert token.token == b""
+
+
+def test_keys_that_the_attester_made_are_not_sealed_to(
+    device: Any, listen: Listen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = WithTokens(device, listen)
+    forged = signed_keys.signature(b"others", Ed25519PrivateKey.generate())
+    monkeypatch.setattr("tests.devices_sim.attester.signed_keys.signature", lambda *_: forged)
+    with pytest.raises(PeerRefusedError, match=r"NoAnswerError: .* not signed by the server"):
+        scene.browser.ask("token")
+    assert scene.attester.capsules == []
+
+
+def test_recipe_that_the_issuer_does_not_know_is_asked_for_anew_later(device: Any, listen: Listen) -> None:
+    scene = WithTokens(device, listen)
+    known = scene.attester.token_keys.pop(scene.recipe.identifier)
+    with pytest.raises(PeerRefusedError, match="NoAnswerError: the issuer answers 404"):
+        scene.browser.ask("token")
+    assert scene.stored()[-1].capsule == b""
+    scene.attester.token_keys[scene.recipe.identifier] = known
+    assert scene.browser.ask("token") == {"asked": True}
+
+
+def test_two_servers_take_a_report_whose_token_a_browser_asked_for(device: Any, listen: Listen) -> None:
+    attester = MemoryAttester({})
+    attester.url = listen(attester)
+    pair, address = pair_at(listen, tokens=True, attester_url=attester.url)
+    attester.token_keys[pair.recipe.identifier] = seeded_key()
+    browser = device(pair.recipe, address)
+    browser.ask("join")
+    browser.ask("token")
+    assert browser.ask("finish") == {"phase": "reported"}
+    assert browser.ask("deliver") == {}
+    [(nonce, report)] = pair.reports.items()
+    token_require(pair.recipe, token_of(report.report_metadata), nonce)
+    assert pair.counts()[0] in (0, 1)  # both shares open: the token is part of what they are bound to

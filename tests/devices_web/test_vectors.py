@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from devices_sim.algorithm import ClientAlgorithm, Phase
+from panprivacy.admission import TokenRefusedError, token_nonce
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.prio3.prio3 import Prio3Count
 from panprivacy.recipe import PublishedRecipe
@@ -19,6 +20,7 @@ from tests.devices_web import vectors
 BROWSER = json.loads((vectors.FOLDER / "js.json").read_text())["cases"]
 COLLECTING = [case for case in BROWSER if "events" in case and case["states"][0]["phase"] == "collecting"]
 STEPPING = [case for case in COLLECTING if "ticks" not in case]
+WITH_TOKEN = [case for case in BROWSER if "tokens" in case]
 TICKING = [case for case in COLLECTING if "ticks" in case]
 
 
@@ -71,6 +73,17 @@ def test_state_of_a_browser_is_continued_here(case: dict[str, Any]) -> None:
     count = sum(case["events"][:2]) + vectors.STEPS - 2
     assert plaintexts(recipe, vectors.kept(state)) == indicators(recipe, count)
     assert algorithm.finish(state, source).phase is Phase.REPORTED
+
+
+@pytest.mark.parametrize("case", WITH_TOKEN, ids=seed_of)
+def test_token_of_a_browser_is_one_of_this_side(case: dict[str, Any]) -> None:
+    recipe, (_, came) = vectors.recipe_of(case["name"]), case["tokens"]
+    token = base64.b64decode(came["token"])
+    nonce = token_nonce(recipe, token)
+    report = case["states"][-1]
+    assert report["phase"] == "done" or base64.b64decode(report["nonce"]) == nonce
+    with pytest.raises(TokenRefusedError):
+        token_nonce(recipe, bytes([*token[:-1], token[-1] ^ 1]))
 
 
 def indicators(recipe: PublishedRecipe, count: int) -> list[int]:

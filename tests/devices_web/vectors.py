@@ -18,13 +18,17 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from devices_sim import state_file
 from devices_sim.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
 from devices_sim.randomized_report import RandomizedReports
-from devices_sim.state_file import kept_ciphertexts
+from devices_sim.state_file import Enrolment, kept_ciphertexts
+from devices_sim.tokens import TokenState, token_drawn
 from devices_sim.transport import WireReport
+from panprivacy.admission import challenge
 from panprivacy.dap.client import ShardedReport, seal_report
 from panprivacy.dap.hpke import generate_keypair
 from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+from panprivacy.dap.token_extension import token_extension
 from panprivacy.dap.upload import ReportMetadata
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
@@ -45,7 +49,9 @@ from panprivacy.trust_models.single_server import OneServer
 from panprivacy.two_server.shared_key import SharedKey
 from tests.devices_sim.public_log import LOG, MemoryLog, entry_of, other_entries
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
-from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, two_server_recipe
+from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, served_by_two, two_server_recipe
+from tests.panprivacy.privacy_pass.keys import seeded_key
+from tests.tokens import ISSUER_KEY, token_admission
 
 FOLDER = Path(__file__).parent.parent.parent / "devices_web" / "vectors"
 STEPS = 5
@@ -59,6 +65,14 @@ ASKED: dict[str, dict[str, Any]] = {
     "count-two-servers": {"statistic": "count_nonzero", "trust": "two_server"},
     "histogram-two-servers": {"statistic": "histogram", "k": 2, "trust": "two_server"},
     "categories-two-servers": {"statistic": "categories", "k": 6, "steps": None, "trust": "two_server"},
+    "count-with-token": {"statistic": "count_nonzero", "admission": "token"},
+    "count-of-some-with-token": {"statistic": "count_nonzero", "sampling_rate": 0.5, "admission": "token"},
+    "histogram-two-servers-with-token": {
+        "statistic": "histogram",
+        "k": 2,
+        "trust": "two_server",
+        "admission": "token",
+    },
 }
 """Name of a case → what its recipe asks."""
 
@@ -114,16 +128,22 @@ def recipe_of(name: str) -> PublishedRecipe:
         "cohort_size": 5,
         **ASKED[name],
     }
+    has_tokens = asked.get("admission") == "token"
     if asked.get("trust") == Trust.TWO_SERVER:
-        return two_server_recipe(**asked)
+        return two_server_recipe(tokens=has_tokens, **asked)
     draft = RecipeDraft.from_mapping({name: value for name, value in asked.items() if value is not None})
-    servers = OneServer.of(private_key().public_key)
-    return draft.publish(servers, datetime(2026, 1, 1, tzinfo=UTC), simulation=True)
+    return draft.publish(
+        OneServer.of(private_key().public_key),
+        datetime(2026, 1, 1, tzinfo=UTC),
+        simulation=True,
+        admission=token_admission() if has_tokens else None,
+    )
 
 
 def served(recipe: PublishedRecipe) -> dict[str, Any]:
     """As the API serves it, and the keys that a device pins."""
-    two = recipe.trust == Trust.TWO_SERVER
+    two, has_tokens = recipe.trust == Trust.TWO_SERVER, recipe.admission is not None
+    issuer = _text(ISSUER_KEY.public_key().public_bytes_raw())
     return {
         "served": {
             "id": recipe.identifier,
@@ -131,8 +151,13 @@ def served(recipe: PublishedRecipe) -> dict[str, Any]:
             "signature": _text(recipe.sign(SIGNING_KEY)),
             "status": "open",
             **({"helper_signature": _text(recipe.sign(HELPER_SIGNING_KEY))} if two else {}),
+            **({"issuer_signature": _text(recipe.sign(ISSUER_KEY))} if has_tokens else {}),
         },
-        "keys": {"server": _text(VERIFICATION_KEY), **({"helper": _text(HELPER_KEY)} if two else {})},
+        "keys": {
+            "server": _text(VERIFICATION_KEY),
+            **({"helper": _text(HELPER_KEY)} if two else {}),
+            **({"issuer": issuer} if has_tokens else {}),
+        },
     }
 
 
@@ -167,17 +192,39 @@ def ticked(recipe: PublishedRecipe, state: DeviceState, event: bool, source: ran
     return replace(state, ciphertexts=tuple(key.rerandomize(own, source) for own in ciphertexts))
 
 
+def token_members(recipe: PublishedRecipe, token: TokenState) -> dict[str, Any]:
+    """What a state file says of a token."""
+    enrolment = Enrolment(served_by_two(recipe), VERIFICATION_KEY, "")
+    content = state_file.encode(enrolment, DeviceState(phase=Phase.NOT_SAMPLED), token)
+    members: dict[str, Any] = json.loads(content.split(b"\n")[2])["token"]
+    return members
+
+
+def token_came(recipe: PublishedRecipe, drawn: TokenState) -> TokenState:
+    """The state once the issuer, whose key everyone knows, has answered."""
+    key = seeded_key()
+    pending = issuance.ask_with(key.public, challenge(recipe).digest, drawn.nonce, drawn.salt, drawn.factor)
+    token = pending.finish(issuance.issue(key, pending.request, random.Random(1)))
+    return replace(drawn, salt=b"", factor=0, token=token.encode())
+
+
 def walk(
     recipe: PublishedRecipe, seed: str, events: Sequence[int], ticks: Sequence[int] = ()
-) -> list[DeviceState]:
-    """The state at the start, after every tick (before the first step) and step, and with the report."""
+) -> tuple[list[DeviceState], list[TokenState]]:
+    """The state at the start, after every tick (before the first step) and step, and with the report; and of
+    the token as it is drawn and as it came, before the report."""
     source, algorithm = GivenBytes(seed), ClientAlgorithm(recipe)
-    states = [algorithm.start(source)]
+    tokens = []
+    if recipe.admission is not None:
+        drawn = token_drawn(recipe, source, now=recipe.opens_at)
+        tokens = [drawn, token_came(recipe, drawn)]
+    nonce = tokens[0].report_nonce if tokens else None
+    states = [algorithm.start(source, nonce)]
     for event in ticks:
         states.append(ticked(recipe, states[-1], bool(event), source))
     for event in events:
         states.append(algorithm.step(states[-1], bool(event), source))
-    return [*states, algorithm.finish(states[-1], source)]
+    return [*states, algorithm.finish(states[-1], source, nonce)], tokens
 
 
 def shares_of(recipe: PublishedRecipe, parts: Sequence[bytes]) -> Sequence[bytes]:
@@ -193,7 +240,8 @@ def shares_of(recipe: PublishedRecipe, parts: Sequence[bytes]) -> Sequence[bytes
 def uploaded(recipe: PublishedRecipe, report: WireReport, seed: str) -> str:
     """The upload of a report to two servers, sealed to keys that everyone knows."""
     task_id, configuration = task_of(recipe)
-    metadata = ReportMetadata(report.nonce, REPORT_TIME)
+    extensions = () if report.token is None else (token_extension(report.token),)
+    metadata = ReportMetadata(report.nonce, REPORT_TIME, extensions)
     sharded = ShardedReport(metadata, *shares_of(recipe, report.ciphertexts))
     configs = [generate_keypair(side, GivenBytes(f"hpke {side}"))[0] for side in (0, 1)]
     return _text(seal_report(sharded, task_id, configuration, *configs, GivenBytes(f"{seed} seal")).encode())
@@ -207,12 +255,14 @@ def hpke_keys() -> list[str]:
 def device_case(name: str, seed: str, events: Sequence[int], ticks: Sequence[int] = ()) -> dict[str, Any]:
     """A device that takes steps, and ticks before the first."""
     recipe = recipe_of(name)
-    states = walk(recipe, seed, events, ticks)
+    states, tokens = walk(recipe, seed, events, ticks)
     case = {"name": name, "seed": seed, "events": events, "states": list(map(kept, states))}
     if ticks:
         case["ticks"] = ticks
+    if tokens:
+        case["tokens"] = [token_members(recipe, token) for token in tokens]
     if recipe.trust == Trust.TWO_SERVER and states[-1].phase is Phase.REPORTED:
-        case["upload"] = uploaded(recipe, wire_report(states[-1]), seed)
+        case["upload"] = uploaded(recipe, wire_report(states[-1], tokens[-1].token if tokens else None), seed)
     return case
 
 
@@ -294,6 +344,12 @@ def token() -> dict[str, str]:
     }
 
 
+def token_exponent() -> str:
+    """With which the issuer of all recipes with tokens signs: worth nothing, known to everyone."""
+    key = seeded_key()
+    return _text(pow(key.e, -1, (key.p - 1) * (key.q - 1)).to_bytes(256, "big"))
+
+
 def cases(of: str) -> list[dict[str, Any]]:
     """Every case of one side; seeds begin with its name."""
     found = []
@@ -321,6 +377,7 @@ def contents() -> dict[str, Any]:
         "log": log(),
         "capsule": capsule(),
         "token": token(),
+        "token_exponent": token_exponent(),
         "cases": cases("python"),
     }
 

@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.exceptions import ImproperlyConfigured
 
 from panapp import environment
 from panapp.device_origins import DeviceOrigins
 from panapp.roles import ROLES
+from panprivacy.attestation import sign_capsule
 
 LIBRARY = "https://library.example"
 RECIPE = f"/api/v1/recipes/{'a' * 64}/"
@@ -44,6 +46,9 @@ def answered(role: str, path: str, method: str = "GET", **environ: str) -> tuple
         ("helper", "/helper/hpke_config"),
         ("relay", "/relay/site"),
         ("relay", "/relay/site/helper"),
+        ("attester", "/attester/issuer-keys"),
+        ("attester", "/attester/token"),
+        ("attester", "/attester/enrolments"),
     ],
 )
 def test_a_page_of_a_named_origin_reads_what_devices_ask_and_no_other_page_does(role: str, path: str) -> None:
@@ -68,6 +73,8 @@ def test_a_page_of_a_named_origin_reads_what_devices_ask_and_no_other_page_does(
         ("all-in-one", "/nowhere/"),
         ("helper", f"/helper/tasks/{TASK}"),
         ("relay", "/status.json"),
+        ("attester", "/"),
+        ("issuer", "/issuer/tokens"),
     ],
 )
 def test_nothing_else_may_be_read(role: str, path: str) -> None:
@@ -79,7 +86,9 @@ def test_a_named_origin_may_ask_first_and_gets_no_content() -> None:
     asked = {"HTTP_ACCESS_CONTROL_REQUEST_METHOD": "POST"}
     status, header = answered("all-in-one", f"{RECIPE}reports/", "OPTIONS", HTTP_ORIGIN=LIBRARY, **asked)
     assert status == "204 No Content"
-    assert header["Access-Control-Allow-Headers"] == "Content-Type"
+    allowed = set(header["Access-Control-Allow-Headers"].split(", "))
+    sent = sign_capsule("https://attester.example/attester/token", b"", Ed25519PrivateKey.generate(), 0)
+    assert allowed == set(sent)
     other = "https://elsewhere.example"
     status, header = answered("all-in-one", f"{RECIPE}reports/", "OPTIONS", HTTP_ORIGIN=other, **asked)
     assert (status, "Access-Control-Allow-Methods" in header) == ("200 OK", False)
