@@ -22,7 +22,7 @@ await build({
 
 await build({
   ...common,
-  entryPoints: ["background", "device", "event"].map((name) => `src/extension/${name}.ts`),
+  entryPoints: ["background", "device", "event", "options"].map((name) => `src/extension/${name}.ts`),
   outdir: "build/extension",
   minify: true,
   platform: "browser",

@@ -50,6 +50,15 @@ class Managed:
         self.context = context
         self.worker = worker
 
+    def told(self) -> str:
+        """What the page for administrators says."""
+        page = self.context.new_page()
+        page.goto(self.worker.url.replace("background.js", "options.html"))
+        page.wait_for_selector("#policy p")
+        text = page.inner_text("body")
+        page.close()
+        return text
+
     def state(self, recipe: str) -> dict[str, Any] | None:
         """What the extension keeps of a recipe now."""
         states: list[dict[str, Any]] = self.worker.evaluate(STATES)

@@ -1,6 +1,7 @@
 """The extension of managed computers in Chromium: its policy, events of pages, ticks, and its report."""
 
 import base64
+import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -158,3 +159,48 @@ def test_the_worker_hears_of_no_event(scene: Scene) -> None:
     """A listener for messages in the worker would have the browser start it at every event."""
     heard = "chrome.runtime.onMessage.hasListeners() || chrome.runtime.onConnect.hasListeners()"
     assert scene.browser.worker.evaluate(heard) is False
+
+
+def test_the_page_for_administrators_says_how_each_recipe_goes(scene: Scene) -> None:
+    told = scene.browser.told()
+    assert "The policy can be used." in told
+    assert scene.allowed.url.rstrip("/") in told
+    assert f"“looked up” ({scene.site.running.identifier}): collecting." in told
+
+
+USABLE = {
+    "server": "https://telemetry.example",
+    "server_key": base64.b64encode(VERIFICATION_KEY).decode(),
+    "log_policy": WITHOUT_WITNESSES,
+    "recipes": [{"id": "0" * 64, "event": "looked up"}],
+    "origins": ["https://catalogue.example"],
+}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (
+            {"origins": ["http://catalogue.example"]},
+            'origins: must be https only, .*"http://catalogue.example"',
+        ),
+        ({"origins": ["https://catalogue.example/"]}, "origins: must be .*without path and trailing slash"),
+        ({"server": "https://telemetry.example/"}, "server: must be https only, without trailing slash"),
+        ({"server": 1}, "server: is missing, or no text"),
+    ],
+)
+def test_a_policy_that_cannot_be_used_is_refused_where_an_administrator_looks(
+    browser: Browser, built_extension: Path, tmp_path: Path, wrong: dict[str, Any], said: str
+) -> None:
+    with managed(browser, built_extension, tmp_path, USABLE | wrong) as of_policy:
+        told = of_policy.told()
+        assert "The policy is refused, and nothing is counted." in told
+        assert re.search(said, told)
+        assert of_policy.worker.evaluate("chrome.offscreen.hasDocument()") is False
+
+
+def test_what_only_the_devices_check_is_told_there_too(
+    browser: Browser, built_extension: Path, tmp_path: Path
+) -> None:
+    with managed(browser, built_extension, tmp_path, USABLE | {"log_policy": "nobody"}) as of_policy:
+        assert "nothing is counted. line 1 of the policy is not as it must be" in of_policy.told()

@@ -15,9 +15,19 @@ async function arrange(): Promise<void> {
   if ((await chrome.alarms.get(NAME)) === undefined) {
     await chrome.alarms.create(NAME, { periodInMinutes: PERIOD_MINUTES });
   }
-  const settings = readSettings(await chrome.storage.managed.get(null));
+  const settings = usable(await chrome.storage.managed.get(null));
   await listenOn(settings?.origins ?? []);
   await show(settings);
+}
+
+/** The settings; undefined where there are none, or such that nothing may be done (`options.ts` tells). */
+function usable(policy: Readonly<Record<string, unknown>>): Settings | undefined {
+  try {
+    return readSettings(policy);
+  } catch (error) {
+    console.warn(String(error));
+    return undefined;
+  }
 }
 
 /** Content scripts on these origins, and on no others. */

@@ -17,7 +17,9 @@ declare namespace chrome {
     const id: string;
     const onInstalled: Event<() => void>;
     const onStartup: Event<() => void>;
-    const onMessage: Event<(message: unknown, sender: { id?: string; origin?: string }) => void>;
+    const onMessage: Event<
+      (message: unknown, sender: { id?: string; origin?: string }, answer: (given: unknown) => void) => void
+    >;
     function getContexts(filter: { contextTypes: string[] }): Promise<{ documentUrl?: string }[]>;
     function getURL(path: string): string;
     function sendMessage(message: unknown): Promise<unknown>;

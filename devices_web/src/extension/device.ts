@@ -5,26 +5,32 @@
 
 import { PageDevice } from "../page.ts";
 import { atSite } from "../site.ts";
-import type { Settings } from "./settings.ts";
+import { type Settings, siteOf, STATUS, type Status } from "./settings.ts";
 
 const settings = JSON.parse(decodeURIComponent(location.hash.slice(1))) as Settings;
 
-const keys = {
-  server: settings.server_key,
-  ...(settings.helper_key === undefined ? {} : { helper: settings.helper_key }),
-};
-
 const devices = settings.recipes.map(({ id, event }) => {
+  let status: Status = { id, phase: "not joined", failure: "" };
   const device = new PageDevice(id, {
-    ...atSite(id, { server: settings.server, keys, policy: settings.log_policy }),
+    ...atSite(id, siteOf(settings)),
     ...(settings.tick_seconds === undefined ? {} : { tickSeconds: settings.tick_seconds }),
-    failed: (error) => console.warn(`${id}: ${error}`),
+    stored: ({ phase }) => {
+      status = { ...status, phase };
+    },
+    failed: (error) => {
+      status = { ...status, failure: String(error) };
+    },
   });
-  return { event, device };
+  return { event, device, status: () => status };
 });
 
-chrome.runtime.onMessage.addListener((message, { id, origin }) => {
-  if (id === chrome.runtime.id && settings.origins.includes(origin ?? "")) {
+chrome.runtime.onMessage.addListener((message, { id, origin }, answer) => {
+  if (id !== chrome.runtime.id) {
+    return;
+  }
+  if (origin === location.origin && message === STATUS) {
+    answer(devices.map(({ status }) => status()));
+  } else if (settings.origins.includes(origin ?? "")) {
     devices.filter(({ event }) => event === message).forEach(({ device }) => device.event());
   }
 });

@@ -1,0 +1,36 @@
+/** For administrators: whether the policy can be used, and how each of its recipes goes. */
+
+import { atSite } from "../site.ts";
+import { readSettings, type Settings, siteOf, STATUS, type Status } from "./settings.ts";
+
+function line(parent: string, text: string): void {
+  const made = document.createElement(parent === "recipes" ? "li" : "p");
+  made.textContent = text;
+  document.getElementById(parent)!.append(made);
+}
+
+/** The settings; undefined where there is no policy. Throws what the devices would. */
+async function usable(): Promise<Settings | undefined> {
+  const settings = readSettings(await chrome.storage.managed.get(null));
+  settings?.recipes.forEach(({ id }) => atSite(id, siteOf(settings)));
+  return settings;
+}
+
+async function show(): Promise<void> {
+  const settings = await usable();
+  if (settings === undefined) {
+    line("policy", "This computer has no policy for this extension. It does nothing.");
+    return;
+  }
+  line("policy", `The policy can be used. Site: ${settings.server}`);
+  line("policy", `Pages that tell events: ${settings.origins.join(", ") || "none"}`);
+  // The device's document opens with the browser, or at the next alarm.
+  const told = (await chrome.runtime.sendMessage(STATUS).catch(() => undefined)) as Status[] | undefined;
+  for (const { id, event } of settings.recipes) {
+    const status = told?.find((one) => one.id === id);
+    const failure = status?.failure ? ` Last failure: ${status.failure}` : "";
+    line("recipes", `“${event}” (${id}): ${status?.phase ?? "starts within 30 seconds"}.${failure}`);
+  }
+}
+
+show().catch((error) => line("policy", `The policy is refused, and nothing is counted. ${error.message}`));
