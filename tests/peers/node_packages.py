@@ -13,6 +13,9 @@ from tests.peers.conversations import Peer, talking
 
 SECONDS = 120
 
+LEAST_VERSION = 20
+"""Of Node, as the Makefile asks for."""
+
 
 @contextmanager
 def running(name: str, folder: Path) -> Iterator[Peer]:
@@ -23,10 +26,15 @@ def running(name: str, folder: Path) -> Iterator[Peer]:
 
 
 def installed(source: Path, target: Path) -> Path:
-    """A copy of a folder with its packages; skips the test where there is no Node, or no registry."""
+    """A copy of a folder with its packages; skips the test where there is no Node that is new enough, or no
+    registry. It does so where services are required, too: nothing but these tests needs Node."""
     for program in ("node", "npm"):
         if shutil.which(program) is None:
-            pytest.skip(f"{program} is not installed")
+            pytest.skip(f"{program} is not installed: Node {LEAST_VERSION} or newer is needed, with npm")
+    asked = ["node", "--eval", "console.log(process.versions.node)"]
+    version = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    if int(version.split(".")[0]) < LEAST_VERSION:
+        pytest.skip(f"Node {LEAST_VERSION} or newer is needed, not {version}")
     shutil.copytree(source, target, ignore=shutil.ignore_patterns("node_modules", "build"))
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"]
     try:
