@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.core.cache import cache
 from django.db import IntegrityError
 from django.db.models import QuerySet
@@ -19,7 +20,7 @@ from panprivacy.times import format_time
 from simulations import counted
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
-from simulations.operations import require_address, simulation_publish
+from simulations.operations import simulation_publish
 from storage import clock
 
 STEPS = 4
@@ -72,9 +73,12 @@ def try_join(*, asker: str) -> Simulation:
         asker: stands for the visitor's address; counted for an hour, and only where a try is made.
 
     Raises:
-        SimulationRefusedError: none can begin now, or here.
+        SimulationRefusedError: none can begin now, or here; the message is a visitor's.
     """
-    require_address()
+    if not settings.SITE_URL:
+        raise SimulationRefusedError(
+            "this site is not ready for it; whoever runs it has to set its address (PANAPP_SITE_URL)"
+        )
     now = clock.database_now()
     latest = latest_try()
     if latest is not None and _is_joinable(latest, now):
@@ -155,9 +159,11 @@ def _is_joinable(simulation: Simulation, now: datetime) -> bool:
 
 def _require_room(now: datetime) -> None:
     if _tries().filter(state=Simulation.State.RUNNING).count() >= TRIES_AT_ONCE:
-        raise SimulationRefusedError("the workers are busy with earlier tries; come back in some minutes")
+        raise SimulationRefusedError(
+            "others are trying it, and their devices are still at work; press again in some minutes"
+        )
     if _tries().filter(started_at__gt=now - _DAY).count() >= TRIES_A_DAY:
-        raise SimulationRefusedError(f"{TRIES_A_DAY} tries were begun within a day; come back later")
+        raise SimulationRefusedError("so many people tried it today that it rests; come back tomorrow")
 
 
 def _count(asker: str) -> None:
@@ -169,5 +175,5 @@ def _count(asker: str) -> None:
         begun = 1
     if begun > TRIES_AN_HOUR:
         raise SimulationRefusedError(
-            f"{TRIES_AN_HOUR} tries were begun from your network address within an hour; come back later"
+            "it was begun very often from your network within an hour; come back in an hour"
         )

@@ -30,6 +30,9 @@ TICK = 1_000 * tries.STEP_SECONDS // 2
 LOOK = 500
 """Milliseconds between two looks of the intruder."""
 
+LINE = 40
+"""Pixels, more than a line and less than an interval has."""
+
 
 @pytest.fixture(autouse=True)
 def _tries(monkeypatch: pytest.MonkeyPatch, settings: Any, built: Path) -> None:
@@ -120,8 +123,14 @@ def test_visitor_is_a_device_and_its_intruder_and_the_result_counts_the_browser(
     expect(page.locator("#try-states .since").last).to_have_text("Nothing")
     assert "bytes changed" in page.locator("#try-changed").inner_text()
     expect(spy.locator("#intruder-intervals li")).to_have_count(2)
-    spy.get_by_label("it did not").first.check()
-    spy.get_by_label("it happened").last.check()
+    spy.get_by_label("it happened").first.check()
+    place = "choice => choice.getBoundingClientRect().y + scrollY"
+    before = spy.get_by_label("it did not").nth(1).evaluate(place)
+    spy.get_by_label("it did not").last.check()
+    tick()
+    expect(spy.locator("#intruder-intervals li")).to_have_count(3)
+    # It may move by a line where a text above grows, but never by an interval.
+    assert abs(spy.get_by_label("it did not").nth(1).evaluate(place) - before) < LINE, "moved under a finger"
     assert found(visitor, page) == []
     while "Report" not in page.locator("#try-states th").all_inner_texts():
         tick()
@@ -143,6 +152,11 @@ def test_visitor_is_a_device_and_its_intruder_and_the_result_counts_the_browser(
     )
     assert found(visitor, page) == []
     assert found(visitor, spy) == []
+    spy.reload()
+    spy.wait_for_load_state()
+    page.clock.run_for(LOOK + 100)
+    expect(spy.locator("#intruder-status")).to_contain_text("has reported, and its state is erased")
+    expect(spy.locator("#intruder-status")).to_contain_text("open this tab while it lasts")
 
 
 def test_coin_presses_in_secret_until_the_report_is_made(visit: Visit) -> None:

@@ -56,6 +56,13 @@ class Intruder {
     const watched = this.#recipe;
     const state = watched === undefined ? newest(found) : found.find(({ recipe }) => recipe === watched);
     if (state === undefined) {
+      if (watched === undefined && found.some(({ phase }) => phase === "done")) {
+        say(
+          "intruder-status",
+          "The device in this browser has reported, and its state is erased: there is nothing to copy any " +
+            "more. Begin another try, and open this tab while it lasts.",
+        );
+      }
       return;
     }
     if (watched === undefined) {
@@ -116,7 +123,8 @@ class Intruder {
       choices.append(label);
     }
     item.append(stripe(before), stripe(after), choices);
-    part("intruder-intervals").prepend(item);
+    // At the end: what somebody is about to press stays where it is.
+    part("intruder-intervals").append(item);
     this.#intervals.push(interval);
   }
 

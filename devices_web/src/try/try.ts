@@ -234,6 +234,9 @@ function text(error: unknown): string {
 async function begin(page: HTMLElement): Promise<void> {
   const { recipe: id = "", key: server = "" } = page.dataset;
   const answer = await fetch(`/api/v1/recipes/${id}/`, { credentials: "omit" });
+  if (!answer.ok) {
+    throw new Error(`the site answers ${answer.status}`);
+  }
   const served = (await answer.json()) as ServedRecipe;
   const recipe = verifiedRecipe(served, { server });
   if (served.status === "closed") {
@@ -257,10 +260,10 @@ if (start !== null) {
 }
 const page = document.getElementById("try-device");
 if (page !== null) {
-  const refused = (error: unknown) => say("try-status", `This browser does not take part: ${text(error)}.`);
+  const refused = (why: string) => say("try-status", `This browser cannot take part: ${why}.`);
   if (able) {
-    begin(page).catch(refused);
+    begin(page).catch((error) => refused(`${text(error)}. Load the page again, or begin another try`));
   } else {
-    refused(new Error("it lacks locks, storage, or an https address"));
+    refused("it lacks locks, storage, or an https address. Another one, or a newer version, will do");
   }
 }

@@ -100,11 +100,28 @@ def test_form_without_its_token_begins_nothing() -> None:
     assert not Simulation.objects.exists()
 
 
-def test_refusal_is_said_and_is_no_success(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries, "TRIES_AN_HOUR", 0)
+@pytest.mark.parametrize(
+    ("limit", "said"),
+    [
+        ("TRIES_AN_HOUR", "it was begun very often from your network within an hour; come back in an hour."),
+        ("TRIES_A_DAY", "so many people tried it today that it rests; come back tomorrow."),
+        ("TRIES_AT_ONCE", "others are trying it, and their devices are still at work; press again"),
+    ],
+)
+def test_refusal_tells_a_visitor_when_to_come_back_and_is_no_success(
+    client: Client, monkeypatch: pytest.MonkeyPatch, limit: str, said: str
+) -> None:
+    monkeypatch.setattr(tries, limit, 0)
     answer = client.post(reverse("try-it"))
     assert answer.status_code == 429
-    assert "It cannot begin now: 0 tries were begun from your network address" in page_text(answer)
+    assert f"It cannot begin now: {said}" in page_text(answer)
+
+
+def test_site_without_an_address_says_who_can_help(client: Client, settings: Any) -> None:
+    settings.SITE_URL = ""
+    answer = client.post(reverse("try-it"))
+    assert answer.status_code == 429
+    assert "this site is not ready for it; whoever runs it has to set its address" in page_text(answer)
 
 
 def test_two_addresses_are_counted_apart(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def test_try_that_was_cancelled_is_not_joined() -> None:
 def test_address_begins_so_many_tries_in_an_hour_and_may_join_any(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tries, "TRIES_AN_HOUR", 2)
     apart(monkeypatch, 2)
-    with pytest.raises(SimulationRefusedError, match="2 tries were begun from your network address"):
+    with pytest.raises(SimulationRefusedError, match="from your network"):
         try_join(asker="a")
     other = try_join(asker="b")
     assert try_join(asker="a") == other
@@ -112,7 +112,7 @@ def test_day_has_so_many_tries_for_all_together(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(tries, "TRIES_A_DAY", 2)
     for simulation in apart(monkeypatch, 2):
         cancelled(simulation)
-    with pytest.raises(SimulationRefusedError, match="2 tries were begun within a day"):
+    with pytest.raises(SimulationRefusedError, match="today"):
         try_join(asker="b")
     later(monkeypatch, 86_400)
     try_join(asker="b")
@@ -121,7 +121,7 @@ def test_day_has_so_many_tries_for_all_together(monkeypatch: pytest.MonkeyPatch)
 def test_no_more_tries_run_than_workers_come_to(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tries, "TRIES_AT_ONCE", 2)
     apart(monkeypatch, 2)
-    with pytest.raises(SimulationRefusedError, match="busy"):
+    with pytest.raises(SimulationRefusedError, match="still at work"):
         try_join(asker="a")
 
 
