@@ -11,7 +11,13 @@ import { sha256 } from "@noble/hashes/sha2.js";
 
 import { type Bytes, fromBase64, toBase64, utf8 } from "./bytes.ts";
 import type { Device, DeviceState } from "./device.ts";
-import { LEAST_CAPSULE_BYTES, OHTTP_REQUEST_TYPE, openAnswer, SECRET_BYTES, sealRequest } from "./oblivious.ts";
+import {
+  LEAST_CAPSULE_BYTES,
+  OHTTP_REQUEST_TYPE,
+  openAnswer,
+  SECRET_BYTES,
+  sealRequest,
+} from "./oblivious.ts";
 import type { Admission } from "./recipe.ts";
 import { askForToken, drawsOf, type PendingToken, TokenError, tokenKept, type TokenState } from "./token.ts";
 import {

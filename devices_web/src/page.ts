@@ -35,8 +35,8 @@ export interface PageOptions {
   /** After each state that was stored. */
   readonly stored?: (state: DeviceState) => void;
   /**
-   * What joining, storing, asking for a token or delivering threw. The next tick tries again; after further failures every
-   * second, every fourth, … at most every 64th.
+   * What joining, storing, asking for a token or delivering threw. The next tick tries again; after further
+   * failures every second, every fourth, … at most every 64th.
    */
   readonly failed?: (error: unknown) => void;
 }

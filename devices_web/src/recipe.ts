@@ -240,7 +240,9 @@ const COMMON = [
   "format", ...TEXTS, "statistic", "trust", "opens_at", "closes_at", "simulation", "epsilon", "delta",
   "cohort_size", "sampling_rate",
 ];
-const OPTIONAL = ["event", "event_definition", "labels", "aggregator_epsilon", "hidden_count", "relay", "admission"];
+const OPTIONAL = [
+  "event", "event_definition", "labels", "aggregator_epsilon", "hidden_count", "relay", "admission",
+];
 const OWN: Readonly<Record<string, readonly string[]>> = {
   count_nonzero: ["steps", "step_seconds"],
   histogram: ["steps", "step_seconds", "k"],
