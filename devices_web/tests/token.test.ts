@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { signCapsule } from "../src/attester.ts";
 import { type Bytes, fromBase64, fromHex, toBase64 } from "../src/bytes.ts";
 import { askForToken, challengeDigest, drawToken, readTokenKey, TokenError } from "../src/token.ts";
 import { GivenBytes, python } from "./given.ts";
@@ -43,4 +44,18 @@ test("a key that is encoded otherwise is refused", () => {
   for (const key of [changed(encoded, 40), changed(encoded, encoded.length - 1), encoded.slice(1)]) {
     assert.throws(() => readTokenKey(key), /admission.token_key: must be/);
   }
+});
+
+test("a capsule is signed as docs/protocol.md shows it", () => {
+  const key = Uint8Array.from({ length: 32 }, (_, at) => at);
+  const url = "https://attester.example.com/attester/token";
+  assert.deepEqual(signCapsule(url, new Uint8Array(1079), key, 1_800_000_000), {
+    "Panapp-Device-Key": "A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=",
+    "Content-Digest": "sha-256=:PlCBaFsAmQa8mHShVWqN2ifEfMbGyT9z5deCp8OTG94=:",
+    "Signature-Input":
+      'dap=("@method" "@target-uri" "content-digest" "content-type");created=1800000000' +
+      ';alg="ed25519";tag="dap-18"',
+    Signature:
+      "dap=:aIWHB8LkQALrug37ZW75PhmLfrf2AmWVzPntOKnHcqoyD1Gck0St5a0IW+/Uvfb6VpDdq9v1SLAn6UkWU/UyAw==:",
+  });
 });
