@@ -12,15 +12,19 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
+from panprivacy.asked_admission import TokenAdmission
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from tests.browser.extension import Managed, managed
 from tests.browser.test_device_in_browser import holds
+from tests.devices_sim.attester import MemoryAttester
 from tests.devices_sim.public_log import WITHOUT_WITNESSES, MemoryLog, entry_of
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.devices_web.vectors import private_key
+from tests.panprivacy.privacy_pass.keys import seeded_key
 from tests.patience import PATIENCE
+from tests.tokens import token_admission
 
 pytestmark = pytest.mark.browser
 
@@ -31,7 +35,9 @@ TELL = """event => new Promise((told) => {
 }).then(() => undefined)"""
 
 
-def recipe_of(name: str, opens_at: datetime, step: timedelta) -> PublishedRecipe:
+def recipe_of(
+    name: str, opens_at: datetime, step: timedelta, admission: TokenAdmission | None = None
+) -> PublishedRecipe:
     """For real devices, with one step."""
     draft = RecipeDraft.from_mapping(
         {
@@ -43,9 +49,11 @@ def recipe_of(name: str, opens_at: datetime, step: timedelta) -> PublishedRecipe
             "epsilon": 2.0,
             "delta": 1e-6,
             "cohort_size": 100,
+            **({} if admission is None else {"admission": "token"}),
         }
     )
-    return draft.publish(OneServer.of(private_key().public_key), opens_at, simulation=False)
+    servers = OneServer.of(private_key().public_key)
+    return draft.publish(servers, opens_at, simulation=False, admission=admission)
 
 
 class Site:
@@ -204,3 +212,31 @@ def test_what_only_the_devices_check_is_told_there_too(
 ) -> None:
     with managed(browser, built_extension, tmp_path, USABLE | {"log_policy": "nobody"}) as of_policy:
         assert "nothing is counted. line 1 of the policy is not as it must be" in of_policy.told()
+
+
+def test_a_computer_enrols_with_its_code_and_reports_with_its_token(
+    browser: Browser, built_extension: Path, tmp_path: Path
+) -> None:
+    attester = MemoryAttester({})
+    attester.known = set()
+    with ExitStack() as stack:
+        attester.url = stack.enter_context(listening(attester))
+        began = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=2)
+        admission = token_admission(attester_url=attester.url)
+        recipe = recipe_of("Over", began, timedelta(minutes=1), admission)
+        attester.token_keys[recipe.identifier] = seeded_key()
+        server = MemoryServer(recipe, private_key())
+        policy = USABLE | {
+            "server": stack.enter_context(listening(MemoryLog([entry_of(recipe.identifier)], 0, server))),
+            "issuer_key": base64.b64encode(admission.issuer_key).decode(),
+            "enrolment_code": "AAAAA-BBBBB",
+            "recipes": [{"id": recipe.identifier, "event": "looked up"}],
+            "tick_seconds": 1,
+        }
+        of_policy = stack.enter_context(managed(browser, built_extension, tmp_path, policy))
+        end = time.monotonic() + PATIENCE
+        while not server.reports:
+            assert time.monotonic() < end, of_policy.told()
+            of_policy.context.pages[0].wait_for_timeout(100)
+    assert list(attester.codes) == ["AAAAA-BBBBB"]
+    assert len(attester.blinded) == len(server.reports) == 1
