@@ -201,7 +201,7 @@ function innerRequest(server: string, { path, accept, body }: Asked): InnerReque
   return {
     method: body === undefined ? "GET" : "POST",
     authority,
-    path: `${server.slice(server.indexOf(authority) + authority.length)}${path}`,
+    path: `${server.replace(/^https?:\/\/[^/]+/, "")}${path}`,
     headers: [["accept", accept], ...(body === undefined ? [] : [["content-type", body.type] as const])],
     content: body?.content ?? new Uint8Array(0),
   };
