@@ -171,8 +171,9 @@ def series_is_running(series: Series) -> bool:
 
 def rounds_advance() -> None:
     """Publish every round that is due, or skip it where it is over. Safe to run at any time, twice."""
-    now = clock.settled_now()
     following_plan()
+    # Not before: what it plans would not be due where a second has ended between the two.
+    now = clock.settled_now()
     # A pause that is longer than any can be comes from a clock that was set back.
     tried_again = Q(retry_at=None) | Q(retry_at__lte=now) | Q(retry_at__gt=now + LONGEST_PAUSE)
     due = Round.objects.filter(
