@@ -61,6 +61,7 @@ def _services(**_: Any) -> Iterator[Any]:
         base_url=transport,
         pairings={"shuffler": shuffler},
         check=scene.settle,
+        look=lambda: None,
         log_policy=Policy.parse(log_policy_text(()).encode()),
     )
 

@@ -120,7 +120,8 @@ def test_rounds_of_example_5_are_as_noisy_as_computed_and_charged_as_computed(mo
         recipe = Recipe.objects.get(round__series=series, round__number=number)
         assert document.require_round(recipe.published).number == number
         devices = RandomizedReports(recipe.published)
-        source = source or asked.rounds(devices.statistic, devices.is_sampled)  # type: ignore[arg-type]
+        statistic: Any = devices.statistic
+        source = source or asked.rounds(statistic, devices.is_sampled)
         sent = next(source)
         release, refused = released(recipe, [honest_report(recipe, each) for each in sent.values()])
         assert (release.outcome, release.reports, refused) == (Release.Outcome.RELEASED, len(sent), [])
@@ -151,4 +152,5 @@ def test_rounds_of_example_5_are_as_noisy_as_computed_and_charged_as_computed(mo
     # What was never asked is given back: the line is that of six rounds.
     series_stop(series=series, actor=None)
     [charged] = map(event_from_mapping, unreturned_events(pilots))
-    assert charged == series.parsed.event_until(rounds)  # type: ignore[union-attr]
+    parsed: Any = series.parsed
+    assert charged == parsed.event_until(rounds)
