@@ -19,9 +19,11 @@ from devices_sim.attributes import FleetAttributes, require_given
 from devices_sim.client import RecipeRefusedError, is_in_target
 from devices_sim.fleet_devices import TrueAnswer
 from devices_sim.fleet_result import FleetResult
-from devices_sim.fleet_tokens import FleetTokens
+from devices_sim.fleet_tokens import FleetToken, FleetTokens
+from devices_sim.shuffler_upload import BATCH_FULL
 from devices_sim.transport import (
     HttpTransport,
+    RecipeNotOpenError,
     ServedRecipe,
     Transport,
     TransportError,
@@ -225,12 +227,16 @@ def run_buckets(
             for name, given in bucket:
                 result.devices += 1
                 source = random_sources.of(name)
-                token = tokens.obtained(source)
+                token, came_late = _token(tokens, source, closes_when_full=model.closes_when_full)
                 if not is_in_target(recipe, None if attributes is None else attributes.of(name)):
                     result.outside += 1
                     continue
                 answer = devices.answer(given)
                 result.devices_by_answer[answer] += 1
+                if came_late:
+                    result.sampled += 1
+                    result.rejected[BATCH_FULL] += 1
+                    continue
                 report = devices.report(given, source, None if token is None else token.nonce)
                 if report is not None:
                     result.sampled += 1
@@ -247,6 +253,18 @@ def run_buckets(
         batcher.flush(result)
         result.submit_seconds = batcher.seconds - submitting
         yield result
+
+
+def _token(
+    tokens: FleetTokens, source: random.Random, *, closes_when_full: bool
+) -> tuple[FleetToken | None, bool]:
+    """The device's token, and whether the recipe had all its users before: there is none then."""
+    try:
+        return tokens.obtained(source), False
+    except RecipeNotOpenError:
+        if not closes_when_full:
+            raise
+        return None, True
 
 
 class _RandomSources:

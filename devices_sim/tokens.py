@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from devices_sim.oblivious_transport import answer_of
-from devices_sim.transport import Answer, Closable, Transport, TransportError, refusal
+from devices_sim.transport import Answer, Closable, RecipeNotOpenError, Transport, TransportError, refusal
 from panprivacy.admission import challenge, token_key, tokens_of
 from panprivacy.attestation import sign_capsule
 from panprivacy.oblivious_http import capsules, padding, signed_keys
@@ -34,6 +34,7 @@ TOKEN_TARGET, KEYS_TARGET = "/token", "/issuer-keys"
 """Below the attester's address."""
 
 ALREADY_ISSUED, NOT_ATTESTED = "/problems/already-issued", "/problems/not-attested"
+NOT_OPEN = "/problems/recipe-not-open"
 
 Store = Callable[["TokenState"], None]
 
@@ -139,6 +140,7 @@ class TokenClient(Closable):
         Raises:
             NotAttestedError: the attester does not know the device.
             AlreadyIssuedError: no further attempt can succeed.
+            RecipeNotOpenError: the recipe has closed, and the issuer signs nothing for it any more.
             WrongAnswerError: what came is no token of this recipe.
             TransportError: no token for another reason; the same request stays for another attempt.
         """
@@ -156,7 +158,8 @@ class TokenClient(Closable):
         if response.status != http.HTTPStatus.OK:
             # Nothing was issued; the same capsule would only bring the same answer.
             store(replace(sealed, capsule=b"", secret=b""))
-            raise refusal(response, "the issuer")
+            error = refusal(response, "the issuer")
+            raise error.told_as(RecipeNotOpenError) if error.problem.get("type") == NOT_OPEN else error
         try:
             token = pending.finish(TokenResponse.decode(response.body))
         except (InvalidMessageError, InvalidResponseError) as error:

@@ -35,7 +35,14 @@ class DeviceTrustModel(ABC):
 
 
 class ReportingModel(DeviceTrustModel):
-    """A trust model in which devices take part."""
+    """A trust model in which devices take part.
+
+    Attributes:
+        closes_when_full: whether a recipe closes by itself once it has all its users, so that others come too
+            late.
+    """
+
+    closes_when_full = False
 
     def reporting(self, statistic: str) -> "ReportingModel":  # noqa: ARG002  # for refusals
         return self

@@ -29,6 +29,7 @@ class Shuffler(ReportingModel):
     option = "values"
     header = HEADER
     batch_reports = ShufflerUpload.batch_reports
+    closes_when_full = True
 
     def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return ShufflerUpload(recipe, transport)

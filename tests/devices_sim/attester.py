@@ -30,6 +30,7 @@ class MemoryAttester:
         issued: identifiers of recipes → devices (keys) that got their token.
         blinded: every blinded message that the issuer was asked to sign, by recipe.
         sign: how the issuer answers a token request.
+        is_open: whether it signs for its recipes still.
     """
 
     def __init__(self, token_keys: dict[str, PrivateKey], url: str = URL) -> None:
@@ -44,6 +45,7 @@ class MemoryAttester:
         self.sign: Callable[[PrivateKey, TokenRequest], bytes] = lambda key, request: issuance.issue(
             key, request, SOURCE
         ).encode()
+        self.is_open: Callable[[], bool] = lambda: True
         self.meddle: Callable[[Said], Said] = lambda said: said
         self.rotate()
 
@@ -100,8 +102,13 @@ class MemoryAttester:
             return _problem(400, capsules.KEY_PROBLEM), None
         request = Request.decode(opened)
         _, _, recipe, _ = request.path.decode().split("/")
+        refused = None
         if recipe not in self.token_keys:
-            response = Response(404, ((b"content-type", PROBLEM.encode()),), b'{"title": "No such recipe"}')
+            refused = _problem(404, "/problems/unrecognized-recipe", "No such recipe")
+        elif not self.is_open():
+            refused = _problem(409, "/problems/recipe-not-open")
+        if refused is not None:
+            response = Response(refused[0], ((b"content-type", PROBLEM.encode()),), refused[2])
             sealed = context.seal(padding.padded_answer(response.encode()), SOURCE)
             return (200, capsules.RESPONSE_MEDIA_TYPE, sealed), None
         asked = TokenRequest.decode(request.content)
@@ -112,5 +119,5 @@ class MemoryAttester:
         return (200, capsules.RESPONSE_MEDIA_TYPE, sealed), recipe
 
 
-def _problem(status: int, kind: str) -> Said:
-    return status, PROBLEM, json.dumps({"type": kind, "title": "Refused", "status": status}).encode()
+def _problem(status: int, kind: str, title: str = "Refused") -> Said:
+    return status, PROBLEM, json.dumps({"type": kind, "title": title, "status": status}).encode()

@@ -17,7 +17,7 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
-from tests.devices_sim.in_process import InProcessTransport
+from tests.devices_sim.in_process import Application, InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY
 from tests.tokens import ISSUER_KEY, token_admission
 
@@ -70,6 +70,7 @@ class MemoryShuffler:
         users: nonce → encoded messages, of at most the recipe's cohort.
         takes_messages: whether the recipe is open there.
         lost: how many answers to messages get lost after they were stored.
+        beside: other servers that devices reach, by address.
     """
 
     def __init__(self, **members: object) -> None:
@@ -78,6 +79,7 @@ class MemoryShuffler:
         self.users: dict[bytes, list[bytes]] = {}
         self.takes_messages = True
         self.lost = 0
+        self.beside: dict[str, Application] = {}
 
     @property
     def served(self) -> ServedRecipe:
@@ -89,7 +91,7 @@ class MemoryShuffler:
         )
 
     def transport(self) -> InProcessTransport:
-        return InProcessTransport(self.site, others={SHUFFLER_URL: self.shuffler})
+        return InProcessTransport(self.site, others={SHUFFLER_URL: self.shuffler, **self.beside})
 
     def total(self) -> list[int]:
         """How often each message came, as the analyzer counts them."""

@@ -12,8 +12,11 @@ from devices_sim.workloads.bucket import ListedBucket, ValueWorkload, listed
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
+from tests.devices_sim.attester import MemoryAttester
 from tests.devices_sim.server import VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
+from tests.panprivacy.privacy_pass.keys import seeded_key
+from tests.tokens import ATTESTER_URL, ISSUER_KEY
 
 
 def workload(*values: str) -> ValueWorkload:
@@ -58,6 +61,25 @@ def test_run_fleet_of_more_values_than_the_shuffler_mixes_tells_those_that_count
     assert (result.devices, result.accepted, result.rejected) == (5, 3, Counter(batch_full=2))
     assert result.accepted_by_answer == Counter({"0": 1, "1": 2})
     assert len(server.users) == 3
+
+
+def with_tokens() -> tuple[MemoryShuffler, MemoryAttester]:
+    server = MemoryShuffler(cohort_size=3, tokens=True)
+    attester = MemoryAttester({server.recipe.identifier: seeded_key()})
+    server.beside = {ATTESTER_URL: attester}
+    return server, attester
+
+
+def test_run_fleet_whose_recipe_closes_once_it_is_full_counts_those_without_token_as_late():
+    """The shuffler's site may release, and tell the issuer so, while the last devices ask."""
+    server, attester = with_tokens()
+    attester.is_open = lambda: len(server.users) < 3
+    key = ISSUER_KEY.public_key().public_bytes_raw()
+    result = run(server, workload("0", "1", "1", "3", "2"), issuer_key=key)
+    assert (result.devices, result.sampled, result.accepted) == (5, 5, 3)
+    assert result.rejected == Counter(batch_full=2)
+    assert result.devices_by_answer.total() == 5
+    assert len(attester.issued[server.recipe.identifier]) == 3
 
 
 def test_run_fleet_of_values_with_the_same_seed_sends_the_same_messages():
