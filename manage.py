@@ -6,7 +6,6 @@ import sys
 
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
@@ -14,11 +13,12 @@ def main() -> None:
 
     try:
         if sys.argv[1:2] == ["collect"]:
-            # It loads the apps itself, once the files are checked: that takes longer than refusing one does.
+            # It loads settings and apps itself, once the files are checked: that takes longer than the check.
             from panapp.management.commands.collect import Command
 
             Command().run_from_argv(sys.argv)
         else:
+            os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
             execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         if "--traceback" in sys.argv:

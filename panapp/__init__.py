@@ -18,7 +18,3 @@ gc.disable()
 _apps = str(Path(__file__).resolve().parent.parent / "collections")
 if _apps not in sys.path:
     sys.path.append(_apps)
-
-from panapp.celery import celery_application  # noqa: E402  # needs the path above
-
-__all__ = ["celery_application"]

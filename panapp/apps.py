@@ -1,6 +1,7 @@
 """What the wiring does once every app is loaded."""
 
 import gc
+import importlib
 
 from django.apps import AppConfig
 
@@ -9,6 +10,8 @@ class PanappConfig(AppConfig):
     name = "panapp"
 
     def ready(self) -> None:
+        # Tasks belong to the application that was made last: from here on it is ours.
+        importlib.import_module("panapp.celery")
         # What is loaded until here is not gone through again, nor copied in processes that are forked.
         gc.freeze()
         gc.enable()

@@ -25,7 +25,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.db.migrations.loader import MigrationLoader
 
-from panapp import celery_application
+from panapp.celery import celery_application
 from tests.installation_before.process import PORTS
 
 ROOT = Path(__file__).resolve().parent.parent

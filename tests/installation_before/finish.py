@@ -116,7 +116,7 @@ class Workers:
     """They take tasks by their names; what is sent to them meanwhile waits here and not on a broker."""
 
     def __init__(self) -> None:
-        from panapp import celery_application
+        from panapp.celery import celery_application
 
         celery_application.loader.import_default_modules()
         self._application = celery_application

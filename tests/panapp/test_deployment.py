@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 import yaml
+from celery.app.utils import find_app
 from django.conf import settings
 from django.core.management import get_commands
 from django.utils.module_loading import import_string
@@ -67,7 +68,7 @@ def assert_runs(command: list[str]) -> None:
         case ["granian", "--interface", "wsgi", *_, target]:
             assert callable(import_string(target.replace(":", ".")))
         case ["celery", "--app", module, "worker" | "beat", *_]:
-            assert importlib.import_module(module).celery_application.main == module
+            assert find_app(module).main == module
         case _:
             pytest.fail(f"unknown kind of command: {command}")
 
@@ -416,9 +417,8 @@ def canonical(name: str) -> str:
 def celery_tasks() -> set[str]:
     """Tasks that a worker knows that was started by its command line."""
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    script = (
-        "from panapp import celery_application as app; app.loader.import_default_modules(); print(*app.tasks)"
-    )
+    script = "from panapp.celery import celery_application as app; app.loader.import_default_modules(); "
+    script += "print(*app.tasks)"
     found = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
     )

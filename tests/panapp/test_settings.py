@@ -399,7 +399,11 @@ def test_an_empty_value_is_as_good_as_none(production: dict[str, str], name: str
     assert [getattr(with_empty, one) for one in shown] == [getattr(without, one) for one in shown]
 
 
-@pytest.mark.parametrize("command", [["demo", "--no-serve"], ["collect", "no.json", "--events", "no.csv"]])
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples"
+FILES = [str(EXAMPLE / "recipe.json"), "--events", str(EXAMPLE / "events.csv")]
+
+
+@pytest.mark.parametrize("command", [["demo", "--no-serve"], ["collect", *FILES]])
 def test_simulating_commands_are_refused_in_production_before_anything(
     command: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

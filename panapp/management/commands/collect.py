@@ -71,8 +71,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
-        if not settings.LOCAL:
-            raise CommandError("collect simulates devices: it runs where PANAPP_MODE is local only")
         try:
             result = self.run(options)
         except FieldError as error:
@@ -102,7 +100,10 @@ class Command(BaseCommand):
         PROCESSES.check("processes", int, options["processes"])
         checked_weights("weights", options["weights"], draft.segments)
         with model.workload(path, statistic) as workload:
-            # Not before: apps and what runs servers take longer to load than a file takes to be refused.
+            # Not before: settings, apps and what runs servers take longer to load than the check took.
+            os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
+            if not settings.LOCAL:
+                raise CommandError("collect simulates devices: it runs where PANAPP_MODE is local only")
             if not apps.ready:
                 django.setup()
             from panapp.collecting import collect
