@@ -55,7 +55,7 @@ def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetim
     One that was refused for too few reports begins anew.
 
     Raises:
-        CollectionRefusedError: no such batch can be collected.
+        CollectionRefusedError: no such batch can be collected, or not while the task is open.
         TaskEndedError: the task's shares are gone.
     """
     encoded = request.encode()
@@ -64,6 +64,10 @@ def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetim
         task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
         if task.state == Task.State.ENDED:
             raise TaskEndedError(task.outcome or "the task has ended")
+        if task.state == Task.State.OPEN and is_collected_by_itself(task=task):
+            # Its one collection is that of all its reports: no other may come before.
+            detail = "This task is collected as a whole, once it takes no more reports."
+            raise CollectionRefusedError("batchInvalid", detail)
         same = CollectionJob.objects.filter(task=task, digest=digest).exclude(state=State.DELETED).first()
         if same is None:
             interval = _queried_interval(task, request)

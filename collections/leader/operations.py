@@ -44,7 +44,8 @@ def task_create(
         helper_url, helper_key: base address and Ed25519 verification key (32 bytes) of the helper.
         collector_key: HPKE private key of `collector_config`, where this process is the collector; sealed
             here.
-        collector_verification_key: Ed25519 key (32 bytes) of a collector elsewhere, who signs requests.
+        collector_verification_key: Ed25519 key (32 bytes) of a collector elsewhere, who signs requests; of
+            a plain task only.
         share_key: the leader's private key of pan-private shares; None for a plain task.
         document: canonical JSON of the recipe; empty for a plain task. A recipe's task is collected as a
             whole, once, when it takes no more reports: it has a task interval, and its collector is here.
@@ -56,6 +57,8 @@ def task_create(
     collects_on_close = document != ""
     if collects_on_close and (collector_key is None or configuration.task_interval is None):
         raise ValueError("a recipe's task must have a collector key and a task interval")
+    if collects_on_close and collector_verification_key is not None:
+        raise ValueError("a recipe's task must have no collector elsewhere")
     task, is_new = task_store(
         task_id=task_id,
         side=Side.LEADER,

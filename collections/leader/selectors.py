@@ -116,9 +116,10 @@ def is_collected_by_itself(*, task: Task) -> bool:
 
 
 def is_refused(*, task: Task) -> bool:
-    """Whether the one collection of a task that is collected by itself was refused: there is no other."""
+    """Whether the one collection of a task that is collected by itself was refused: there is no other. It
+    takes no more reports by then; of a task that is open, nothing is refused for good."""
     failed = CollectionJob.objects.filter(task=task, state=CollectionJob.State.FAILED)
-    return is_collected_by_itself(task=task) and failed.exists()
+    return task.state == Task.State.CLOSED and is_collected_by_itself(task=task) and failed.exists()
 
 
 def times_uncollected(*, task: Task) -> Interval | None:

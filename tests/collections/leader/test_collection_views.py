@@ -19,7 +19,7 @@ from panprivacy.dap.media import media_type
 from panprivacy.dap.signatures import sign_request, verify_response
 from panprivacy.dap.vdafs import verifier_for
 from storage.sealing import secret_unseal
-from tests.collections.leader.pair import CLOCK, HOUR, Pair
+from tests.collections.leader.pair import CLOCK, DOCUMENT, HOUR, Pair
 
 pytestmark = pytest.mark.django_db
 
@@ -156,6 +156,20 @@ def test_task_without_a_collector_elsewhere_answers_nobody() -> None:
     pair = Pair()
     body = CollectionJobReq(Query.of_interval(Interval(HOUR, 1))).encode()
     assert ask("POST", jobs_path(pair), body).status_code == 403
+
+
+def test_recipes_task_has_no_collector_elsewhere() -> None:
+    """It is collected as a whole, by the leader: nobody can ask for a part of it, open or closed."""
+    recipe = {"interval": Interval(HOUR, 1), "document": DOCUMENT}
+    with pytest.raises(ValueError, match="must have no collector elsewhere"):
+        Pair(**recipe, collector_verification_key=COLLECTOR.public_key().public_bytes_raw())
+    pair = Pair(**recipe)
+    body = CollectionJobReq(Query.of_interval(Interval(HOUR, 1))).encode()
+    for _ in ("open", "closed"):
+        answer = ask("POST", jobs_path(pair), body)
+        assert (answer.status_code, answer.json()["title"]) == (403, "There is no such collector")
+        pair.close()
+    assert not CollectionJob.objects.exists()
 
 
 def test_unknown_task_is_said_to_be_unknown() -> None:
