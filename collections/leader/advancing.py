@@ -21,7 +21,6 @@ from leader.collecting import collection_job_advance, collection_job_create
 from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Uploads
 from leader.selectors import is_collected_by_itself, is_refused
 from panprivacy.dap.collection import CollectionJobReq, Query
-from storage.partitions import rows_delete
 
 logger = structlog.get_logger(__name__)
 
@@ -31,6 +30,12 @@ being stored, where it is seen that it needs one."""
 
 MOST_AT_ONCE = 1_000
 """Requests of one kind that one look hands out."""
+
+DELETED_UPLOADS = 10_000
+"""Of a refused task, that one look deletes at most."""
+
+DELETED_BYTES = 512 * 1024 * 1024
+"""After which it deletes no further one. The cost is that of their bytes where uploads are large."""
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,7 @@ def _has_work() -> Q:
 
 def _advance(task: Task, now: datetime) -> None:
     if is_refused(task=task):
-        rows_delete(Uploads.objects.filter(task=task))
+        _delete_part(Uploads.objects.filter(task=task))
         return
     if task.state == Task.State.CLOSED and is_collected_by_itself(task=task):
         _collect_all(task, now)
@@ -114,6 +119,18 @@ def _advance(task: Task, now: datetime) -> None:
     waiting = CollectionJob.objects.filter(task=task, state=CollectionJob.State.WAITING)
     for job in waiting.select_related("task"):
         collection_job_advance(job=job, now=now)
+
+
+def _delete_part(uploads: QuerySet[Uploads]) -> None:
+    """Delete some of the uploads of a refused task, in one statement. They may be millions, and other tasks
+    wait for the end of this look: the rest is left to the next."""
+    keys, bytes_ = [], 0
+    for key, size in uploads.order_by("pk").values_list("pk", "size")[:DELETED_UPLOADS]:
+        if bytes_ >= DELETED_BYTES:
+            break
+        keys.append(key)
+        bytes_ += size
+    uploads.filter(pk__in=keys).delete()
 
 
 def _collect_all(task: Task, now: datetime) -> None:

@@ -3,15 +3,16 @@
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 
 from dap.errors import TaskEndedError
 from dap.hpke_keys import HPKE_KEYS
 from dap.models import AggregatedReport, BatchBucket, HpkeKey, Task
+from leader import advancing
 from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_create, collection_job_delete
@@ -22,7 +23,6 @@ from leader.results import Refusal, TaskResult, task_result
 from leader.uploads import reports_upload
 from panprivacy.dap.basics import BatchMode, Extension, Interval, ReportError
 from panprivacy.dap.collection import CollectionJobReq, Query
-from storage import partitions
 from storage.partitions import partitions_upkeep
 from tests.collections.leader.pair import (
     CLOCK,
@@ -354,39 +354,103 @@ def test_close_with_too_few_reports_while_a_job_is_on_its_way_leaves_no_job_behi
     assert pair.rejections() == {"leader": {}, "helper": {}}
 
 
-def test_refusal_leaves_uploads_to_the_next_look_which_deletes_them_in_parts_and_opens_none(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """There may be millions. One part at a time, and a death between two leaves the rest to another look."""
-    monkeypatch.setattr(partitions, "DELETED_ROWS", 2)
-    pair = recipe_pair(min_batch_size=3)
-    for bucket in (0, 1, 1, 2, 3):
-        pair.upload(bucket)
-    task_lose(task=pair.task, words="it is gone")
-    pair.settle(1)
-    assert isinstance(task_result(pair.task), Refusal)
-    assert Uploads.objects.filter(task=pair.task).count() == 5
+def refused_with_uploads(*counts: int) -> list[Pair]:
+    """Recipes' tasks whose helper is gone, each with so many rows of uploads that were there by then."""
+    pairs = [recipe_pair(min_batch_size=3) for _ in counts]
+    for pair, count in zip(pairs, counts, strict=True):
+        for _ in range(count):
+            pair.upload(0)
+        task_lose(task=pair.task, words="it is gone")
+    pairs[0].settle(1)
+    for pair in pairs:
+        assert isinstance(task_result(pair.task), Refusal)
+        pair.task.refresh_from_db()
+    return pairs
+
+
+def left(pair: Pair) -> int:
+    return Uploads.objects.filter(task=pair.task).count()
+
+
+def test_refusal_leaves_uploads_to_later_looks_and_opens_none() -> None:
+    (pair,) = refused_with_uploads(5)
+    assert left(pair) == 5
     Uploads.objects.filter(task=pair.task).update(job=None)
     # Enough for a batch, but for none that will be collected.
     assert aggregation_jobs_plan(task=pair.task, now=pair.now) == []
-    parts: list[int] = []
-    delete = QuerySet.delete
+    pair.settle(1)
+    assert (left(pair), AggregationJob.objects.count()) == (0, 0)
 
-    def dies_later(rows: QuerySet) -> Any:
-        if rows.model is Uploads:
-            parts.append(rows.count())
-            if len(parts) == 2:
-                raise KeyboardInterrupt
-        return delete(rows)
 
-    monkeypatch.setattr(QuerySet, "delete", dies_later)
-    with pytest.raises(KeyboardInterrupt):
-        tasks_advance(now=pair.now)
-    assert Uploads.objects.filter(task=pair.task).count() == 3
+@pytest.mark.parametrize("limit", ["rows", "bytes"])
+def test_look_deletes_one_part_of_each_refused_task_and_goes_on_to_the_next(
+    monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    """There may be millions, and every other task waits for the end of a look. A death leaves the rest to
+    another look."""
+    large, small = refused_with_uploads(5, 1)
+    if limit == "rows":
+        monkeypatch.setattr(advancing, "DELETED_UPLOADS", 2)
+    else:
+        size = Uploads.objects.filter(task=large.task).aggregate(most=Max("size"))["most"]
+        monkeypatch.setattr(advancing, "DELETED_BYTES", size + 1)
+    tasks_advance(now=large.now)
+    assert (left(large), left(small)) == (3, 0)
+    with monkeypatch.context() as dying, pytest.raises(KilledError):
+        dying.setattr(QuerySet, "delete", Mock(side_effect=KilledError))
+        tasks_advance(now=large.now)
+    assert left(large) == 3
+    remaining = []
+    for _ in range(3):
+        tasks_advance(now=large.now)
+        remaining.append(left(large))
+    assert remaining == [1, 0, 0]
+
+
+def test_look_at_a_refused_task_with_one_upload_beyond_the_limit_deletes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(advancing, "DELETED_BYTES", 1)
+    (pair,) = refused_with_uploads(2)
     tasks_advance(now=pair.now)
-    assert not Uploads.objects.filter(task=pair.task).exists()
-    assert parts == [2, 2, 2, 1, 0]
-    assert not AggregationJob.objects.exists()
+    assert left(pair) == 1
+
+
+def test_collect_of_a_recipes_task_is_refused_while_it_is_open() -> None:
+    """Its one collection would be over before all reports are there."""
+    pair = recipe_pair()
+    with pytest.raises(CollectionRefusedError, match="once it takes no more reports") as refused:
+        pair.collect()
+    assert refused.value.problem == "batchInvalid"
+    pair.upload(0, 1, 1)
+    pair.close()
+    pair.settle(3)
+    result = task_result(pair.task)
+    assert isinstance(result, TaskResult)
+    assert result.values == (1, 2, 0, 0)
+
+
+@pytest.mark.parametrize(("state", "kept"), [(Task.State.OPEN, 3), (Task.State.CLOSED, 0)])
+def test_refused_job_of_a_recipes_task_costs_it_its_uploads_only_once_it_is_closed(
+    state: Task.State, kept: int
+) -> None:
+    """However such a job came to be: what was acknowledged is not deleted while reports come in."""
+    pair = recipe_pair(min_batch_size=9)
+    for bucket in (0, 1, 2):
+        pair.upload(bucket)
+    CollectionJob.objects.create(
+        task=pair.task,
+        request=b"",
+        digest=bytes(32),
+        start=HOUR,
+        end=HOUR + 1,
+        state=CollectionJob.State.FAILED,
+        problem="invalidBatchSize",
+        send_after=pair.now,
+    )
+    Task.objects.filter(pk=pair.task.pk).update(state=state)
+    tasks_advance(now=pair.now)
+    assert left(pair) == kept
 
 
 def test_close_of_a_recipes_task_whose_reports_turn_out_bad_is_refused_on_both_sides() -> None:
