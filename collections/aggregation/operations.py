@@ -40,8 +40,16 @@ LONGEST_WAIT = timedelta(minutes=10)
 
 
 class ReportsMissingError(RuntimeError):
-    """A chunk counts more reports than there are, as in a restored backup that began beside a withholding: of
-    PostgreSQL's tables, what was emptied is empty in older snapshots, too. What is left is not the chunk."""
+    """Fewer reports are stored than were put into a chunk. Nothing of it is added up: those that are left
+    would pass for all.
+
+    It happens after the database is restored from a dump that began before a result was released or
+    withheld, and ended after. That empties the table of reports. PostgreSQL shows an emptied table as empty
+    to everybody, even to a dump that began earlier: the dump has the chunk, and not its reports.
+    """
+
+    def __init__(self, *, found: int, expected: int) -> None:
+        super().__init__(f"{found:,} of {expected:,} reports of a chunk are stored")
 
 
 def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
@@ -141,7 +149,7 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     first to finish a chunk finds its row; another's work is thrown away.
 
     Raises:
-        ReportsMissingError: nothing was added.
+        ReportsMissingError: nothing was added, nothing deleted.
     """
     row = Chunk.objects.select_related("recipe").filter(pk=chunk).first()
     if row is None:
@@ -161,7 +169,7 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
     with chunk_finished(row) as is_ours:
         if is_ours:
             if sum(counts) != row.count:
-                raise ReportsMissingError(f"{sum(counts):,} of {row.count:,} reports of a chunk are stored")
+                raise ReportsMissingError(found=sum(counts), expected=row.count)
             sum_add(recipe=row.recipe, total=added, reports=row.count)
             stored.delete()
 

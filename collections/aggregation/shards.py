@@ -19,7 +19,7 @@ from django.db.models import QuerySet
 
 from aggregation.actions import REPORTS_SEALED
 from aggregation.models import Chunk, SortedReports
-from aggregation.operations import chunk_finished, sum_add, sum_begin
+from aggregation.operations import ReportsMissingError, chunk_finished, sum_add, sum_begin
 from audit.operations import entry_append
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
@@ -183,11 +183,18 @@ def segments_sort(chunk: Chunk) -> None:
     """Sort the segments of a chunk into one object, and delete them.
 
     Every attempt writes the same object under the same name.
+
+    Raises:
+        ReportsMissingError: rows of its segments are missing; nothing was written, nothing deleted.
     """
     recipe = chunk.recipe
     segments = list(_segments(recipe).filter(chunk=chunk.pk).select_related("recipe").order_by("pk"))
-    if not segments:
-        # Another worker has just finished it, or there is a result.
+    found = sum(segment.count for segment in segments)
+    if found != chunk.count:
+        with chunk_finished(chunk) as is_ours:
+            # Else another worker has just finished it, or there is a result.
+            if is_ours:
+                raise ReportsMissingError(found=found, expected=chunk.count)
         return
     size = record_bytes_of(recipe.published)
     records = bytearray()

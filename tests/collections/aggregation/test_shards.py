@@ -9,6 +9,7 @@ from django.db import transaction
 
 from aggregation import shards, tasks
 from aggregation.models import Chunk, SortedReports, SubAggregate
+from aggregation.operations import ReportsMissingError
 from aggregation.segment_deleting import STRAGGLERS, ended_segments_delete
 from aggregation.selectors import progress_of
 from aggregation.shards import shards_for, shards_plan
@@ -115,6 +116,24 @@ def test_the_result_is_that_of_the_database(
         found.append((release.outcome, release.reports, release.values, release.standard_errors))
     assert found[0] == found[1]
     assert found[0][:2] == (Release.Outcome.RELEASED, 20)
+
+
+@pytest.mark.parametrize("left", [2, 0])
+def test_rows_of_segments_that_are_missing_end_their_chunk_in_an_error_and_nothing_is_written(
+    left: int, report_store: str
+) -> None:
+    """Their absence must pass neither for zeros nor for a chunk that another worker has finished."""
+    recipe = published_recipe(cohort_size=2)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
+    shards_plan(recipe=recipe_close(recipe=recipe, actor=None), least=2)
+    (chunk,) = Chunk.objects.all()
+    ReportSegment.objects.filter(pk__in=ReportSegment.objects.order_by("pk")[left:].values("pk")).delete()
+    with pytest.raises(ReportsMissingError, match=f"{left} of 3 reports"):
+        shards.segments_sort(chunk=chunk.pk)
+    assert (sum_of(recipe), ReportSegment.objects.count()) == (([0], 0), left)
+    assert list(Chunk.objects.all()) == [chunk]
+    assert objects_of(recipe, "sorted") == []
+    assert result_release(recipe=Recipe.objects.get(pk=recipe.pk)) is None
 
 
 def test_the_number_of_shards_follows_the_reports_and_their_cost() -> None:
