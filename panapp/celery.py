@@ -4,6 +4,8 @@ import os
 
 from celery import Celery
 
+from panapp.ending_together import end_worker_and_beat_together
+
 # `celery --app panapp` is an entry point of its own, beside manage.py and wsgi.py.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
 # Workers and the beat would check the whole project at each start, and load every page for it: a third of the
@@ -13,3 +15,4 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 celery_application = Celery("panapp")
 celery_application.config_from_object("django.conf:settings", namespace="CELERY")
 celery_application.autodiscover_tasks()
+end_worker_and_beat_together()

