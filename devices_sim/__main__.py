@@ -8,8 +8,8 @@ Exit codes:
 - 1: the server refused, or could not be reached, or it is not time yet. Try again.
 - 2: bad input, or a state that does not allow the command.
 - 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
-  users, the server rejected the report itself, it is unknown whether a value arrived, or the device's token
-  was issued and is lost.
+  users, the server rejected the report itself, it is unknown whether a value arrived, or the device gets no
+  token of the recipe any more.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from devices_sim.commands.report import add_send, add_send_value, add_step
 from devices_sim.commands.tokens import add_tokens
 from devices_sim.fleet import FleetError
 from devices_sim.storage import StateFileError
-from devices_sim.tokens import AlreadyIssuedError
+from devices_sim.tokens import TokenLostError
 from devices_sim.transport import BatchFullError, RecipeClosedError, ReportRejectedError, TransportError
 from devices_sim.value_client import UnknownDeliveryError
 
@@ -35,10 +35,10 @@ NOT_DELIVERED = 1
 UNDELIVERABLE = 3
 
 LOST = (
-    AlreadyIssuedError,
     BatchFullError,
     RecipeClosedError,
     ReportRejectedError,
+    TokenLostError,
     UnknownDeliveryError,
 )
 

@@ -287,8 +287,8 @@ class Device(Closable):
 
         Raises:
             TokenNotDueError: its time has not come.
-            NotAttestedError, AlreadyIssuedError, WrongAnswerError, TransportError: as of
-                `TokenClient.obtained`.
+            RecipeClosedError: the recipe issues no tokens any more; no further attempt can succeed.
+            NotAttestedError, TokenLostError, WrongAnswerError, TransportError: as of `TokenClient.obtained`.
         """
         self._require_usable()
         if self._token is None or self._token.token:
@@ -299,13 +299,18 @@ class Device(Closable):
                 f"this device asks for its token from {format_time(self._token.asks_at)} on, not before"
             )
         with TokenClient(self.recipe, transport) as client:
-            client.obtained(
-                self._token,
-                signing_key,
-                self._keep_token,
-                random_source=self._random_source,
-                created=int(moment.timestamp()),
-            )
+            try:
+                client.obtained(
+                    self._token,
+                    signing_key,
+                    self._keep_token,
+                    random_source=self._random_source,
+                    created=int(moment.timestamp()),
+                )
+            except RecipeNotOpenError as error:
+                # Tokens are issued from the publishing on: it is not too early.
+                message = "the recipe is closed: it issues no tokens any more"
+                raise error.told_as(RecipeClosedError, message) from error
 
     def send(
         self,

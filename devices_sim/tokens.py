@@ -9,13 +9,14 @@ bytes are sent, and a second token is never asked for.
 
 import http
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from devices_sim.oblivious_transport import answer_of
+from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy, remedy
 from devices_sim.transport import Answer, Closable, RecipeNotOpenError, Transport, TransportError, refusal
 from panprivacy.admission import challenge, token_key, tokens_of
 from panprivacy.attestation import sign_capsule
@@ -25,6 +26,7 @@ from panprivacy.oblivious_http.keys import MEDIA_TYPE, KeyConfig
 from panprivacy.oblivious_http.signed_keys import UnsignedKeysError
 from panprivacy.privacy_pass import blind_rsa, issuance
 from panprivacy.privacy_pass.issuance import InvalidResponseError, PendingToken
+from panprivacy.privacy_pass.rsa_keys import PublicKey
 from panprivacy.privacy_pass.tokens import NONCE_BYTES, TokenResponse
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.tls_messages import InvalidMessageError
@@ -33,7 +35,7 @@ from panprivacy.token_request import token_request
 TOKEN_TARGET, KEYS_TARGET = "/token", "/issuer-keys"
 """Below the attester's address."""
 
-ALREADY_ISSUED, NOT_ATTESTED = "/problems/already-issued", "/problems/not-attested"
+NOT_ATTESTED = "/problems/not-attested"
 NOT_OPEN = "/problems/recipe-not-open"
 
 Store = Callable[["TokenState"], None]
@@ -43,12 +45,12 @@ class NotAttestedError(TransportError):
     """The attester does not know this device."""
 
 
-class AlreadyIssuedError(TransportError):
-    """This device has had its token of this recipe, and it was another than the one asked for now."""
+class TokenLostError(TransportError):
+    """This device gets no token of this recipe any more: it had another one, or the issuer cannot make it."""
 
 
 class WrongAnswerError(TransportError):
-    """An answer that gives no token: attester or issuer are broken, or cheat."""
+    """An answer that is not what it must be: attester or issuer are broken, or cheat."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +90,12 @@ def token_drawn(recipe: PublishedRecipe, random_source: random.Random, *, now: d
         asks_at=_asking_time(recipe, random_source, now),
         nonce=random_source.randbytes(NONCE_BYTES),
         salt=random_source.randbytes(blind_rsa.DETERMINISTIC.salt_bytes),
-        factor=random_source.randrange(1, key.n),
+        factor=_factor_drawn(key, random_source),
     )
+
+
+def _factor_drawn(key: PublicKey, random_source: random.Random) -> int:
+    return random_source.randrange(1, key.n)
 
 
 def _asking_time(recipe: PublishedRecipe, random_source: random.Random, now: datetime) -> datetime:
@@ -139,31 +145,35 @@ class TokenClient(Closable):
 
         Raises:
             NotAttestedError: the attester does not know the device.
-            AlreadyIssuedError: no further attempt can succeed.
+            TokenLostError: no further attempt can succeed.
             RecipeNotOpenError: the recipe has closed, and the issuer signs nothing for it any more.
-            WrongAnswerError: what came is no token of this recipe.
-            TransportError: no token for another reason; the same request stays for another attempt.
+            WrongAnswerError: attester or issuer answered what neither answers.
+            TransportError: no token for another reason; another attempt may bring it.
         """
         pending = issuance.ask_with(self._key, self._challenge_digest, state.nonce, state.salt, state.factor)
         sealed = state if state.capsule else self._sealed(state, pending, store, random_source)
         answer = self._posted(sealed, signing_key, created)
-        if _kind(answer) == capsules.KEY_PROBLEM:
+        if answer.status != http.HTTPStatus.OK and _remedy(answer) is Remedy.SEAL:
             # The issuer has not read the request, so sealing it to a newer key asks for no second token.
             self._issuer_config = None
             sealed = self._sealed(state, pending, store, random_source)
             answer = self._posted(sealed, signing_key, created)
         if answer.status != http.HTTPStatus.OK:
-            raise _refused(answer)
+            if _remedy(answer) is Remedy.BLIND:
+                # The token stays the same, whatever hides it from the issuer.
+                factor = _factor_drawn(self._key, random_source)
+                store(replace(sealed, factor=factor, capsule=b"", secret=b""))
+            raise _refused(refusal(answer, TOKEN_TARGET), OF_ATTESTER)
         response = _opened(sealed, answer)
         if response.status != http.HTTPStatus.OK:
             # Nothing was issued; the same capsule would only bring the same answer.
             store(replace(sealed, capsule=b"", secret=b""))
-            error = refusal(response, "the issuer")
-            raise error.told_as(RecipeNotOpenError) if error.problem.get("type") == NOT_OPEN else error
+            raise _refused(refusal(response, "the issuer"), OF_ISSUER)
         try:
             token = pending.finish(TokenResponse.decode(response.body))
         except (InvalidMessageError, InvalidResponseError) as error:
-            raise WrongAnswerError(f"the issuer's answer gives no token: {error}") from error
+            # The same request gets the same signature, and a second one is not allowed.
+            raise TokenLostError(f"the issuer's answer gives no token: {error}") from error
         done = replace(sealed, salt=b"", factor=0, capsule=b"", secret=b"", token=token.encode())
         store(done)
         return done
@@ -215,11 +225,13 @@ def _opened(state: TokenState, answer: Answer) -> Answer:
         raise WrongAnswerError(f"the attester's answer is not the issuer's: {error}") from error
 
 
-def _refused(answer: Answer) -> TransportError:
-    error = refusal(answer, TOKEN_TARGET)
-    kinds = {NOT_ATTESTED: NotAttestedError, ALREADY_ISSUED: AlreadyIssuedError}
-    return error.told_as(kinds.get(str(error.problem.get("type")), TransportError))
+def _remedy(answer: Answer) -> Remedy:
+    return remedy(refusal(answer, TOKEN_TARGET).problem.get("type"), OF_ATTESTER)
 
 
-def _kind(answer: Answer) -> object:
-    return None if answer.status == http.HTTPStatus.OK else refusal(answer, TOKEN_TARGET).problem.get("type")
+def _refused(error: TransportError, answers: Mapping[str, Remedy]) -> TransportError:
+    """The same answer as an error that says whether another attempt is of use."""
+    kind = error.problem.get("type")
+    if remedy(kind, answers) is Remedy.FINAL:
+        return error.told_as(RecipeNotOpenError if kind == NOT_OPEN else TokenLostError)
+    return error.told_as(NotAttestedError) if kind == NOT_ATTESTED else error

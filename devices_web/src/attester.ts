@@ -18,8 +18,18 @@ import {
   SECRET_BYTES,
   sealRequest,
 } from "./oblivious.ts";
+import { systemRandom } from "./random.ts";
 import type { Admission } from "./recipe.ts";
-import { askForToken, drawsOf, type PendingToken, TokenError, tokenKept, type TokenState } from "./token.ts";
+import {
+  askForToken,
+  blindedAnew,
+  drawsOf,
+  type PendingToken,
+  TokenError,
+  tokenKept,
+  type TokenState,
+} from "./token.ts";
+import { OF_ATTESTER, OF_ISSUER, remedyOf } from "./token_answers.ts";
 import {
   type Answer,
   answerOf,
@@ -27,15 +37,16 @@ import {
   DirectWay,
   gatewayKey,
   NoAnswerError,
-  OUTDATED_KEY,
   problemOf,
   UndeliverableError,
 } from "./way.ts";
 
 const TOKEN_REQUEST_TYPE = "application/private-token-request";
-const ALREADY_ISSUED = "/problems/already-issued";
 const NOT_ATTESTED = "/problems/not-attested";
+const KEY_KNOWN = "/problems/key-known";
 const JSON_TYPE = "application/json";
+/** Characters of another's words that are kept and shown. */
+const MOST_TOLD = 300;
 
 /** The attester does not know this device. */
 export class NotAttestedError extends NoAnswerError {}
@@ -60,7 +71,7 @@ export type Store = (state: DeviceState) => Promise<void>;
  *
  * @param store keeps the state; awaited before anything is sent, and with the token.
  * @throws NotAttestedError, NoAnswerError no token now.
- * @throws UndeliverableError the device had another token of this recipe: it never gets one again.
+ * @throws UndeliverableError this device gets no token of this recipe any more (`token_answers.ts`).
  */
 export async function obtainToken(device: Device, shown: Shown, store: Store): Promise<void> {
   const { admission, id } = device.recipe;
@@ -76,12 +87,16 @@ export async function obtainToken(device: Device, shown: Shown, store: Store): P
   };
   let asked = drawn.capsule === "" ? await seal() : drawn;
   let answer = await posted(asked, admission, shown);
-  if (problemOf(answer).type === OUTDATED_KEY) {
+  if (answer.status !== 200 && remedyOf(answer, OF_ATTESTER) === "seal anew") {
     // The issuer has not read the request, so sealing it to a newer key asks for no second token.
     asked = await seal();
     answer = await posted(asked, admission, shown);
   }
   if (answer.status !== 200) {
+    if (remedyOf(answer, OF_ATTESTER) === "blind anew") {
+      // The token stays the same, whatever hides it from the issuer.
+      await store(device.keepToken(blindedAnew(asked, admission.tokenKey, systemRandom)));
+    }
     throw await refusal(answer, admission, shown);
   }
   const body = fromBase64("token.capsule", asked.capsule, LEAST_CAPSULE_BYTES);
@@ -90,7 +105,8 @@ export async function obtainToken(device: Device, shown: Shown, store: Store): P
   if (inner.status !== 200) {
     // Nothing was issued; the same capsule would only bring the same answer.
     await store(device.keepToken({ ...asked, capsule: "", secret: "" }));
-    throw new NoAnswerError(`the issuer answers ${inner.status}`);
+    const isFinal = remedyOf(inner, OF_ISSUER) === "final";
+    throw new (isFinal ? UndeliverableError : NoAnswerError)(`the issuer answers ${told(inner)}`);
   }
   await store(device.keepToken(tokenKept(asked, finished(pending, inner.content))));
 }
@@ -100,7 +116,8 @@ function finished(pending: PendingToken, response: Bytes): Bytes {
     return pending.finish(response);
   } catch (error) {
     if (error instanceof TokenError) {
-      throw new NoAnswerError(`the issuer's answer gives no token: ${error.message}`);
+      // The same request gets the same signature, and a second one is not allowed.
+      throw new UndeliverableError(`the issuer's answer gives no token: ${error.message}`);
     }
     throw error;
   }
@@ -142,22 +159,28 @@ async function enrolled(attesterUrl: string, code: string, key: Bytes): Promise<
   const content = utf8(JSON.stringify({ code, key: publicKey(key) }));
   const body = { type: JSON_TYPE, content };
   const answer = await new DirectWay(attesterUrl).ask({ path: "/enrolments", accept: JSON_TYPE, body });
-  if (answer.status !== 200) {
-    const { detail, type } = problemOf(answer);
-    throw new NotAttestedError(`the attester does not enrol this device: ${detail ?? type ?? answer.status}`);
+  if (answer.status === 200) {
+    return;
   }
+  const { type } = problemOf(answer);
+  const why = type === KEY_KNOWN ? "it was revoked, or this computer's clock is wrong" : told(answer);
+  throw new NotAttestedError(`the attester does not enrol this device: ${why}`);
 }
 
 async function refusal(answer: Answer, { attesterUrl }: Admission, shown: Shown): Promise<Error> {
-  const { type } = problemOf(answer);
-  if (type === ALREADY_ISSUED) {
-    return new UndeliverableError("this device had its token of this recipe, and lost it");
-  }
-  if (type === NOT_ATTESTED) {
+  if (problemOf(answer).type === NOT_ATTESTED) {
     const key = publicKey(await shown.identities.of(attesterUrl));
     return new NotAttestedError(`the attester does not know this device, whose key is ${key}`);
   }
-  return new NoAnswerError(`the attester answers ${answer.status}`);
+  const isFinal = remedyOf(answer, OF_ATTESTER) === "final";
+  return new (isFinal ? UndeliverableError : NoAnswerError)(`the attester answers ${told(answer)}`);
+}
+
+/** An answer that is a problem, in words. */
+function told(answer: Answer): string {
+  const { title, detail } = problemOf(answer);
+  const said = [title, detail].filter((text) => typeof text === "string").join(": ").slice(0, MOST_TOLD);
+  return said === "" ? String(answer.status) : `${answer.status}: ${said}`;
 }
 
 /** As lists of devices have it. */

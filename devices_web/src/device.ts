@@ -36,7 +36,7 @@ export type Phase = "collecting" | "not_sampled" | "reported" | "done";
 
 /**
  * All that a device keeps; nothing in it is a plaintext, a seed or a time of anything that happened. Byte
- * strings in base64. In the phase `done` only `phase` and `recipe` are left.
+ * strings in base64. In the phase `done` only `phase` and `recipe` are left, and `refused` where it is there.
  */
 export interface DeviceState {
   readonly phase: Phase;
@@ -56,6 +56,11 @@ export interface DeviceState {
   readonly nonce?: string;
   /** Where the recipe asks for one: kept alike by devices that take part and by others. */
   readonly token?: TokenState;
+  /**
+   * Why a device is done that never got its token, for the person who looks. It tells nothing of events or
+   * the coin: every device asks for a token.
+   */
+  readonly refused?: string;
 }
 
 /** A report as the API of a single server takes it. */
@@ -304,9 +309,14 @@ export class Device {
     return dapUpload(this.recipe, fromBase64("nonce", nonce, NONCE_BYTES), this.#ciphertexts, shown);
   }
 
-  /** After its delivery: what is kept then says only that the device is done. */
-  done(): DeviceState {
-    return this.#become({ phase: "done", recipe: this.#state.recipe });
+  /**
+   * After its delivery: what is kept then says only that the device is done.
+   *
+   * @param refused why it gets no token, where that is so.
+   */
+  done(refused?: string): DeviceState {
+    const { recipe } = this.#state;
+    return this.#become({ phase: "done", recipe, ...(refused === undefined ? {} : { refused }) });
   }
 
   get #ciphertexts(): Ciphertext[] {

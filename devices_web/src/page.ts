@@ -32,7 +32,7 @@ export interface PageOptions {
   readonly deliver: (device: Device) => Promise<void>;
   /** Seconds between two ticks, 1 to 3600; 30 by default. */
   readonly tickSeconds?: number;
-  /** After each state that was stored. */
+  /** After each state that was stored, and once with that of a device that was done before. */
   readonly stored?: (state: DeviceState) => void;
   /**
    * What joining, storing, asking for a token or delivering threw. The next tick tries again; after further
@@ -154,6 +154,7 @@ export class PageDevice {
       const kept = await this.#database.get(STATES, this.#recipe);
       if (kept?.phase === "done") {
         clearInterval(this.#timer);
+        this.#options.stored?.(kept);
         return;
       }
       this.#device = kept === undefined ? await this.#attempted(() => this.#joined()) : Device.resume(kept);
@@ -198,27 +199,28 @@ export class PageDevice {
   }
 
   async #delivered(device: Device): Promise<true> {
-    await this.#succeedsOrEnds(() => this.#options.deliver(device));
+    await this.#endedBy(() => this.#options.deliver(device));
     return true;
   }
 
   async #asked(device: Device): Promise<void> {
-    if (!(await this.#succeedsOrEnds(() => this.#options.token!(device, (state) => this.#store(state))))) {
-      await this.#store(device.done());
+    const ended = await this.#endedBy(() => this.#options.token!(device, (state) => this.#store(state)));
+    if (ended !== undefined) {
+      await this.#store(device.done(ended.message));
     }
   }
 
-  /** False where no further attempt can succeed. */
-  async #succeedsOrEnds(attempt: () => Promise<void>): Promise<boolean> {
+  /** Why no further attempt can succeed; undefined where this one did. */
+  async #endedBy(attempt: () => Promise<void>): Promise<UndeliverableError | undefined> {
     try {
       await attempt();
-      return true;
+      return undefined;
     } catch (error) {
       if (!(error instanceof UndeliverableError)) {
         throw error;
       }
       this.#options.failed?.(error);
-      return false;
+      return error;
     }
   }
 

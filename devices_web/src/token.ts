@@ -124,13 +124,22 @@ export function challengeDigest(issuerName: string, recipe: Bytes, hosts: readon
 /** All draws of one token. */
 export function drawToken(key: TokenKey, random: RandomSource): TokenDraws {
   const [nonce, salt] = [random.bytes(NONCE_BYTES), random.bytes(SALT_BYTES)];
+  return { nonce, salt, factor: drawFactor(key, random) };
+}
+
+/** Uniform on 1..modulus − 1. */
+function drawFactor(key: TokenKey, random: RandomSource): Bytes {
   for (;;) {
-    // Uniform on 1..modulus − 1.
     const factor = toNumber(random.bytes(MODULUS_BYTES)) + 1n;
     if (factor < key.modulus) {
-      return { nonce, salt, factor: bigEndian(factor, MODULUS_BYTES) };
+      return bigEndian(factor, MODULUS_BYTES);
     }
   }
+}
+
+/** What is kept of a token that is to be asked for with another blinding factor. The token is the same. */
+export function blindedAnew(state: TokenState, key: TokenKey, random: RandomSource): TokenState {
+  return { ...state, factor: toBase64(drawFactor(key, random)), capsule: "", secret: "" };
 }
 
 /** What is kept of a token before it is asked for. */

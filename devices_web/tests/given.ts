@@ -9,6 +9,7 @@ import { Device, type DeviceState, joinRecipe, valueReport } from "../src/device
 import type { RandomSource } from "../src/random.ts";
 import type { PinnedKeys, ServedRecipe } from "../src/recipe.ts";
 import { askForToken, drawsOf, tokenKept, type TokenState } from "../src/token.ts";
+import type { Answers } from "../src/token_answers.ts";
 
 export class GivenBytes implements RandomSource {
   #block = 0;
@@ -59,6 +60,8 @@ export interface Vectors {
   readonly token: Readonly<Record<"key" | "request" | "response" | "token", string>>;
   /** With which the issuer of all recipes with tokens signs. */
   readonly token_exponent: string;
+  /** What is done about answers that bring no token, by their types. */
+  readonly token_answers: Readonly<Record<"attester" | "issuer", Answers>>;
   readonly cases: readonly Case[];
 }
 

@@ -5,7 +5,16 @@ import { test } from "node:test";
 
 import { signCapsule } from "../src/attester.ts";
 import { type Bytes, fromBase64, fromHex, toBase64 } from "../src/bytes.ts";
-import { askForToken, challengeDigest, drawToken, readTokenKey, TokenError } from "../src/token.ts";
+import {
+  askForToken,
+  blindedAnew,
+  challengeDigest,
+  drawToken,
+  readTokenKey,
+  tokenDrawn,
+  TokenError,
+} from "../src/token.ts";
+import { OF_ATTESTER, OF_ISSUER, remedyOf } from "../src/token_answers.ts";
 import { GivenBytes, python } from "./given.ts";
 
 const encoded = fromBase64("key", python.token.key);
@@ -38,6 +47,26 @@ test("an answer that is none to this request gives no token", () => {
     assert.throws(() => pending.finish(answer), TokenError);
   }
   assert.throws(() => asked("another").finish(response), TokenError);
+});
+
+test("another blinding factor hides the same token in another request", () => {
+  const key = readTokenKey(encoded);
+  const drawn = tokenDrawn(key, 0, new GivenBytes("token"));
+  const capsule = { ...drawn, capsule: "AAAA", secret: "AAAA" };
+  const anew = blindedAnew(capsule, key, new GivenBytes("another factor"));
+  assert.notEqual(anew.factor, drawn.factor);
+  assert.deepEqual({ ...anew, factor: drawn.factor }, drawn);
+});
+
+test("devices of both sides do the same about answers that bring no token", () => {
+  assert.deepEqual({ attester: OF_ATTESTER, issuer: OF_ISSUER }, python.token_answers);
+});
+
+test("a type that is no text, or a member of every object, is named nowhere", () => {
+  for (const type of [1, null, ["/problems/already-issued"], "toString", "__proto__"]) {
+    const content = new TextEncoder().encode(JSON.stringify({ type }));
+    assert.equal(remedyOf({ status: 409, type: "application/problem+json", content }, OF_ATTESTER), "later");
+  }
 });
 
 test("a key that is encoded otherwise is refused", () => {

@@ -290,9 +290,17 @@ def test_a_page_whose_token_will_never_come_ends_and_one_that_cannot_ask_does_no
     page.evaluate("noToken = undefined")
     page.clock.run_for(TICK)
     page.wait_for_function("stored.at(-1).phase === 'done'")
-    assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
+    state = page.evaluate("stored.at(-1)")
+    assert state == {"phase": "done", "recipe": state["recipe"], "refused": "it had another token"}
     assert page.evaluate("delivered") == []
+    asked = page.evaluate("asked.length")
+    page.clock.run_for(200 * TICK)
+    assert page.evaluate("asked.length") == asked
     page.close()
+    again = opened(context, "count-with-token")
+    again.wait_for_function("stored.length === 1")
+    assert (again.evaluate("stored"), again.evaluate("asked")) == ([state], [])
+    again.close()
     other = context.new_page()
     other.add_init_script("window.withoutToken = true")
     opened_in(other, "count-of-some-with-token")

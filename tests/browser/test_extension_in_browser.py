@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from tests.browser.extension import Managed, managed
 from tests.browser.test_device_in_browser import holds
-from tests.devices_sim.attester import MemoryAttester
+from tests.devices_sim.attester import MemoryAttester, problem
 from tests.devices_sim.public_log import WITHOUT_WITNESSES, MemoryLog, entry_of
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.devices_web.vectors import private_key
@@ -214,29 +215,54 @@ def test_what_only_the_devices_check_is_told_there_too(
         assert "nothing is counted. line 1 of the policy is not as it must be" in of_policy.told()
 
 
+class WithTokens:
+    """A managed computer whose only recipe, with tokens, is over, and the attester that gave it a code."""
+
+    def __init__(self, stack: ExitStack, browser: Browser, built: Path, folder: Path) -> None:
+        self.attester = MemoryAttester({})
+        self.attester.known = set()
+        self.attester.url = stack.enter_context(listening(self.attester))
+        began = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=2)
+        admission = token_admission(attester_url=self.attester.url)
+        self.recipe = recipe_of("Over", began, timedelta(minutes=1), admission)
+        self.attester.token_keys[self.recipe.identifier] = seeded_key()
+        self.server = MemoryServer(self.recipe, private_key())
+        log = MemoryLog([entry_of(self.recipe.identifier)], 0, self.server)
+        policy = USABLE | {
+            "server": stack.enter_context(listening(log)),
+            "issuer_key": base64.b64encode(admission.issuer_key).decode(),
+            "enrolment_code": "AAAAA-BBBBB",
+            "recipes": [{"id": self.recipe.identifier, "event": "looked up"}],
+            "tick_seconds": 1,
+        }
+        self._begin = partial(managed, browser, built, folder, policy)
+
+    def until(self, holds_now: Callable[[Managed], object]) -> None:
+        """Run the browser as long as a test may."""
+        with self._begin() as of_policy:
+            end = time.monotonic() + PATIENCE
+            while not holds_now(of_policy):
+                assert time.monotonic() < end, of_policy.told()
+                of_policy.context.pages[0].wait_for_timeout(100)
+
+
 def test_a_computer_enrols_with_its_code_and_reports_with_its_token(
     browser: Browser, built_extension: Path, tmp_path: Path
 ) -> None:
-    attester = MemoryAttester({})
-    attester.known = set()
     with ExitStack() as stack:
-        attester.url = stack.enter_context(listening(attester))
-        began = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=2)
-        admission = token_admission(attester_url=attester.url)
-        recipe = recipe_of("Over", began, timedelta(minutes=1), admission)
-        attester.token_keys[recipe.identifier] = seeded_key()
-        server = MemoryServer(recipe, private_key())
-        policy = USABLE | {
-            "server": stack.enter_context(listening(MemoryLog([entry_of(recipe.identifier)], 0, server))),
-            "issuer_key": base64.b64encode(admission.issuer_key).decode(),
-            "enrolment_code": "AAAAA-BBBBB",
-            "recipes": [{"id": recipe.identifier, "event": "looked up"}],
-            "tick_seconds": 1,
-        }
-        of_policy = stack.enter_context(managed(browser, built_extension, tmp_path, policy))
-        end = time.monotonic() + PATIENCE
-        while not server.reports:
-            assert time.monotonic() < end, of_policy.told()
-            of_policy.context.pages[0].wait_for_timeout(100)
-    assert list(attester.codes) == ["AAAAA-BBBBB"]
-    assert len(attester.blinded) == len(server.reports) == 1
+        scene = WithTokens(stack, browser, built_extension, tmp_path)
+        scene.until(lambda _: scene.server.reports)
+    assert list(scene.attester.codes) == ["AAAAA-BBBBB"]
+    assert len(scene.attester.blinded) == len(scene.server.reports) == 1
+
+
+def test_a_computer_that_gets_no_token_any_more_asks_no_more_and_says_so_where_an_administrator_looks(
+    browser: Browser, built_extension: Path, tmp_path: Path
+) -> None:
+    with ExitStack() as stack:
+        scene = WithTokens(stack, browser, built_extension, tmp_path)
+        scene.attester.refuses = lambda: problem(409, "/problems/recipe-not-open", "The recipe has no tokens")
+        said = "done. It sends no report: the issuer answers 409: The recipe has no tokens"
+        scene.until(lambda of_policy: said in of_policy.told())
+    assert len(set(scene.attester.capsules)) == 1
+    assert (scene.attester.blinded, scene.server.reports) == ([], {})

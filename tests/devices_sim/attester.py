@@ -31,6 +31,8 @@ class MemoryAttester:
         blinded: every blinded message that the issuer was asked to sign, by recipe.
         sign: how the issuer answers a token request.
         is_open: whether it signs for its recipes still.
+        refuses: the problem with which it answers any request, in the capsule.
+        meddle: what becomes of every answer on its way.
     """
 
     def __init__(self, token_keys: dict[str, PrivateKey], url: str = URL) -> None:
@@ -46,6 +48,7 @@ class MemoryAttester:
             key, request, SOURCE
         ).encode()
         self.is_open: Callable[[], bool] = lambda: True
+        self.refuses: Callable[[], Said | None] = lambda: None
         self.meddle: Callable[[Said], Said] = lambda said: said
         self.rotate()
 
@@ -81,16 +84,16 @@ class MemoryAttester:
         try:
             device = verify_capsule(f"{self.url}/token", capsule, headers, int(time.time()))
         except SignatureRefusedError:
-            return _problem(401, "/problems/not-attested")
+            return problem(401, "/problems/not-attested")
         if self.known is not None and device not in self.known:
-            return _problem(403, "/problems/not-attested")
+            return problem(403, "/problems/not-attested")
         digest = hashlib.sha256(capsule).digest()
         if digest not in self.answers:
             said, recipe = self._issued(capsule)
             if recipe is None:
                 return said
             if device in self.issued.setdefault(recipe, set()):
-                return _problem(409, "/problems/already-issued")
+                return problem(409, "/problems/already-issued")
             self.issued[recipe].add(device)
             self.answers[digest] = said
         return self.answers[digest]
@@ -99,14 +102,14 @@ class MemoryAttester:
         try:
             opened, context = capsules.open_(self.private_keys, capsule)
         except capsules.UnknownKeyError:
-            return _problem(400, capsules.KEY_PROBLEM), None
+            return problem(400, capsules.KEY_PROBLEM), None
         request = Request.decode(opened)
         _, _, recipe, _ = request.path.decode().split("/")
-        refused = None
+        refused = self.refuses()
         if recipe not in self.token_keys:
-            refused = _problem(404, "/problems/unrecognized-recipe", "No such recipe")
+            refused = problem(404, "/problems/unrecognized-recipe", "No such recipe")
         elif not self.is_open():
-            refused = _problem(409, "/problems/recipe-not-open")
+            refused = problem(409, "/problems/recipe-not-open")
         if refused is not None:
             response = Response(refused[0], ((b"content-type", PROBLEM.encode()),), refused[2])
             sealed = context.seal(padding.padded_answer(response.encode()), SOURCE)
@@ -119,5 +122,6 @@ class MemoryAttester:
         return (200, capsules.RESPONSE_MEDIA_TYPE, sealed), recipe
 
 
-def _problem(status: int, kind: str, title: str = "Refused") -> Said:
+def problem(status: int, kind: str, title: str = "Refused") -> Said:
+    """A problem document of this type."""
     return status, PROBLEM, json.dumps({"type": kind, "title": title, "status": status}).encode()

@@ -12,14 +12,15 @@ from devices_sim.algorithm import Phase, WrongStepError
 from devices_sim.client import Device, NoTokenError, RecipeRefusedError, TokenNotDueError
 from devices_sim.fleet import run_fleet
 from devices_sim.state_file import LiveState, decode
+from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
 from devices_sim.tokens import (
-    AlreadyIssuedError,
     NotAttestedError,
+    TokenLostError,
     TokenState,
     WrongAnswerError,
     token_drawn,
 )
-from devices_sim.transport import Delivery, ReportRejectedError, TransportError
+from devices_sim.transport import Delivery, RecipeClosedError, ReportRejectedError, TransportError
 from devices_sim.value_client import send_value
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.dap.basics import ReportError
@@ -28,7 +29,7 @@ from panprivacy.oblivious_http import signed_keys
 from panprivacy.privacy_pass import issuance
 from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
 from panprivacy.recipe import RecipeVerificationError
-from tests.devices_sim.attester import SOURCE, URL, MemoryAttester
+from tests.devices_sim.attester import SOURCE, URL, MemoryAttester, problem
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.relay import RELAY_URL, Gateway, Relay
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, MemoryServer
@@ -211,7 +212,7 @@ def test_issuer_with_a_new_key_is_asked_once_more_and_issues_one_token(path, ser
 def test_issuer_that_answers_nonsense_gives_no_token_and_the_device_notices(path, server, attester, signed):
     attester.sign = signed
     with join(path, server) as device:
-        with pytest.raises(WrongAnswerError, match="gives no token"):
+        with pytest.raises(TokenLostError, match="gives no token"):
             device.obtain_token(to(attester), IDENTITY)
         assert device.asks_at is not None
     assert kept(path).token == b""
@@ -239,11 +240,53 @@ def test_second_request_of_a_device_and_unknown_devices_are_refused_by_name(tmp_
             if name == "one":
                 device.obtain_token(to(attester), IDENTITY)
                 continue
-            with pytest.raises(AlreadyIssuedError):
+            with pytest.raises(TokenLostError):
                 device.obtain_token(to(attester), IDENTITY)
             attester.known = set()
             with pytest.raises(NotAttestedError):
                 device.obtain_token(to(attester), IDENTITY)
+
+
+@pytest.mark.parametrize("kind", [*OF_ATTESTER, *OF_ISSUER, "/problems/unavailable"])
+def test_answer_of_the_attester_is_final_or_another_attempt_brings_the_token(path, server, attester, kind):
+    """What only the issuer may say, in its capsule, is believed of nobody else."""
+    remedy = OF_ATTESTER.get(kind, Remedy.LATER)
+    attester.meddle = lambda _: problem(409, kind)
+    with join(path, server) as device:
+        drawn = device._token
+        with pytest.raises(TransportError) as caught:
+            device.obtain_token(to(attester), IDENTITY)
+        assert isinstance(caught.value, TokenLostError) is (remedy is Remedy.FINAL)
+        sent, anew = attester.capsules.copy(), kept(path)
+        assert len(set(sent)) == (2 if remedy is Remedy.SEAL else 1)
+        assert (anew.factor != drawn.factor) is (anew.capsule == b"") is (remedy is Remedy.BLIND)
+        assert (anew.nonce, anew.salt) == (drawn.nonce, drawn.salt)
+        if remedy in (Remedy.BLIND, Remedy.SEAL):
+            attester.issued.clear()  # an attester that says so has handed out nothing
+        attester.meddle = lambda said: said
+        device.obtain_token(to(attester), IDENTITY)
+    assert (attester.capsules[-1] not in sent) is (remedy is Remedy.BLIND)
+    assert len(set(attester.blinded)) == (2 if remedy is Remedy.BLIND else 1)
+    assert kept(path).token
+
+
+@pytest.mark.parametrize("kind", [*OF_ISSUER, *OF_ATTESTER, "/problems/unrecognized-recipe"])
+def test_answer_of_the_issuer_is_final_or_another_attempt_seals_anew(path, server, attester, kind):
+    final = {
+        "/problems/recipe-not-open": RecipeClosedError,
+        "/problems/malformed-token-request": TokenLostError,
+    }
+    attester.refuses = lambda: problem(409, kind)
+    with join(path, server) as device:
+        with pytest.raises(TransportError) as caught:
+            device.obtain_token(to(attester), IDENTITY)
+        assert (type(caught.value) in (TokenLostError, RecipeClosedError)) is (kind in OF_ISSUER)
+        assert type(caught.value) is final.get(kind, TransportError)
+        assert kept(path).capsule == b""
+        attester.refuses = lambda: None
+        device.obtain_token(to(attester), IDENTITY)
+    assert len(set(attester.capsules)) == 2
+    assert len(attester.blinded) == 1
 
 
 def test_recipe_that_the_issuer_does_not_know_is_asked_for_anew_later(path, server, attester):

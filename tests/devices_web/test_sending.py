@@ -17,6 +17,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.state_file import FORMAT, LiveState, decode
+from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
 from devices_sim.tokens import TokenClient, TokenState
 from devices_sim.transport import JSON, HttpTransport
 from panprivacy.admission import token_require
@@ -27,7 +28,7 @@ from panprivacy.oblivious_http.padding import class_of
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import published_report_bytes
 from panprivacy.trust_models.single_server import OneServer
-from tests.devices_sim.attester import MemoryAttester
+from tests.devices_sim.attester import MemoryAttester, problem
 from tests.devices_sim.public_log import ORIGIN, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
 from tests.devices_sim.relay import PROBLEM, Gateway, Relay
 from tests.devices_sim.server import MemoryServer, listening
@@ -455,9 +456,37 @@ def test_device_that_lost_its_token_gets_no_other(device: Any, listen: Listen) -
     scene = WithTokens(device, listen)
     scene.browser.ask("token")
     assert scene.browser.ask("join") == {"phase": "collecting"}  # as after a profile was wiped
-    with pytest.raises(PeerRefusedError, match="UndeliverableError: this device had its token"):
+    with pytest.raises(PeerRefusedError, match="UndeliverableError: the attester answers 409"):
         scene.browser.ask("token")
     assert len(scene.attester.issued[scene.recipe.identifier]) == 1
+
+
+def test_answer_of_attester_or_issuer_is_final_or_another_attempt_brings_the_token(
+    device: Any, listen: Listen
+) -> None:
+    """The table itself is in the vectors; what only the issuer may say is believed of nobody else."""
+    sides = {"attester": OF_ATTESTER, "issuer": OF_ISSUER}
+    for side, kind in itertools.product(sides, [*OF_ATTESTER, *OF_ISSUER, "/problems/unavailable"]):
+        scene = WithTokens(device, listen, name=f"{side} {kind}")
+        attester, remedy = scene.attester, sides[side].get(kind, Remedy.LATER)
+        refused = problem(409, kind, "Not now")
+        if side == "issuer":
+            attester.refuses = lambda refused=refused: refused
+        else:
+            attester.meddle = lambda _, refused=refused: refused
+        error = "UndeliverableError" if remedy is Remedy.FINAL else "NoAnswerError"
+        with pytest.raises(PeerRefusedError, match=f"{error}: the {side} answers 409: Not now"):
+            scene.browser.ask("token")
+        sent, first, anew = set(attester.capsules), scene.stored()[0], scene.stored()[-1]
+        assert len(sent) == (2 if remedy is Remedy.SEAL else 1)
+        assert (anew.factor != first.factor) is (remedy is Remedy.BLIND)
+        assert (anew.capsule == b"") is (side == "issuer" or remedy is Remedy.BLIND)
+        attester.refuses = lambda: None
+        attester.meddle = lambda said: said
+        if remedy in (Remedy.BLIND, Remedy.SEAL):
+            attester.issued.clear()  # an attester that says so has handed out nothing
+        assert scene.browser.ask("token") == {"asked": True}
+        token_require(scene.recipe, scene.stored()[-1].token, first.report_nonce)
 
 
 @pytest.mark.parametrize("signed", [lambda *_: bytes(256), lambda *_: bytes([255] * 256), lambda *_: b"no"])
@@ -466,7 +495,7 @@ def test_answer_that_gives_no_token_is_noticed_and_not_kept(
 ) -> None:
     scene = WithTokens(device, listen)
     scene.attester.sign = signed
-    with pytest.raises(PeerRefusedError, match="NoAnswerError: the issuer's answer gives no token"):
+    with pytest.raises(PeerRefusedError, match="UndeliverableError: the issuer's answer gives no token"):
         scene.browser.ask("token")
     token = state_read(scene.browser.ask("state")).token
     assert token is not None

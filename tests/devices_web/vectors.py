@@ -22,6 +22,7 @@ from devices_sim import state_file
 from devices_sim.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
 from devices_sim.randomized_report import RandomizedReports
 from devices_sim.state_file import Enrolment, kept_ciphertexts
+from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER
 from devices_sim.tokens import TokenState, token_drawn
 from devices_sim.transport import WireReport
 from panprivacy.admission import challenge
@@ -378,6 +379,7 @@ def contents() -> dict[str, Any]:
         "capsule": capsule(),
         "token": token(),
         "token_exponent": token_exponent(),
+        "token_answers": {"attester": dict(OF_ATTESTER), "issuer": dict(OF_ISSUER)},
         "cases": cases("python"),
     }
 

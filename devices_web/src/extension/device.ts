@@ -14,8 +14,8 @@ const devices = settings.recipes.map(({ id, event }) => {
   const device = new PageDevice(id, {
     ...atSite(id, siteOf(settings)),
     ...(settings.tick_seconds === undefined ? {} : { tickSeconds: settings.tick_seconds }),
-    stored: ({ phase }) => {
-      status = { ...status, phase };
+    stored: ({ phase, refused }) => {
+      status = { ...status, phase, ...(refused === undefined ? {} : { refused }) };
     },
     failed: (error) => {
       status = { ...status, failure: String(error) };

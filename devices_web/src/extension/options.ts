@@ -29,7 +29,9 @@ async function show(): Promise<void> {
   for (const { id, event } of settings.recipes) {
     const status = told?.find((one) => one.id === id);
     const failure = status?.failure ? ` Last failure: ${status.failure}` : "";
-    line("recipes", `“${event}” (${id}): ${status?.phase ?? "starts within 30 seconds"}.${failure}`);
+    // For good, so that what failed before it is of no interest.
+    const why = status?.refused === undefined ? failure : ` It sends no report: ${status.refused}`;
+    line("recipes", `“${event}” (${id}): ${status?.phase ?? "starts within 30 seconds"}.${why}`);
   }
 }
 

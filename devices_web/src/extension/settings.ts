@@ -32,6 +32,8 @@ export interface Status {
   readonly id: string;
   readonly phase: string;
   readonly failure: string;
+  /** Why the device gets no token of this recipe any more. */
+  readonly refused?: string;
 }
 
 /**

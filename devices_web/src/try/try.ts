@@ -33,6 +33,8 @@ class Try {
   #nextTick = 0;
   #reported = false;
   #sent = false;
+  /** In this tab before it was loaded again, or in another one. */
+  #wasDone = false;
 
   constructor(recipe: Recipe, served: ServedRecipe, server: string) {
     this.#recipe = recipe;
@@ -62,8 +64,8 @@ class Try {
       tickSeconds: this.#tickSeconds,
     });
     setTimeout(() => {
-      if (this.#ticks.length === 0) {
-        say("try-status", "This browser’s device is in another tab, or is done with this try.");
+      if (this.#ticks.length === 0 && !this.#wasDone) {
+        say("try-status", "This browser’s device is in another tab. Go on there, or begin another try.");
         count("");
       }
     }, PATIENCE_MILLISECONDS);
@@ -185,6 +187,12 @@ class Try {
   }
 
   #done(state: DeviceState): void {
+    if (this.#ticks.length === 0) {
+      this.#wasDone = true;
+      say("try-status", "This browser’s device is done with this try. Begin another one to see it again.");
+      count("");
+      return;
+    }
     if (!this.#reported) {
       say("try-status", "This try ended before this browser could report.");
       count("");

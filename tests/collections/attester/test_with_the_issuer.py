@@ -16,7 +16,7 @@ from django.utils import timezone
 from attester import limits
 from attester.issuer_keys import ISSUER_KEYS
 from attester.models import Issued
-from devices_sim.tokens import TokenClient, TokenState, token_drawn
+from devices_sim.tokens import TokenClient, TokenLostError, TokenState, token_drawn
 from devices_sim.transport import Answer, Transport, TransportError
 from gateway.keys import GATEWAY_KEYS
 from panprivacy.admission import challenge, token_nonce
@@ -141,6 +141,30 @@ def test_simulated_device_that_crashes_and_loses_answers_gets_its_token(
     assert token_nonce(collection.recipe, state.token) == state.report_nonce
     with as_issuer():
         assert collection.counted == 1
+
+
+def test_simulated_device_whose_request_was_anothers_gets_the_token_that_it_drew(
+    as_issuer: AsIssuer, collection: Collection
+) -> None:
+    """As after a profile was copied to a computer that has its token."""
+    device, other, stored = KeyedDevice().enrolled("own"), KeyedDevice().enrolled("other"), list[TokenState]()
+    assert other.post(ask(collection).capsule).status_code == 200
+    drawn = token_drawn(collection.recipe, scene.SOURCE, now=timezone.now())
+
+    def asked(by: KeyedDevice) -> TokenState:
+        client = TokenClient(collection.recipe, AttesterTransport())
+        state, created = (stored or [drawn])[-1], int(time.time())
+        return client.obtained(state, by.key, stored.append, random_source=scene.SOURCE, created=created)
+
+    with pytest.raises(TokenLostError):
+        asked(other)
+    with pytest.raises(TransportError, match="another device's"):
+        asked(device)
+    done = asked(device)
+    assert (done.nonce, stored[-1]) == (drawn.nonce, done)
+    assert token_nonce(collection.recipe, done.token) == drawn.report_nonce
+    with as_issuer():
+        assert collection.counted == 2
 
 
 def test_request_after_the_end_is_refused_inside_of_the_capsule(
