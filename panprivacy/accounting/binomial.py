@@ -41,17 +41,6 @@ def probability(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
     return found
 
 
-def poisson_probability(x: ArrayLike, mean: float) -> Numbers:
-    """Pr[X = x] for X ~ Pois(mean), mean above 0, computed in the same way; 0 below 0."""
-    x = np.asarray(x, dtype=float)
-    found = np.where(x == 0, math.exp(-mean), 0.0)
-    k = x[x > 0]
-    found[x > 0] = np.exp(-_stirling_error(k) - _deviance(k, np.full(k.shape, mean))) / np.sqrt(
-        2 * math.pi * k
-    )
-    return found
-
-
 def upper_tail(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
     """Pr[X ≥ x] for X ~ Bin(n, p)."""
     x, n = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(n, dtype=float))

@@ -12,16 +12,10 @@ knows all devices that take part but one.
 
 import math
 
-# Its parts are loaded when they are first used (see discrete_gaussian_sum.py).
-import scipy
-
 from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial_noise import shift_delta
 from panprivacy.accounting.interface import require_delta, require_epsilon, smallest_epsilon
 from panprivacy.errors import FieldError
-
-LARGEST_MEAN = 1e10
-"""Largest mean up to which Poisson probabilities were compared with exact ones."""
 
 LARGEST_DUMMY_RATE = 0.5
 """Beyond it more dummies hide less: where everybody sends one, there is no chance left."""
@@ -29,52 +23,7 @@ LARGEST_DUMMY_RATE = 0.5
 TAIL_SHARE = 1e-3
 """Part of δ that is left for more devices taking part than are allowed for."""
 
-_ROUNDED_UP = 1e-9  # relative, of each probability: far more than SciPy's functions err by
 _PRECISION = 1e-9
-
-
-def poisson_shift_delta(mean: float, epsilon: float) -> float:
-    """δ at ε between Pois(mean) and the same plus 1: the larger of both directions, rounded up.
-
-    The likelihood ratio is monotone, so each direction is a maximum over one threshold:
-    Pr[X = t − 1] − (e^ε − 1)·Pr[X ≥ t] for t = ⌊mean·e^ε⌋ + 1, and
-    Pr[X = t] − (e^ε − 1)·Pr[X < t] for t = ⌈mean·e^−ε⌉ − 1.
-
-    Args:
-        mean: above 0, at most `LARGEST_MEAN`. More of it never hides less.
-        epsilon: at least 0.
-    """
-    if not 0 < mean <= LARGEST_MEAN:
-        raise FieldError("mean", f"must be above 0 and at most {LARGEST_MEAN:,.0f}, not {mean!r}")
-    require_epsilon(epsilon)
-    growth = math.expm1(min(epsilon, 700.0))
-    above = math.floor(mean * math.exp(min(epsilon, 600.0))) + 1
-    below = math.ceil(mean * math.exp(-epsilon)) - 1
-    up, down = (float(binomial.poisson_probability(x, mean)) for x in (above - 1, below))
-    beyond = float(scipy.special.gammainc(above, mean))
-    short = float(scipy.special.gammaincc(below, mean)) if below > 0 else 0.0
-    return min(1.0, max(_excess(growth, up, beyond), _excess(growth, down, short)) + 1e-300)
-
-
-def least_poisson_mean(epsilon: float, delta: float) -> float:
-    """The smallest mean of Poisson dummies that hides one report more or less at (ε, δ).
-
-    Exact but for a relative 1e-9, from above. Pois(m + m') is Pois(m) plus independent noise, so δ never
-    grows with the mean.
-
-    Raises:
-        FieldError: ε or δ is out of range, or the mean would exceed `LARGEST_MEAN`.
-    """
-    _require(epsilon, delta)
-    low, high = 0.0, 1.0
-    while poisson_shift_delta(high, epsilon) > delta:
-        low, high = high, 2 * high
-        if high > LARGEST_MEAN:
-            raise FieldError("epsilon", f"is so small that more than {LARGEST_MEAN:,.0f} dummies are needed")
-    while high - low > high * _PRECISION:
-        middle = (low + high) / 2
-        low, high = (low, middle) if poisson_shift_delta(middle, epsilon) <= delta else (middle, high)
-    return high
 
 
 def dummies_delta(
@@ -155,7 +104,3 @@ def _require(epsilon: float, delta: float) -> None:
     require_delta(delta)
     if epsilon == 0:
         raise FieldError("epsilon", "must be above 0: no finite number of dummies hides a report at 0")
-
-
-def _excess(growth: float, at: float, tail: float) -> float:
-    return at * (1 + _ROUNDED_UP) - growth * tail * (1 - _ROUNDED_UP)
