@@ -2,7 +2,6 @@
 its own."""
 
 import queue
-import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 from django.core.management import call_command
 from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 Job = tuple[Callable[[], Any], list[tuple[bool, Any]], threading.Event]
 
@@ -53,15 +53,16 @@ class Machine:
             except BaseException as error:  # handed on to who waits, whatever it is
                 outcome.append((False, error))
             done.set()
-        connection.close()
+        BaseDatabaseWrapper.close(connections["default"])  # SQLite's own keeps what lies in memory
 
 
 class Template:
     """A migrated database without rows of anyone, of the same kind as the tests'. Migrating takes seconds,
-    copying a moment. SQLite copies the tests' own, which nothing else may be connected to on PostgreSQL."""
+    copying a moment. SQLite copies the tests' own, which nothing else may be connected to on PostgreSQL; its
+    copies lie in memory, as that does."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self._file = folder / "template.sqlite3"
         self._settings = dict(connection.settings_dict)
         self._settings["NAME"] = self._name("template")
         # Django keeps pools by alias: a pool here would hand out connections to the first machine's database.
@@ -71,46 +72,47 @@ class Template:
     @contextmanager
     def made(self) -> Iterator["Template"]:
         """The template, for as long as copies are made of it."""
+        if connection.vendor == "sqlite":
+            with connection.cursor() as cursor:
+                cursor.execute("VACUUM INTO %s", [str(self._file)])
+            yield self
+            return
         with self._created(self._settings["NAME"], None):
-            if connection.vendor == "sqlite":
-                with connection.cursor() as cursor:
-                    cursor.execute("VACUUM INTO %s", [self._settings["NAME"]])
-            else:
-                machine = Machine(self._settings)
-                try:
-                    machine.run(lambda: call_command("migrate", verbosity=0))
-                finally:
-                    machine.stop()
+            with self._machine(self._settings["NAME"]) as machine:
+                machine.run(lambda: call_command("migrate", verbosity=0))
             yield self
 
     @contextmanager
     def second_machine(self) -> Iterator[Machine]:
         """A machine with a copy."""
-        name = self._name("helper")
-        with self._created(name, self._settings["NAME"]):
-            machine = Machine({**self._settings, "NAME": name})
-            try:
+        if connection.vendor == "sqlite":
+            with self._machine(":memory:") as machine:
+                machine.run(self._fill)
                 yield machine
-            finally:
-                machine.stop()
+            return
+        name = self._name("helper")
+        with self._created(name, self._settings["NAME"]), self._machine(name) as machine:
+            yield machine
+
+    @contextmanager
+    def _machine(self, database: str) -> Iterator[Machine]:
+        machine = Machine({**self._settings, "NAME": database})
+        try:
+            yield machine
+        finally:
+            machine.stop()
+
+    def _fill(self) -> None:
+        """Copy the template into the empty SQLite database of this thread."""
+        connection.ensure_connection()
+        connection.connection.deserialize(self._file.read_bytes())
 
     def _name(self, suffix: str) -> str:
-        if connection.vendor == "sqlite":
-            return str(self._folder / f"{suffix}.sqlite3")
         return f"{connection.settings_dict['NAME']}_{suffix}"
 
     @contextmanager
     def _created(self, name: str, template: str | None) -> Iterator[None]:
-        """An empty database, or a copy of the template, until the end."""
-        if connection.vendor == "sqlite":
-            if template is not None:
-                shutil.copyfile(template, name)
-            try:
-                yield
-            finally:
-                for file in self._folder.glob(f"{Path(name).name}*"):
-                    file.unlink()
-            return
+        """An empty database of PostgreSQL, or a copy of the template, until the end."""
         source = f' TEMPLATE "{template}"' if template else ""
         with connection._nodb_cursor() as cursor:
             cursor.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')

@@ -108,6 +108,7 @@ class Simulation:
         self.network = Network(self.helper, self.choices)
         self.made: list[Report] = []
         self._once: tuple[Fault, type[Exchange]] | None = None
+        self._handed_out: tuple[HpkeConfig, HpkeConfig] | None = None
         self.configuration = TaskConfiguration(
             task_info=b"faults",
             leader_aggregator_endpoint=settings.LEADER_URL,
@@ -189,10 +190,9 @@ class Simulation:
             context, number, metadata.report_id, self.choices.randbytes(self.vdaf.rand_size)
         )
         aad = InputShareAad(self.task_id, self.configuration, metadata, public)
-        configs = (self._config("leader"), self.helper.run(lambda: self._config("helper")))
         sealed = [
             seal_input_share(config, role, aad, PlaintextInputShare((), share), self.choices)
-            for config, role, share in zip(configs, (Role.LEADER, Role.HELPER), shares, strict=True)
+            for config, role, share in zip(self._configs(), (Role.LEADER, Role.HELPER), shares, strict=True)
         ]
         return Report(metadata, public, *sealed)
 
@@ -201,6 +201,12 @@ class Simulation:
             return ReportMetadata(self.choices.randbytes(16), time)
         token = issued_token(self.recipe, self.choices)
         return ReportMetadata(report_nonce(token), time, (token_extension(token.encode()),))
+
+    def _configs(self) -> tuple[HpkeConfig, HpkeConfig]:
+        """What both sides hand out now. Asked anew only after a rotation: nothing else changes it."""
+        if self._handed_out is None:
+            self._handed_out = self._config("leader"), self.helper.run(lambda: self._config("helper"))
+        return self._handed_out
 
     def _config(self, side: str) -> HpkeConfig:
         return HpkeConfigList.decode(Browser().get(f"/{side}/hpke_config").content).configs[0]
@@ -282,13 +288,13 @@ class Simulation:
         """One random operation with whatever goes wrong."""
         operation = self.choices.choice(OPERATIONS)
         self.log.append(operation)
-        self.task.refresh_from_db()
         match operation:
             case "upload":
                 self.upload()
             case "replay":
                 self.replay()
             case "plan":
+                self.task.refresh_from_db()
                 self._in_leader(lambda: aggregation_jobs_plan(task=self.task, now=self.clock.now))
             case "tick":
                 self._in_leader(lambda: tasks_advance(now=self.clock.now))
@@ -305,8 +311,10 @@ class Simulation:
             case "late":
                 self.network.deliver_late()
             case "rotate the leader's key":
+                self._handed_out = None
                 self._in_leader(lambda: HPKE_KEYS.rotate(now=self.clock.now))
             case "rotate the helper's key":
+                self._handed_out = None
                 self.helper.run(lambda: HPKE_KEYS.rotate(now=self.clock.now))
 
     def _drive_two(self, jobs: Any) -> None:
@@ -323,7 +331,7 @@ class Simulation:
         self.network.meanwhile = None
 
     def _one_of(self, rows: Any) -> Any:
-        found = list(rows.order_by("pk"))
+        found = list(rows.only("pk").order_by("pk"))
         return self.choices.choice(found) if found else None
 
     # The end ---------------------------------------------------------------------------------------
