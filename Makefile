@@ -7,6 +7,8 @@ READY := $(VENV)/.ready
 # Files go to workers whole, so that what a module sets up is set up once. Later options win over earlier ones.
 PYTEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 PYTEST_ARGS ?=
+# Of `make demo`. Said here, so that a variable of the environment that has this name means nothing.
+PORT := 8000
 
 # Tests start hundreds of processes: none should compile the product anew, wherever this variable comes from.
 unexport PYTHONDONTWRITEBYTECODE
@@ -46,11 +48,11 @@ $(READY): requirements.txt requirements-dev.txt
 		pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth").write_text(str(pathlib.Path("collections").resolve()))'
 	@touch $@
 
-demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000
+demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000 (or PORT=8001)
 	@# What runs in a browser is for /try/ only: the rest needs no Node.
 	@$(MAKE) --silent --no-print-directory web >$(VENV)/web.log 2>&1 || \
 		echo "The page /try/ will have no program: $$(grep -v '^make' $(VENV)/web.log | head -n 1)"
-	$(RUN) manage.py demo
+	$(RUN) manage.py demo --port $(PORT)
 
 example-federated: setup ## Train a model on flights that no server sees, in some three minutes
 	$(RUN) -m examples.federated_learning

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 HOST = "127.0.0.1"
+LARGEST_PORT = 65_535
 
 
 @contextmanager
@@ -49,7 +50,7 @@ def held_lasting_port(file: Path) -> Iterator[int]:
     """
     remembered = file.read_text() if file.exists() else ""
     # A file that a crash left half-written is not believed.
-    known = int(remembered) if remembered.isdecimal() and int(remembered) <= 65_535 else 0
+    known = int(remembered) if remembered.isdecimal() and int(remembered) <= LARGEST_PORT else 0
     with held_port(known if known and is_free(known) else 0) as port:
         if not known:
             file.write_text(str(port))

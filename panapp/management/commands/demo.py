@@ -22,7 +22,7 @@ from panapp.database import require_migrated_database
 from panapp.demo_ledger import ledger_begin
 from panapp.installation import data_directory
 from panapp.pairing import KINDS, Pairing
-from panapp.ports import HOST
+from panapp.ports import HOST, LARGEST_PORT
 from panapp.services import BASE_DIR, ServiceError, Services, running_services
 from panapp.stream_collection import stream_run
 from recipes.errors import PartnerUnavailableError
@@ -36,6 +36,7 @@ STREAM = "flights_stream.json"
 JETBLUE = "B6"
 ACCOUNTS = {"analyst": "Analysts", "auditor": "Auditors", "admin": ""}
 PORT = 8000
+INTERRUPTED = 130
 
 
 class Command(BaseCommand):
@@ -52,8 +53,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.LOCAL:
             raise CommandError("demo makes accounts and simulations: it runs where PANAPP_MODE is local only")
-        if not 1 <= options["port"] <= 65_535:
-            raise CommandError(f"port: must be 1 to 65535, not {options['port']}", returncode=2)
+        if not 1 <= options["port"] <= LARGEST_PORT:
+            raise CommandError(f"port: must be 1 to {LARGEST_PORT}, not {options['port']}", returncode=2)
         require_migrated_database()
         try:
             self.run(serve=not options["no_serve"], port=options["port"])
@@ -65,6 +66,10 @@ class Command(BaseCommand):
             CollectionStalledError,
         ) as error:
             raise CommandError(str(error)) from error
+        except KeyboardInterrupt:
+            raise CommandError(
+                "interrupted; `make demo` goes on where it stopped", returncode=INTERRUPTED
+            ) from None
 
     def run(self, *, serve: bool, port: int) -> None:
         # One partner of each kind for all: what is published with the form may name them too.
@@ -147,7 +152,7 @@ class Command(BaseCommand):
                 services.check()
                 time.sleep(1)
         except KeyboardInterrupt:
-            self.stdout.write("Stopped. The data stays; `make demo` serves it again.")
+            self.stdout.write(f"Stopped. The data stays in {settings.DATA_DIR}; `make demo` serves it again.")
 
     def show_pairings(self, pairings: Iterable[Pairing]) -> None:
         """Where the partners are, and with which settings other commands can publish for them too."""
