@@ -11,7 +11,7 @@ from audit.registry import Action
 from panprivacy.transparency.merkle import HASH_BYTES, inclusion_proof
 from panprivacy.transparency.policy import NO_QUORUM, Policy
 from panprivacy.transparency.proof import Proof
-from panprivacy.transparency.signed_note import ED25519, VerifierKey
+from panprivacy.transparency.signed_note import ED25519, NoteError, VerifierKey
 from panprivacy.transparency.tiles import WIDTH, Tile, encode_bundle
 from public_log.models import AskedWitness, Fork, Leaf, SignedCheckpoint, Tree
 from public_log.stored_tree import leaf_contents, nodes, tile_content
@@ -119,6 +119,15 @@ def proof_of_action(actions: Sequence[Action], subject: str) -> Proof | None:
     leaf = None if entry is None else Leaf.objects.filter(position=entry.index - 1).first()
     proof = None if leaf is None else proof_of(leaf.position)
     return None if leaf is None or proof is None else replace(proof, extra=leaf.content.encode())
+
+
+def is_witnessed(actions: Sequence[Action], subject: str) -> bool:
+    """Whether that entry is in the tree, and enough witnesses signed it there, as `site_policy` asks."""
+    proof = proof_of_action(actions, subject)
+    try:
+        return proof is not None and bool(site_policy().accepted(proof.note))
+    except NoteError:
+        return False
 
 
 def proof_of(position: int) -> Proof | None:

@@ -9,7 +9,7 @@ import secrets
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -28,7 +28,8 @@ from panprivacy.errors import FieldError
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
 from public_log.integrating import integrate
-from public_log.selectors import site_policy
+from public_log.selectors import is_witnessed, site_policy
+from recipes.actions import RECIPE_PUBLISHED
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import SIMULATION_LIFETIME, truth_record
@@ -67,8 +68,12 @@ LONGEST_WAIT = timedelta(minutes=10)
 """Between two attempts at a chunk that is not done. There is no last one: the simulation ends with its
 recipe, which is closed after a day."""
 
+LOG_PATIENCE = timedelta(seconds=30)
+"""For so long after its start a simulation waits for the public log to have its recipe: witnesses are asked
+every few seconds. After that its devices find out what is wrong, and tell."""
+
 LOG_WAIT = timedelta(seconds=2)
-"""Until a chunk whose recipe is not in the public log yet is tried again: log and witnesses are fast."""
+"""Until a chunk whose recipe was not in the public log even then is tried again."""
 
 NO_ADDRESS = "PANAPP_SITE_URL is not set, so workers do not know where the simulated devices report"
 CANCELLED = "the simulation was cancelled"
@@ -182,14 +187,14 @@ def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
     lost.
 
     Returns:
-        So many that `RECIPE_CHUNKS` of the simulation are underway. The caller sends their tasks after
-        commit.
+        So many that `RECIPE_CHUNKS` of the simulation are underway; none while its recipe is about to be in
+        the public log. The caller sends their tasks after commit.
     """
     now = clock.database_now()
     chunks = DeviceChunk.objects.filter(simulation=simulation)
     due = chunks.filter(Q(send_after=None) | Q(send_after__lte=now))
     # Looked at without a lock first: at most ticks there is none.
-    if not due.exists():
+    if not due.exists() or _waits_for_log(simulation, now):
         return []
     with transaction.atomic():
         locked = Simulation.objects.select_for_update().get(pk=simulation.pk)
@@ -305,6 +310,20 @@ def _require_in_time(devices: int, seconds: float) -> None:
         )
 
 
+def _waits_for_log(simulation: Simulation, now: datetime) -> bool:
+    """Whether devices would not report yet, and it is too early for anything to be wrong."""
+    # Where a clock was set back, nothing is waited for.
+    if simulation.done or not timedelta(0) <= now - simulation.started_at < LOG_PATIENCE:
+        return False
+    _integrate()
+    return not is_witnessed((RECIPE_PUBLISHED,), str(simulation.recipe.identifier))
+
+
+def _integrate() -> None:
+    with suppress(OperationalError):  # the database is busy: the task that does so comes to it
+        integrate()
+
+
 def _require_in_log(recipe: Recipe, transport: Transport) -> None:
     """As devices do before they report: is the recipe in the public log, as this site's policy asks?
 
@@ -312,8 +331,7 @@ def _require_in_log(recipe: Recipe, transport: Transport) -> None:
         LogRefusedError: it is not, or the log is another one.
         TransportError: not yet (`NotInLogError`), or no answer.
     """
-    with suppress(OperationalError):  # the database is busy: the task that does so comes to it
-        integrate()
+    _integrate()
     LogCheck(site_policy()).require(transport.recipe(str(recipe.identifier)), transport)
 
 

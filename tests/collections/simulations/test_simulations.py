@@ -5,24 +5,30 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
+from structlog.testing import capture_logs
 
 from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append
 from devices_sim.transport import Answer, TransportError
 from ledger.models import Spending
 from panprivacy.errors import FieldError
+from panprivacy.transparency.checkpoint import Checkpoint
+from panprivacy.transparency.cosignature import cosign
 from panprivacy.transparency.policy import Policy
 from panprivacy.transparency.signed_note import COSIGNATURE, VerifierKey
-from public_log.selectors import log_verifier_key
+from public_log.models import Cosignature
+from public_log.selectors import latest_checkpoint, log_verifier_key
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.operations import SIMULATION_LIFETIME, result_release
 from simulations.errors import SimulationRefusedError
 from simulations.models import DeviceChunk, Simulation
 from simulations.operations import (
+    LOG_PATIENCE,
     LOG_WAIT,
     MOST_AT_ONCE,
     chunk_run,
@@ -219,10 +225,41 @@ def test_site_that_does_not_answer_is_told_and_tried_again(site: Site) -> None:
     assert (simulation.state, simulation.problem) == ("reported", "")
 
 
-def test_no_device_reports_before_the_witnesses_saw_the_recipe(site: Site, settings: Any) -> None:
-    log, witness = log_verifier_key().text, VerifierKey("w.example", COSIGNATURE, bytes(range(32))).text
-    settings.LOG_POLICY = Policy.parse(f"log {log}\nwitness w {witness}\nquorum w\n".encode())
+WITNESS_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
+WITNESS = VerifierKey("w.example", COSIGNATURE, WITNESS_KEY.public_key().public_bytes_raw())
+
+
+@pytest.fixture
+def _witnessed(settings: Any) -> None:
+    policy = f"log {log_verifier_key().text}\nwitness w {WITNESS.text}\nquorum w\n"
+    settings.LOG_POLICY = Policy.parse(policy.encode())
+
+
+def witness_signs() -> None:
+    newest = latest_checkpoint()
+    assert newest is not None
+    signature = cosign(
+        Checkpoint.parse(newest.note.partition("\n\n")[0] + "\n"), WITNESS.name, WITNESS_KEY, time=1
+    )
+    Cosignature.objects.create(checkpoint=newest, witness=WITNESS.name, line=signature.line)
+
+
+@pytest.mark.usefixtures("_witnessed")
+def test_simulation_waits_for_the_witnesses_and_nothing_is_wrong_then(site: Site) -> None:
     simulation = start()
+    with capture_logs() as logs:
+        assert chunks_take(simulation=simulation) == []
+        witness_signs()
+        simulation = run(simulation, site)
+    assert (simulation.state, simulation.done, simulation.problem) == ("reported", 40, "")
+    assert [entry for entry in logs if entry["log_level"] != "info"] == []
+
+
+@pytest.mark.usefixtures("_witnessed")
+def test_witnesses_that_do_not_come_to_the_recipe_are_told_and_waited_for(site: Site) -> None:
+    simulation = start()
+    simulation.started_at -= LOG_PATIENCE
+    simulation.save()
     (chunk,) = chunks_take(simulation=simulation)
     chunk_run(chunk=chunk, transport=site)
     simulation.refresh_from_db()
@@ -231,7 +268,7 @@ def test_no_device_reports_before_the_witnesses_saw_the_recipe(site: Site, setti
     waits = DeviceChunk.objects.get().send_after
     assert waits is not None
     assert waits - timezone.now() <= LOG_WAIT
-    settings.LOG_POLICY = None
+    witness_signs()
     chunk_run(chunk=chunk, transport=site)
     simulation.refresh_from_db()
     assert (simulation.state, simulation.done, simulation.problem) == ("reported", 40, "")
