@@ -11,7 +11,9 @@ import pickle
 import signal
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
@@ -66,7 +68,8 @@ def run_workers(
             here, there = context.Pipe()
             process = context.Process(target=_work, args=(share, there), daemon=True)
             workers[here] = process
-            process.start()
+            with _interrupts_waiting():
+                process.start()
             # Only the child may hold its end, so that its death ends the connection.
             there.close()
         unfinished = set(workers)
@@ -83,6 +86,19 @@ def run_workers(
                     yield message
     finally:
         _stop(workers)
+
+
+@contextmanager
+def _interrupts_waiting() -> Iterator[None]:
+    """A process that is started here inherits that interrupts wait, so that none ends it while it loads. The
+    parent takes its own afterwards."""
+    # Starting this one lets interrupts through again, so it is started before.
+    resource_tracker.ensure_running()
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _receive(connection: Connection, process: BaseProcess) -> Any:

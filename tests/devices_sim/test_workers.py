@@ -1,0 +1,35 @@
+"""Processes that share their work, and an interrupt from the terminal, which reaches them all."""
+
+import os
+import signal
+from collections.abc import Callable, Iterable, Iterator
+
+from devices_sim.workers import run_workers
+
+
+def doubled(units: Iterable[int]) -> Iterator[int]:
+    for unit in units:
+        yield 2 * unit
+
+
+def interrupted_as_it_loads() -> Callable[[Iterable[int]], Iterator[int]]:
+    os.kill(os.getpid(), signal.SIGINT)
+    return doubled
+
+
+class Interrupted:
+    """What a process loads before it does anything."""
+
+    def __reduce__(self) -> tuple[Callable[[], object], tuple[()]]:
+        return interrupted_as_it_loads, ()
+
+    def __call__(self, units: Iterable[int]) -> Iterator[int]:
+        raise NotImplementedError
+
+
+def test_interrupt_of_a_process_that_still_loads_is_left_to_the_one_that_started_it() -> None:
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+    assert sorted(run_workers(Interrupted(), [1, 2, 3], processes=2)) == [2, 4, 6]
+    # Which is still interrupted itself.
+    assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
+    assert signal.SIGINT not in before
