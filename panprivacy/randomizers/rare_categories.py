@@ -141,15 +141,30 @@ class RareCategories(Categories):
 
     @property
     def robustness(self) -> Robustness:
-        """By the equations of `_debiased`. A one at the default's place also lowers what is left of all
-        others, each by c times what a one of its own adds: c ≥ 0, as devices with the default count less, so
-        that fewer of their reports are drawn again. Under `relayed`, c = 0.
+        """By the equations of `_debiased`, which are linear in the bits of a report.
 
-        What adds up to most is a report with the default's one and w − 1 others where there was none. At most
-        as much, w + c·(k − 1) times a one of another category, comes of w others where there was the
-        default's alone: a one of the default adds at least 1 + c·(k − 1) times that. For under `cover` this
-        says that reports of devices with the default have at most as many ones, on average, as others; and
-        under `relayed`, that at most as many of these devices send.
+        With a and b the probabilities of a one at another and at the own place, and ρ the rate (`Places`; d:
+        of the default, o: of others), a one at
+
+            the default's place adds   first = 1 / ((b_d - a_o)·ρ_d) to the default,
+                             and takes c·each from every other,  c = (a_d - a_o) / (b_d - a_o) ≥ 0;
+            another place    adds      each = 1 / ((b_o - a_o)·ρ_o) to that category.
+
+        Of two reports with at most w ones, the second adds most together where
+
+            (1) it has the default's one and w - 1 others, the first has none:  first + (w - 1)·(1 - c)·each;
+            (2) it has w others, the first has none:                            w·each;
+            (3) it has w others, the first the default's alone:                 (w + c·(k - 1))·each.
+
+        All are at most `together`, and no single value moves further than by `first`, because
+
+            first ≥ (1 + c·(k - 1))·each,  or  ((b_d - a_o) + (k - 1)·(a_d - a_o))·ρ_d ≤ (b_o - a_o)·ρ_o.
+
+        Under `relayed` a and b are the same for all, so that c = 0, and ρ_d ≤ ρ_o. Under `cover` all send, so
+        that ρ_d = ρ_o. There it says b_d + (k - 1)·a_d ≤ b_o + (k - 1)·a_o: reports of devices with the
+        default have at most as many ones on average. They count less, so that their own place is a one less
+        often. A number of ones that is larger in the likelihood ratio is so, too, among numbers up to w. For
+        the same reason fewer of their reports are drawn again at another place's expense: c ≥ 0.
         """
         (of_default, of_others), (default, other) = self.places.absent, self.places.present
         tied = (of_default - of_others) / (default - of_others)

@@ -6,6 +6,8 @@ import random
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.errors import FieldError
@@ -358,3 +360,47 @@ def test_every_report_in_place_of_every_other_moves_what_is_stated_at_most(
     assert f"any other by at most {other:.4g}." in stated.sentence
     assert together <= stated.together * (1 + 1e-9)
     assert together >= 0.95 * stated.together
+
+
+def worst_against_first(asked):
+    """(1 + c·(k - 1))·each / first of `robustness`, and the part of a report's ones that rounding may be."""
+    (of_default, of_others), (default, other) = asked.places.absent, asked.places.present
+    of_one, rest = asked.places.rates
+    taken = (default - of_others) + (asked.parameters.k - 1) * (of_default - of_others)
+    rounding = 1e-11 * (1 + (asked.parameters.k - 1) * of_others)
+    return of_one * taken / (rest * (other - of_others)), rounding / (other - of_others)
+
+
+@given(
+    participation=st.sampled_from(WAYS),
+    k=st.integers(2, 300),
+    weight=st.integers(1, 300),
+    epsilon=st.floats(0.01, 12),
+    counted=st.integers(1, 100),
+    share=st.floats(1e-6, 0.5),
+)
+def test_one_of_the_default_adds_as_much_as_its_loss_can_add_to_all_others_and_one(
+    participation, k, weight, epsilon, counted, share
+):
+    """Else a report that drops the default's one for others would be worse than what is stated, and reports
+    of devices with the default would have more ones than others."""
+    asked = statistic(
+        participation,
+        k=k,
+        epsilon=epsilon,
+        max_weight=min(weight, k),
+        counted_devices=counted,
+        rare_share=share,
+    )
+    found, rounding = worst_against_first(asked)
+    assert found <= 1 + rounding
+    (of_default, of_others), rounding = asked.places.absent, 1e-11
+    assert of_default >= of_others * (1 - rounding)
+
+
+def test_both_worst_reports_can_come_to_the_same():
+    """Within a five hundredth: the inequality is none that always holds by far."""
+    asked = statistic("cover", k=300, epsilon=0.05, max_weight=1, counted_devices=1, rare_share=0.5)
+    found, rounding = worst_against_first(asked)
+    assert rounding < 1e-4
+    assert 0.998 < found <= 1
