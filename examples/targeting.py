@@ -120,8 +120,10 @@ def main() -> None:
     say(targeted(counted["recipe"])["question"])
     say(f"  {devices} aircraft took a token. {outside} are of other airports, and sent nothing.")
     say(f"  {asked['reports']['accepted']} of the {devices - outside} others reported, by their coins.")
-    estimate, error, truth = asked["estimate"], asked["standard_error"], asked["truth"]
-    say(f"  {estimate:.0f} ± {error:.0f} late aircraft (truth {truth:.0f})")
+    estimate, interval, truth = asked["estimate"], asked["interval"], asked["truth"]
+    low, high, level = interval["low"], interval["high"], interval["level"]
+    within = f"{low:.0f} to {high:.0f} at {level:.0%} confidence"
+    say(f"  {estimate:.0f} late aircraft, {within} (truth {truth:.0f})")
 
 
 def say(line: str) -> None:

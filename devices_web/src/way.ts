@@ -147,7 +147,11 @@ export async function gatewayKey(url: string, verificationKey: Bytes): Promise<G
   return sealed(async () => readGatewayKeys(content, signature, verificationKey));
 }
 
-/** What who carries a capsule answers: a capsule, or a problem of its own. */
+/**
+ * Post a capsule to a relay or an attester, which hand it on.
+ *
+ * @returns the sealed answer of the server behind it, or a problem document in the clear.
+ */
 export async function carried(
   url: string,
   capsule: Bytes,

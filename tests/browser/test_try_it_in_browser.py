@@ -156,7 +156,7 @@ def test_visitor_is_a_device_and_its_intruder_and_the_result_counts_the_browser(
     spy.wait_for_load_state()
     page.clock.run_for(LOOK + 100)
     expect(spy.locator("#intruder-status")).to_contain_text("has reported, and its state is erased")
-    expect(spy.locator("#intruder-status")).to_contain_text("open this tab while it lasts")
+    expect(spy.locator("#intruder-status")).to_contain_text("Begin another try")
 
 
 def test_coin_presses_in_secret_until_the_report_is_made(visit: Visit) -> None:
@@ -175,6 +175,35 @@ def test_coin_presses_in_secret_until_the_report_is_made(visit: Visit) -> None:
         states(page, count)
     expect(page.locator("#try-left")).to_be_visible()
     assert set(page.locator("#try-states .since").all_inner_texts()[1:]) <= {"It happened", "Nothing"}
+
+
+def test_intruder_without_a_device_is_told_to_begin_a_try(visit: Visit) -> None:
+    spy = visit().open("/try/intruder/")
+    expect(spy.locator("#intruder-status")).to_contain_text("Begin a try in another tab")
+
+
+def test_intruder_of_a_device_whose_tab_was_closed_is_told_to_begin_another_try(visit: Visit) -> None:
+    """Its state stays, and nobody ever tells what it holds."""
+    visitor = visit()
+    page, recipe = joined(visitor)
+    assert recipe.opens_at is not None
+    assert recipe.closes_at is not None
+    spy = visitor.context.new_page()
+    spy.goto(f"{visitor.address}/try/intruder/")
+    status = spy.locator("#intruder-status")
+    spy.clock.run_for(LOOK)
+    expect(status).to_contain_text("Copy 1 is taken.")
+    page.clock.run_for(TICK)
+    states(page, 2)
+    spy.clock.run_for(LOOK)
+    expect(spy.locator("#intruder-intervals li")).to_have_count(1)
+    page.close()
+    spy.clock.run_for(16_000)
+    expect(status).to_contain_text("Is the device’s tab closed? Open that page again.")
+    spy.clock.pause_at(recipe.closes_at + timedelta(seconds=61))
+    spy.clock.run_for(2 * LOOK)
+    expect(status).to_contain_text("was closed before it reported, and its try is over. Begin another try")
+    expect(spy.locator("#intruder-intervals li")).to_have_count(0)
 
 
 def test_report_carries_no_cookie(visit: Visit) -> None:

@@ -90,6 +90,8 @@ def _start(request: HttpRequest, refused: str = "") -> HttpResponse:
         "devices": tries.DEVICES,
         "steps": tries.STEPS,
         "step_seconds": tries.STEP_SECONDS,
+        "lead_seconds": int(tries.LEAD.total_seconds()),
+        "apart_seconds": int(tries.APART.total_seconds()),
         **_promises(),
     }
     return render(request, "try_it/start.html", context, status=429 if refused else 200)

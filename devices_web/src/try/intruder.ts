@@ -10,6 +10,11 @@ const LOOK_MILLISECONDS = 500;
 /** A state whose recipe closed so many seconds ago is left over from a page that was closed. */
 const LEFT_OVER_SECONDS = 60;
 
+/** A device that is open changes its state more often, until it reports. */
+const STILL_MILLISECONDS = 15_000;
+
+const BEGIN = "Begin another try, and leave its tab open: this page finds the device by itself.";
+
 interface Interval {
   readonly from: string;
   readonly to: string;
@@ -47,6 +52,7 @@ class Intruder {
   #copies: string[] = [];
   #last: Uint8Array | undefined;
   #over = false;
+  #changedAt = 0;
 
   async look(): Promise<void> {
     if (this.#over) {
@@ -55,14 +61,10 @@ class Intruder {
     const found = await states();
     const watched = this.#recipe;
     const state = watched === undefined ? newest(found) : found.find(({ recipe }) => recipe === watched);
+    if (watched === undefined && state === undefined) {
+      say("intruder-status", absent(found));
+    }
     if (state === undefined) {
-      if (watched === undefined && found.some(({ phase }) => phase === "done")) {
-        say(
-          "intruder-status",
-          "The device in this browser has reported, and its state is erased: there is nothing to copy any " +
-            "more. Begin another try, and open this tab while it lasts.",
-        );
-      }
       return;
     }
     if (watched === undefined) {
@@ -71,9 +73,23 @@ class Intruder {
     if (state.phase === "done") {
       say("intruder-status", "The device has reported, and its state is erased.");
       this.#ask();
+    } else if (isLeftOver(state)) {
+      this.#forget();
     } else {
       this.#copy(state);
     }
+  }
+
+  /** Nobody will tell what happened: go on with the next device, as if this one had never been here. */
+  #forget(): void {
+    this.#channel?.close();
+    this.#recipe = this.#channel = this.#last = undefined;
+    this.#copies = [];
+    this.#intervals.length = 0;
+    part("intruder-intervals").replaceChildren();
+    part("intruder-bytes").replaceChildren();
+    part("intruder-bytes").setAttribute("aria-label", "No copy yet");
+    say("intruder-changed", "No copy yet.");
   }
 
   #watch(recipe: string): void {
@@ -91,8 +107,15 @@ class Intruder {
     const copy = joined(state.ciphertexts);
     const from = this.#copies.at(-1);
     if (copy === from) {
+      if (state.phase !== "reported" && Date.now() - this.#changedAt > STILL_MILLISECONDS) {
+        say(
+          "intruder-status",
+          "The state changes no more. Is the device’s tab closed? Open that page again.",
+        );
+      }
       return;
     }
+    this.#changedAt = Date.now();
     const bytes = bytesOf(state.ciphertexts ?? []);
     const changed = drawBytes("intruder-bytes", bytes, this.#last);
     this.#copies.push(copy);
@@ -180,11 +203,27 @@ class Intruder {
 
 /** The device of the try that opened last, unless it is over. */
 function newest(found: readonly DeviceState[]): DeviceState | undefined {
-  const opened = (state: DeviceState, member: string) => Date.parse(String(state.document?.[member]));
-  const going = found.filter((state) => {
-    return state.phase !== "done" && opened(state, "closes_at") + 1000 * LEFT_OVER_SECONDS > Date.now();
-  });
-  return going.sort((left, right) => opened(right, "opens_at") - opened(left, "opens_at"))[0];
+  const going = found.filter((state) => state.phase !== "done" && !isLeftOver(state));
+  return going.sort((left, right) => timeOf(right, "opens_at") - timeOf(left, "opens_at"))[0];
+}
+
+function isLeftOver(state: DeviceState): boolean {
+  return timeOf(state, "closes_at") + 1000 * LEFT_OVER_SECONDS <= Date.now();
+}
+
+function timeOf({ document }: DeviceState, member: string): number {
+  return Date.parse(String(document?.[member]));
+}
+
+/** What a visitor is told where there is no device to look at. */
+function absent(found: readonly DeviceState[]): string {
+  if (found.some(({ phase }) => phase === "done")) {
+    return `The device in this browser has reported, and its state is erased. ${BEGIN}`;
+  }
+  if (found.length > 0) {
+    return `The device’s tab was closed before it reported, and its try is over. ${BEGIN}`;
+  }
+  return "No device is in this browser. Begin a try in another tab: this page finds the device by itself.";
 }
 
 const intruder = new Intruder();

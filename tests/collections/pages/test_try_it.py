@@ -59,6 +59,17 @@ def test_pages_are_not_there_where_the_setting_is_off(client: Client, settings: 
     assert reverse("try-it") not in client.get("/").content.decode()
 
 
+def test_page_says_how_long_a_try_takes_as_it_is(client: Client) -> None:
+    text = page_text(client.get("/try/"))
+    assert "There are 4 steps of 10 seconds." in text
+    lasts = timedelta(seconds=tries.STEPS * tries.STEP_SECONDS) + tries.REPORTING
+    # Then workers add up for some seconds.
+    assert timedelta(seconds=50) <= lasts <= timedelta(seconds=60)
+    assert "the result is there about a minute after the first step began" in text
+    assert "within 8 seconds, or up to 60 seconds later" in text
+    assert text.count("minute") == 2, "the heading, and the above"
+
+
 @pytest.mark.usefixtures("built")
 def test_pages_load_the_programs_that_were_built(client: Client) -> None:
     address = begun(client)
