@@ -76,8 +76,8 @@ devices_web/node_modules/.ready: devices_web/package-lock.json
 
 test-web: setup test-web-node ## The tests of what runs in a browser: in Node, then in Chromium where it is found
 	$(PYTEST) -p no:schemathesis tests/devices_web/test_vectors.py tests/devices_web/test_sending.py $(addprefix tests/browser/,test_device_in_browser.py \
-		test_extension_in_browser.py test_fleet_in_browser.py test_profile_attack_in_browser.py \
-		test_try_it_in_browser.py)
+		test_enrolment_in_browser.py test_extension_in_browser.py test_fleet_in_browser.py \
+		test_profile_attack_in_browser.py test_try_it_in_browser.py)
 
 test-web-node: web
 	cd devices_web && node --test build/tests/*.test.mjs

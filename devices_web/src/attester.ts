@@ -43,7 +43,6 @@ import {
 
 const TOKEN_REQUEST_TYPE = "application/private-token-request";
 const NOT_ATTESTED = "/problems/not-attested";
-const KEY_KNOWN = "/problems/key-known";
 const JSON_TYPE = "application/json";
 /** Characters of another's words that are kept and shown. */
 const MOST_TOLD = 300;
@@ -159,18 +158,18 @@ async function enrolled(attesterUrl: string, code: string, key: Bytes): Promise<
   const content = utf8(JSON.stringify({ code, key: publicKey(key) }));
   const body = { type: JSON_TYPE, content };
   const answer = await new DirectWay(attesterUrl).ask({ path: "/enrolments", accept: JSON_TYPE, body });
-  if (answer.status === 200) {
-    return;
+  if (answer.status !== 200) {
+    throw new NotAttestedError(`the attester does not enrol this device: ${told(answer)}`);
   }
-  const { type } = problemOf(answer);
-  const why = type === KEY_KNOWN ? "it was revoked, or this computer's clock is wrong" : told(answer);
-  throw new NotAttestedError(`the attester does not enrol this device: ${why}`);
 }
 
 async function refusal(answer: Answer, { attesterUrl }: Admission, shown: Shown): Promise<Error> {
   if (problemOf(answer).type === NOT_ATTESTED) {
     const key = publicKey(await shown.identities.of(attesterUrl));
-    return new NotAttestedError(`the attester does not know this device, whose key is ${key}`);
+    return new NotAttestedError(
+      `the attester does not know this device, whose key is ${key}; ` +
+        "or the device was revoked, or this computer's clock is wrong",
+    );
   }
   const isFinal = remedyOf(answer, OF_ATTESTER) === "final";
   return new (isFinal ? UndeliverableError : NoAnswerError)(`the attester answers ${told(answer)}`);

@@ -216,24 +216,22 @@ def test_what_only_the_devices_check_is_told_there_too(
 
 
 class WithTokens:
-    """A managed computer whose only recipe, with tokens, is over, and the attester that gave it a code."""
+    """A managed computer whose only recipe, with tokens of an attester, is over."""
 
-    def __init__(self, stack: ExitStack, browser: Browser, built: Path, folder: Path) -> None:
-        self.attester = MemoryAttester({})
-        self.attester.known = set()
-        self.attester.url = stack.enter_context(listening(self.attester))
+    def __init__(
+        self, stack: ExitStack, browser: Browser, built: Path, folder: Path, attester: str, code: str | None
+    ) -> None:
         began = datetime.now(UTC).replace(microsecond=0) - timedelta(minutes=2)
-        admission = token_admission(attester_url=self.attester.url)
+        admission = token_admission(attester_url=attester)
         self.recipe = recipe_of("Over", began, timedelta(minutes=1), admission)
-        self.attester.token_keys[self.recipe.identifier] = seeded_key()
         self.server = MemoryServer(self.recipe, private_key())
         log = MemoryLog([entry_of(self.recipe.identifier)], 0, self.server)
         policy = USABLE | {
             "server": stack.enter_context(listening(log)),
             "issuer_key": base64.b64encode(admission.issuer_key).decode(),
-            "enrolment_code": "AAAAA-BBBBB",
             "recipes": [{"id": self.recipe.identifier, "event": "looked up"}],
             "tick_seconds": 1,
+            **({} if code is None else {"enrolment_code": code}),
         }
         self._begin = partial(managed, browser, built, folder, policy)
 
@@ -246,23 +244,16 @@ class WithTokens:
                 of_policy.context.pages[0].wait_for_timeout(100)
 
 
-def test_a_computer_enrols_with_its_code_and_reports_with_its_token(
-    browser: Browser, built_extension: Path, tmp_path: Path
-) -> None:
-    with ExitStack() as stack:
-        scene = WithTokens(stack, browser, built_extension, tmp_path)
-        scene.until(lambda _: scene.server.reports)
-    assert list(scene.attester.codes) == ["AAAAA-BBBBB"]
-    assert len(scene.attester.blinded) == len(scene.server.reports) == 1
-
-
 def test_a_computer_that_gets_no_token_any_more_asks_no_more_and_says_so_where_an_administrator_looks(
     browser: Browser, built_extension: Path, tmp_path: Path
 ) -> None:
+    attester = MemoryAttester({})
+    attester.refuses = lambda: problem(409, "/problems/recipe-not-open", "The recipe has no tokens")
+    said = "done. It sends no report: the issuer answers 409: The recipe has no tokens"
     with ExitStack() as stack:
-        scene = WithTokens(stack, browser, built_extension, tmp_path)
-        scene.attester.refuses = lambda: problem(409, "/problems/recipe-not-open", "The recipe has no tokens")
-        said = "done. It sends no report: the issuer answers 409: The recipe has no tokens"
+        attester.url = stack.enter_context(listening(attester))
+        scene = WithTokens(stack, browser, built_extension, tmp_path, attester.url, None)
+        attester.token_keys[scene.recipe.identifier] = seeded_key()
         scene.until(lambda of_policy: said in of_policy.told())
-    assert len(set(scene.attester.capsules)) == 1
-    assert (scene.attester.blinded, scene.server.reports) == ([], {})
+    assert len(attester.capsules) == 1
+    assert (attester.blinded, scene.server.reports) == ([], {})
