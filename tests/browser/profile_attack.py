@@ -25,10 +25,13 @@ from pathlib import Path
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
+from tests.browser.test_device_in_browser import SITE
 from tests.devices_web.vectors import private_key
+from tests.tokens import token_admission
 
 FAILURE = 1e-6
-DEVICES, LEARNED = {"count_nonzero": 400, "histogram": 300, "mean": 300}, 0.2
+DEVICES = {"count_nonzero": 400, "histogram": 300, "mean": 300, "count with token": 150}
+LEARNED = 0.2
 """Devices of a profile: all their records fit LevelDB's log, which keeps every version (4 MB). And for how
 many of them the intruder is told the truth, as a share."""
 
@@ -36,8 +39,12 @@ ASKED = {
     "count_nonzero": {},
     "histogram": {"k": 1},
     "mean": {"k": 2, "guarantee": "local"},
+    "count with token": {"statistic": "count_nonzero", "admission": "token"},
 }
-"""Statistic → further members of its recipes."""
+"""What is attacked → further members of its recipes; the name is the statistic unless they say another."""
+
+ATTESTER_URL = f"{SITE}attester"
+"""Of the page's own origin."""
 
 IDENTIFIERS = (
     re.compile(rb"(?:\x00[0-9a-f]){64}"),
@@ -46,13 +53,18 @@ IDENTIFIERS = (
 )
 
 BEGIN = """async (recipes) => {
-  const { joinRecipe, PageDevice } = await import("/devices-web.js");
+  const { atSite, joinRecipe, PageDevice } = await import("/devices-web.js");
   window.last = {};
   window.count = 0;
   window.failures = [];
   window.identifiers = recipes.map(({ served }) => served.id);
+  window.asking = false;
+  const site = { server: location.origin, policy: null, simulation: true };
   window.devices = recipes.map(({ served, keys }) => new PageDevice(served.id, {
     join: () => joinRecipe(served, keys, { simulation: true }),
+    token: async (device, store) => {
+      if (asking) await atSite(served.id, { ...site, keys }).token(device, store);
+    },
     deliver: async () => {},
     stored: (state) => { last[served.id] = state; count += 1; },
     failed: (error) => failures.push(String(error)),
@@ -82,7 +94,9 @@ def recipes(statistic: str, count: int) -> list[PublishedRecipe]:
         RecipeDraft.from_mapping({**asked, "name": f"Device {at}", "delta": 1e-6, "cohort_size": 5})
         for at in range(count)
     ]
-    return [draft.publish(servers, datetime(2026, 1, 1, tzinfo=UTC), simulation=True) for draft in drafts]
+    opens_at = datetime(2026, 1, 1, tzinfo=UTC)
+    admission = token_admission(attester_url=ATTESTER_URL) if asked.get("admission") else None
+    return [draft.publish(servers, opens_at, simulation=True, admission=admission) for draft in drafts]
 
 
 def seized(directory: Path) -> bytes:

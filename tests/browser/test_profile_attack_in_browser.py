@@ -6,15 +6,18 @@ where events wait for the end of a step, after that, too; and once the browser h
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, Route
 
 from panprivacy.recipe import PublishedRecipe
 from tests.browser.profile_attack import (
     ASKED,
+    ATTESTER_URL,
     BEGIN,
     EVENTS,
     WRITING_EVENTS,
@@ -23,25 +26,44 @@ from tests.browser.profile_attack import (
     seized,
 )
 from tests.browser.test_device_in_browser import DAY, SITE, TICK, profile_of
+from tests.devices_sim.attester import MemoryAttester
+from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_web.vectors import served
+from tests.panprivacy.privacy_pass.keys import seeded_key
 
 pytestmark = pytest.mark.browser
 
 LOGGER = logging.getLogger(__name__)
 
-PROFILES = {"count_nonzero": (10, 0.1), "histogram": (2, 0.25), "mean": (2, 0.25)}
-FULL_SIZE = {"count_nonzero": (10, 0.1), "histogram": (13, 0.1), "mean": (13, 0.1)}
-"""Statistic → profiles, and below what the margin is. A tick of the others takes a multiple of the time, so
-that the full size is attacked on demand (docs/browser.md)."""
+PROFILES = {
+    "count_nonzero": (10, 0.1),
+    "histogram": (2, 0.25),
+    "mean": (2, 0.25),
+    "count with token": (4, 0.25),
+}
+FULL_SIZE = {
+    "count_nonzero": (10, 0.1),
+    "histogram": (13, 0.1),
+    "mean": (13, 0.1),
+    "count with token": (26, 0.1),
+}
+"""What is attacked → profiles, and below what the margin is. A tick of all but the first takes a multiple of
+the time, so that the full size is attacked on demand (docs/browser.md)."""
 
 
 def lived_in_chromium(browser: Browser, bundle: str, statistic: str, events: str) -> Lived:
-    """Only a count takes events in at ticks; the others at the end of the step, which is a day long."""
-    passing = (TICK,) if statistic == "count_nonzero" else (TICK, DAY)
+    """Only a count takes events in at ticks; the others at the end of the step, which is a day long. With
+    tokens, devices ask for them at the tick that takes the events in, which stores the request and the token,
+    too."""
+    passing = (TICK, DAY) if statistic in ("histogram", "mean") else (TICK,)
+    has_tokens = "admission" in ASKED[statistic]
+    written = 3 if has_tokens else 1
 
     def lived(directory: Path, published: Sequence[PublishedRecipe], chosen: Sequence[int]) -> list[bytes]:
         copies = []
         with profile_of(browser, bundle, directory) as profile:
+            if has_tokens:
+                profile.route(f"{ATTESTER_URL}/**", attester_of(published))
             page = profile.new_page()
             page.goto(SITE)
             page.wait_for_function("window.ready")
@@ -50,14 +72,35 @@ def lived_in_chromium(browser: Browser, bundle: str, statistic: str, events: str
             page.wait_for_function(stored, arg=len(published))
             page.evaluate(events, chosen)
             copies.append(seized(directory))
-            for states, milliseconds in enumerate(passing, 2):
+            page.evaluate("asking = true")
+            for number, milliseconds in enumerate(passing, 1):
                 page.clock.fast_forward(milliseconds)
-                page.wait_for_function(stored, arg=states * len(published))
+                page.wait_for_function(stored, arg=(1 + number * written) * len(published))
                 assert page.evaluate("failures") == []
                 copies.append(seized(directory))
         return [*copies, seized(directory)]
 
     return lived
+
+
+def attester_of(published: Sequence[PublishedRecipe]) -> Callable[[Route], None]:
+    """An attester whose clock is that of the pages."""
+    attester = MemoryAttester({recipe.identifier: seeded_key() for recipe in published}, ATTESTER_URL)
+    attester.now = datetime(2026, 1, 1, tzinfo=UTC).timestamp
+    transport = InProcessTransport(attester)
+
+    def answer(route: Route) -> None:
+        asked = route.request
+        given = transport.exchange(
+            asked.method,
+            urlsplit(asked.url).path,
+            body=asked.post_data_buffer or b"",
+            content_type=asked.headers.get("content-type", ""),
+            fields=asked.headers,
+        )
+        route.fulfill(status=given.status, headers=dict(given.headers), body=given.body)
+
+    return answer
 
 
 @pytest.mark.parametrize("statistic", ASKED)

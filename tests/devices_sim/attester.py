@@ -31,6 +31,7 @@ class MemoryAttester:
         blinded: every blinded message that the issuer was asked to sign, by recipe.
         sign: how the issuer answers a token request.
         is_open: whether it signs for its recipes still.
+        now: seconds since 1970, by its clock.
         refuses: the problem with which it answers any request, in the capsule.
         meddle: what becomes of every answer on its way.
     """
@@ -48,6 +49,7 @@ class MemoryAttester:
             key, request, SOURCE
         ).encode()
         self.is_open: Callable[[], bool] = lambda: True
+        self.now: Callable[[], float] = time.time
         self.refuses: Callable[[], Said | None] = lambda: None
         self.meddle: Callable[[Said], Said] = lambda said: said
         self.rotate()
@@ -82,7 +84,7 @@ class MemoryAttester:
 
     def _said(self, capsule: bytes, headers: dict[str, str]) -> Said:
         try:
-            device = verify_capsule(f"{self.url}/token", capsule, headers, int(time.time()))
+            device = verify_capsule(f"{self.url}/token", capsule, headers, int(self.now()))
         except SignatureRefusedError:
             return problem(401, "/problems/not-attested")
         if self.known is not None and device not in self.known:
