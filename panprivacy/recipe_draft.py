@@ -1,12 +1,13 @@
 """A recipe before it is published, as a file or a form has it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Self
 
 from panprivacy import asked_admission, asked_hidden_count, asked_round, asked_segments, asked_target
+from panprivacy.accounting.remembered import parts_of
 from panprivacy.asked_admission import Admission, TokenAdmission, admission_of, relay_of
 from panprivacy.asked_event import NOTHING_NAMED, AskedEvent
 from panprivacy.asked_round import AskedRound
@@ -189,15 +190,47 @@ class RecipeDraft:
         return statistic_of(self.statistic, parameters, self.segments, self.dummies).named(self.event.labels)
 
     @cached_property
-    def _mechanism(self) -> Statistic[Any]:
+    def calibrated(self) -> Statistic[Any]:
+        """The statistic with its derived parameters computed, whether or not it keeps what it states."""
         # Computing them takes up to seconds, and publishing asks more than once.
-        mechanism = self.statistic_with(self.parameters.calibrated())
+        return self.statistic_with(self.parameters.calibrated())
+
+    @cached_property
+    def _mechanism(self) -> Statistic[Any]:
+        mechanism = self.calibrated
         mechanism.require_releasable()
         try:
             mechanism.require_promise()
         except FieldError as refusal:
             raise FieldError(refusal.field, f"{refusal.message}; {remedies(mechanism)}") from None
         return mechanism
+
+    @property
+    def bare(self) -> Self:
+        """The same with only what its guarantees depend on, and names that say nothing: what others are given
+        who compute them."""
+        return replace(
+            self,
+            name="-",
+            question="-",
+            population=DEFAULT_POPULATION,
+            opens_at=None,
+            closes_at=None,
+            event=NOTHING_NAMED,
+            segments=tuple(str(number) for number, _ in enumerate(self.segments, start=1)),
+            round=None,
+            target=None,
+            plan=replace(NOTHING_PLANNED, population_size=self.plan.population_size),
+        )
+
+    def prepare(self) -> None:
+        """Compute the guarantees, and the loss that a budget composes, so that they are remembered.
+
+        Raises:
+            FieldError: the parameters cannot be met.
+        """
+        self.calibrated.guarantees()
+        parts_of(self.calibrated.aggregator_event())
 
     def asked_members(self) -> dict[str, Any]:
         """The members of the document that publishing does not make: all but name, times, servers, whom of

@@ -354,7 +354,7 @@ def _pages_wait_for_numbers() -> Iterator[None]:
     """However slow the machine is, and though no worker has computed beforehand what they show of the ledger.
     Tests of what is shown where time runs out let it run out."""
     from ledger import selectors
-    from planner import operations
+    from planner import guarantees, operations
     from recipes import budget, refusals
 
     with pytest.MonkeyPatch.context() as patch:
@@ -364,6 +364,7 @@ def _pages_wait_for_numbers() -> Iterator[None]:
             refusals: ("SEARCH_SECONDS",),
             budget: ("SEARCH_SECONDS", "ROUNDS_SECONDS"),
             operations: ("QUICK_SECONDS",),
+            guarantees: ("REQUEST_SECONDS",),
         }.items():
             for name in names:
                 patch.setattr(module, name, PATIENCE)

@@ -6,7 +6,7 @@ class LedgerConfig(AppConfig):
     verbose_name = "Privacy ledger"
 
     def ready(self) -> None:
-        from ledger.losses import CachedLosses
-        from panprivacy.accounting.remembered_loss import memory_set
+        from ledger.numbers import CachedNumbers
+        from panprivacy.accounting.remembered import memory_set
 
-        memory_set(CachedLosses())
+        memory_set(CachedNumbers())

@@ -15,7 +15,6 @@ from bisect import bisect_left, insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from importlib.metadata import version
 from typing import Any, TypeVar
 
 import structlog
@@ -27,15 +26,12 @@ from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.accounting.registry import event_from_mapping
-from panprivacy.accounting.version import VERSION
+from panprivacy.accounting.version import number_key
 from panprivacy.errors import FieldError
 
 T = TypeVar("T")
 
 CACHE = "composed"
-
-SOFTWARE = (f"numbers {VERSION}", *(f"{name} {version(name)}" for name in ("numpy", "scipy")))
-"""What computes the numbers; another version's are not taken over."""
 
 Event = Mapping[str, Any]
 """A privacy event as data: what `PrivacyEvent.as_dict` returns."""
@@ -85,7 +81,7 @@ class Composition:
             rule: δ, for the composed ε at it; or a budget, for what they use of it by its filter.
         """
         of = [rule.rule, rule.epsilon, rule.delta] if isinstance(rule, Budget) else rule
-        content = json.dumps([SOFTWARE, of]).encode()
+        content = number_key("composed", of).encode()
         return hashlib.sha256(b"\n".join([content, *(digest for digest, _ in self._digested)])).hexdigest()
 
     def read(self) -> list[PrivacyEvent]:

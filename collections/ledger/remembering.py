@@ -4,15 +4,13 @@ A worker goes through the books and computes what their pages show; `composed` r
 for a moment only. Nothing depends on this: what is missing is computed where it is needed.
 """
 
-import hashlib
-import json
-
 from django.core.cache import caches
 from django.db.models import Max
 
-from ledger.composed import CACHE, SOFTWARE, Allowance
+from ledger.composed import CACHE, Allowance
 from ledger.models import Population
 from ledger.selectors import balance_of, lines_of, spendings_list
+from panprivacy.accounting.version import number_key
 
 LINES = 200
 """Lines of a book that its page shows, the newest ones."""
@@ -64,4 +62,4 @@ def _spent() -> list[Population]:
 def _marker(population: Population) -> str:
     """Another one after each line, and for another budget or version."""
     of = [population.pk, population.epsilon, population.delta, population.rule, population.last_line]  # type: ignore[attr-defined]  # annotated
-    return "book-" + hashlib.sha256(json.dumps([SOFTWARE, *of]).encode()).hexdigest()
+    return number_key("book", *of)

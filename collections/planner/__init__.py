@@ -1,8 +1,8 @@
 """What a collection will give before it is published: the REST API of plans, and tasks for slow ones.
 
-Others call `operations`, and `losses` where composing takes long. The mathematics is `panprivacy.planning`.
+Others call `operations`, and `guarantees` where computing those takes long. The mathematics is `panprivacy`.
 
 It must not know reports or results: a plan is of parameters alone.
 """
 
-__all__ = ["losses", "operations", "sending"]
+__all__ = ["guarantees", "operations", "sending", "turns"]

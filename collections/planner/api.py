@@ -15,8 +15,9 @@ from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import Requirement
-from planner.operations import BusyError, plan_answer
+from planner.operations import plan_answer
 from planner.sending import State
+from planner.turns import BusyError
 from recipes.api import GuaranteeSerializer
 from web.problems import Problem, invalid_field, malformed_body
 from web.scopes import PUBLIC, Scopes

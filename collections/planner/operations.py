@@ -2,14 +2,13 @@
 
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
 from planner.sending import State, task_request, task_send
+from planner.turns import checkpoint_until, turn
 
 QUICK_SECONDS = 0.18
 """What a request may spend of the processor: on a busy machine it waits longer, and answers as much. What is
@@ -22,21 +21,10 @@ TASK_SECONDS = 90.0
 """What a task may spend. What is under way then is finished, which takes up to some seconds: with
 `sending.START_SECONDS` well below `store.PENDING_SECONDS`, so that no task outlives its slot."""
 
-AT_ONCE = 2
-"""Requests of one web process that compute at a time: reports come in through the same process."""
-
-WAIT_SECONDS = 1.0
-"""How long a further one waits for its turn."""
-
 TASK = "planner.tasks.compute_plan"
 
-_turns = threading.BoundedSemaphore(AT_ONCE)
 _is_first = threading.Lock()
 """Taken for good by the first request that computes."""
-
-
-class BusyError(Exception):
-    """Too many requests compute plans right now."""
 
 
 @dataclass(frozen=True)
@@ -66,12 +54,8 @@ def plan_answer(*, question: Question) -> Answer:
     begun = store.begun_get(key)
     if begun is not None and store.is_pending(key):
         return Answer(begun, State.COMPUTING, begun=True)
-    if not _turns.acquire(timeout=WAIT_SECONDS):
-        raise BusyError
-    try:
+    with turn():
         plan = plan_quick(question)
-    finally:
-        _turns.release()
     return Answer(plan.as_dict(), task_request(key, lambda slot: _send(question, slot)))
 
 
@@ -121,17 +105,6 @@ def plan_quick(question: Question) -> Plan:
     """As much of a plan as a request may take time for."""
     seconds = QUICK_SECONDS + (FIRST_SECONDS if _is_first.acquire(blocking=False) else 0.0)
     return plan_of(question, checkpoint_until(seconds, time.thread_time), Depth.QUICK)
-
-
-def checkpoint_until(seconds: float, clock: Callable[[], float]) -> Checkpoint:
-    """A checkpoint that lets so many seconds of a clock pass."""
-    deadline = clock() + seconds
-
-    def checkpoint() -> None:
-        if clock() > deadline:
-            raise OutOfTimeError
-
-    return checkpoint
 
 
 def _send(question: Question, slot: int) -> None:

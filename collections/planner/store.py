@@ -4,14 +4,11 @@ Anyone may ask for plans, as many different ones as they like. So nothing here g
 number of questions: there are `MOST_PENDING` slots for tasks, and only their results are kept.
 """
 
-import hashlib
-import json
-from importlib.metadata import version
 from typing import Any
 
 from django.core.cache import caches
 
-from panprivacy.accounting.version import VERSION
+from panprivacy.accounting.version import number_key
 from panprivacy.planning.plan import Question
 
 KEPT_SECONDS = 3_600
@@ -30,14 +27,10 @@ Of two processes that take the same slot at once, a cache in Redis lets one have
 both that they have; then it is the last one's, and the other's task finds its slot lost.
 """
 
-LIBRARY = f"numbers {VERSION}; " + ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy"))
-"""What computed a result: another version computes anew."""
-
 
 def key_of(question: Question) -> str:
     """The same for equal questions to the same version of the library."""
-    document = json.dumps([LIBRARY, question.as_dict()], sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(document.encode()).hexdigest()
+    return number_key("plan", question.as_dict())
 
 
 def result_get(key: str) -> dict[str, Any] | None:
@@ -85,6 +78,31 @@ def begun_note(key: str) -> None:
 def is_waited_for(key: str) -> bool:
     """Whether a worker has begun with it, or has time left to do so."""
     return caches["plans"].get(f"waiting:{key}") is not None
+
+
+def slow_note(key: str) -> None:
+    """It took longer than a request may: requests leave it to a task."""
+    caches["plans"].set(f"slow:{key}", True, KEPT_SECONDS)
+
+
+def slow_forget(key: str) -> None:
+    """A task has computed it: requests find what it is made of remembered."""
+    caches["plans"].delete(f"slow:{key}")
+
+
+def is_slow(key: str) -> bool:
+    """Whether a request has computed it in vain."""
+    return caches["plans"].get(f"slow:{key}") is not None
+
+
+def given_up_note(key: str) -> None:
+    """A task had no time for it: it is not asked for again so soon."""
+    caches["plans"].set(f"given-up:{key}", True, INCOMPLETE_SECONDS)
+
+
+def is_given_up(key: str) -> bool:
+    """Whether a task had no time for it a moment ago."""
+    return caches["plans"].get(f"given-up:{key}") is not None
 
 
 def pending_release(key: str) -> None:

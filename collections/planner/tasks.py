@@ -1,13 +1,15 @@
 """What of a plan takes too long for a request."""
 
+from contextlib import suppress
 from typing import Any
 
 from billiard.exceptions import SoftTimeLimitExceeded
 from celery import shared_task
 
-from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.planning.plan import Question
-from planner.losses import losses_compute
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.rounds.draft import RoundsDraft
+from planner.guarantees import guarantees_compute
 from planner.operations import TASK_SECONDS, plan_compute, plan_give_up
 
 OVERTIME_SECONDS = 20.0
@@ -26,6 +28,8 @@ def compute_plan(question: dict[str, Any], slot: int) -> None:
 
 
 @shared_task(acks_late=False, soft_time_limit=int(TASK_SECONDS + OVERTIME_SECONDS))
-def compute_losses(events: list[dict[str, Any]], slot: int) -> None:
-    """Compute losses of events and keep them in the cache; safe to run twice."""
-    losses_compute(events=[event_from_mapping(event) for event in events], slot=slot)
+def compute_guarantees(asked: dict[str, Any], slot: int) -> None:
+    """Compute what a recipe, or one in rounds, guarantees, and keep it in the cache; safe to run twice."""
+    kind = RoundsDraft if "round_seconds" in asked else RecipeDraft
+    with suppress(SoftTimeLimitExceeded):  # it was given up, which is noted
+        guarantees_compute(asked=kind.from_mapping(asked), slot=slot)

@@ -13,12 +13,12 @@ from rest_framework.views import APIView
 
 from audit.access import signed_in_user
 from panprivacy.times import format_time, parse_time
+from planner.guarantees import NotComputedError
 from recipes.approvals_api import ApprovalSerializer, approval_document
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.scopes import RECIPES_WRITE
 from releases.api_shapes import ChangeSerializer, EndsSerializer
-from series.errors import NotComputedError
 from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import SeriesStateError, series_approval_ask, series_mark, series_publish, series_stop
 from series.selectors import Point, segment_to_follow, series_list, trend
@@ -146,8 +146,8 @@ class SeriesListView(APIView):
             400: REFUSED,
             409: problem_response("It needs the approval of another analyst."),
             503: problem_response(
-                "Nothing was changed: another server did not answer, or a worker must first compute what all "
-                "rounds cost."
+                "Nothing was changed: another server did not answer, or what all rounds cost is not computed "
+                "yet."
             ),
         },
         examples=example(SERIES_FILE, request_only=True),

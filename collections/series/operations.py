@@ -16,13 +16,13 @@ from panprivacy.rounds.document import PublishedRounds
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import SeriesDraft, repetition_of
 from panprivacy.times import format_time
+from planner.guarantees import guarantees_require
 from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
-from series.composing import require_computed
 from series.errors import SeriesStateError as SeriesStateError
 from series.in_order import document_store, following_plan, place_of, unasked_return, waiting_for_input
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
@@ -61,7 +61,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         FieldError: a field is unknown, missing or out of range, or all rounds together exceed the
             population's budget. Nothing was stored.
         ApprovalNeededError: another analyst must approve of the series. Its rounds need no more then.
-        NotComputedError: a worker must first compute what all rounds cost together; not for the command line.
+        NotComputedError: what all rounds cost together is not computed yet; not for the command line.
     """
     draft = repetition_of(members)
     now = clock.database_now()
@@ -71,7 +71,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         return same
     approval_require(recipe=None, document=draft.as_dict(), actor=actor)
     if actor is not None and isinstance(draft, RoundsDraft):
-        require_computed(draft)
+        guarantees_require(asked=draft)
     if draft.closes(openings[0], now) <= now:
         raise FieldError(
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"

@@ -16,6 +16,7 @@ from rest_framework.views import APIView
 
 from audit.access import signed_in_user
 from panprivacy.errors import FieldError
+from planner.guarantees import NotComputedError
 from recipes.errors import PartnerUnavailableError
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from simulations.errors import SimulationRefusedError
@@ -117,7 +118,9 @@ class SimulationsView(APIView):
             202: OpenApiResponse(SimulationSerializer, "It is under way; `Location` tells how far."),
             409: problem_response("No simulation can be started now, or here."),
             413: problem_response("The body is larger than 12 MiB."),
-            503: problem_response("The recipe's other server did not answer."),
+            503: problem_response(
+                "The recipe's other server did not answer, or its guarantees are not computed yet."
+            ),
         },
         examples=[OpenApiExample("Random events", value=EXAMPLE, request_only=True)],
     )
@@ -163,7 +166,7 @@ def _simulation(key: uuid.UUID) -> Simulation:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    with as_problems(busy=PartnerUnavailableError):
+    with as_problems(busy=(PartnerUnavailableError, NotComputedError)):
         try:
             yield
         except SimulationRefusedError as error:

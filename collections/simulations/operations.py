@@ -27,6 +27,7 @@ from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
+from planner.guarantees import guarantees_require
 from public_log.integrating import integrate
 from public_log.selectors import is_witnessed, site_policy
 from recipes.actions import RECIPE_PUBLISHED
@@ -101,12 +102,15 @@ def simulation_start(
         FieldError: a field of the recipe, `seed`, or `workload.…`; nothing was stored.
         PartnerUnavailableError: the recipe's other server did not answer; nothing was stored.
         SimulationRefusedError: the site does not know its own address, or enough simulations run already.
+        NotComputedError: its guarantees are not computed yet; not for the command line.
     """
     require_address()
     running = Simulation.objects.filter(state=Simulation.State.RUNNING, try_number=None)
     if running.count() >= MOST_AT_ONCE:
         raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
+    if actor is not None:
+        guarantees_require(asked=RecipeDraft.from_mapping(members))
     return simulation_publish(members=members, workload=workload, seed=seed, actor=actor)
 
 

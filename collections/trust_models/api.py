@@ -10,6 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
+from planner.guarantees import NotComputedError
 from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe, recipe_document
 from recipes.approvals import approval_missing, approval_of_draft
 from recipes.approvals_api import ApprovalSerializer, approval_document
@@ -88,6 +89,9 @@ class PublishSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
+NOT_COMPUTED = problem_response("The guarantees are not computed yet.")
+
+
 class ReviewView(APIView):
     """What publishing would do, without a draft."""
 
@@ -97,7 +101,7 @@ class ReviewView(APIView):
         summary="Review a recipe that is not stored",
         operation_id="recipe_review",
         request=RecipeFileSerializer,
-        responses={200: ReviewSerializer, 400: REFUSED},
+        responses={200: ReviewSerializer, 400: REFUSED, 503: NOT_COMPUTED},
         examples=example(RECIPE_FILE, request_only=True),
     )
     def post(self, request: Request) -> Response:
@@ -109,7 +113,11 @@ class DraftReviewView(APIView):
 
     scopes: ClassVar[Scopes] = {"GET": RECIPES_READ}
 
-    @extend_schema(summary="Review a draft", responses=DraftReviewSerializer, operation_id="draft_review")
+    @extend_schema(
+        summary="Review a draft",
+        responses={200: DraftReviewSerializer, 503: NOT_COMPUTED},
+        operation_id="draft_review",
+    )
     def get(self, request: Request, number: int) -> Response:
         recipe, user = numbered_recipe(number), signed_in_user(request._request)
         review, asked = _reviewed(recipe.draft), approval_of_draft(recipe)
@@ -140,14 +148,16 @@ class PublishView(APIView):
             200: RecipeSerializer,
             400: problem_response("It cannot be published as it stands; `field` names what is wrong."),
             409: problem_response("It was changed after it was read, or is no draft any more."),
-            503: problem_response("Another server did not answer; nothing was changed."),
+            503: problem_response(
+                "Nothing was changed: another server did not answer, or the guarantees are not computed yet."
+            ),
         },
         examples=example({"reviewed": "9c" * 32}, request_only=True),
     )
     def post(self, request: Request, number: int) -> Response:
         recipe = numbered_recipe(number)
         members = read_object(request._request, UNIVERSE_BYTES, names=("reviewed", "universe"))
-        with as_problems(conflicts=RecipeStateError, busy=PartnerUnavailableError):
+        with as_problems(conflicts=RecipeStateError, busy=(PartnerUnavailableError, NotComputedError)):
             reviewed = text_member(members, "reviewed")
             if _was_published(recipe, reviewed):
                 return Response(recipe_document(recipe))
@@ -191,7 +201,8 @@ class CloseView(APIView):
 
 
 def _reviewed(members: dict[str, Any]) -> Review:
-    review = review_of(members, now=timezone.now())
+    with as_problems(busy=NotComputedError):
+        review = review_of(members, now=timezone.now())
     if review.draft is None and review.refusal is not None:
         raise invalid_field(review.refusal)
     return review

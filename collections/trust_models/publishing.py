@@ -14,6 +14,7 @@ from panprivacy.asked_round import AskedRound
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.times import format_time
 from panprivacy.trust_models import under_trust
+from planner.guarantees import guarantees_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.approvals import approval_require, approval_spend
 from recipes.budget import affordable, saying_what_fits, spend
@@ -62,12 +63,15 @@ def recipe_publish(
         PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
         RecipeStateError: the recipe is not a draft, was changed after it was read or while its key was
             made, or needs the approval of another analyst.
+        NotComputedError: its guarantees are not computed yet; not for the command line.
     """
-    status_require(recipe, Recipe.Status.DRAFT)
     content, approval = recipe.draft, ""
+    draft = RecipeDraft.from_mapping(content)
+    if actor is not None:
+        guarantees_require(asked=draft)
+    status_require(recipe, Recipe.Status.DRAFT)
     if reviewed is not None and reviewed != recipe.draft_hash:
         raise RecipeStateError("the draft was changed after it was shown; read it once more")
-    draft = RecipeDraft.from_mapping(content)
     if not simulation:
         # Before another server is asked.
         approval_require(recipe=recipe, document=content, actor=actor, universe=universe)

@@ -13,6 +13,7 @@ from panprivacy.streams.parameters import LISTED
 from panprivacy.times import format_time
 from panprivacy.trust import Trust
 from panprivacy.trust_models import trusts_of, under_trust
+from planner.guarantees import guarantees_require
 from recipes.budget import Effect, effect_of
 from recipes.operations import require_within_limits
 from trust_models import unavailable_here
@@ -77,15 +78,19 @@ class Review:
 
 
 def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
-    """What publishing would do now. Nothing is stored, and no other server asked. Takes up to seconds.
+    """What publishing would do now. Nothing is stored, and no other server asked.
 
     Args:
         members: of a recipe file.
+
+    Raises:
+        NotComputedError: its guarantees are not computed yet.
     """
     draft = expected = None
     try:
         draft = RecipeDraft.from_mapping(members)
-        statistic = draft.statistic_with(draft.parameters.calibrated())
+        statistic = draft.calibrated
+        guarantees_require(asked=draft)
         opens_at, closes_at = draft.window(now)
         expected = Expected(
             statistic=statistic,

@@ -28,6 +28,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from panprivacy.accounting.interruption import interruption_point
 from panprivacy.accounting.privacy_loss import NEGLIGIBLE, Array, Directions, PrivacyLoss
 from panprivacy.accounting.rounding import UNIT
 from panprivacy.accounting.two_losses import TwoLosses
@@ -94,6 +95,7 @@ class ComposedLoss:
 
     def _in_cell(self, cell: int) -> "_Tilted":
         if cell not in self._cells:
+            interruption_point()
             while len(self._cells) > 1:  # up to 16 MB each
                 self._cells.pop(next(iter(self._cells)))
             epsilon = math.sqrt(_start_of(cell) * _start_of(cell + 1))

@@ -48,7 +48,7 @@ from panprivacy.accounting.interface import (
 )
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.privacy_loss import Decomposable, Directions
-from panprivacy.accounting.remembered_loss import parts_of
+from panprivacy.accounting.remembered import parts_of
 from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described

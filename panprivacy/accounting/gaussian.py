@@ -19,7 +19,7 @@ from panprivacy.accounting.privacy_loss import (
     grid,
     loss_of_curves,
 )
-from panprivacy.accounting.remembered_loss import parts_of
+from panprivacy.accounting.remembered import parts_of
 from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.parameters import described
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
 from panprivacy.accounting.privacy_loss import Array, PrivacyLoss
-from panprivacy.accounting.remembered_loss import parts_of
+from panprivacy.accounting.remembered import parts_of
 from panprivacy.errors import FieldError
 
 SMALLEST_EPSILON = 1e-9

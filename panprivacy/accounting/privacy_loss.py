@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.interruption import interruption_point
 
 Array = NDArray[np.float64]
 
@@ -124,16 +125,21 @@ class Decomposable(PrivacyEvent):
         """Losses of each part, and how often it occurs; the first losses compose, and the second ones do."""
 
 
-def symmetric_loss(delta: Callable[[float], float], dots_apart: float = 0.0) -> PrivacyLoss:
-    """The loss of a pair whose curve is at least `delta` in both directions, hardly more.
+def symmetric_loss(curve: Callable[[float], float], dots_apart: float = 0.0) -> PrivacyLoss:
+    """The loss of a pair whose curve is at least `curve` in both directions, hardly more.
 
     Args:
-        delta: ε ≥ 0 → the larger of both directions' δ(ε), or a bound on it; need not be convex.
+        curve: ε ≥ 0 → the larger of both directions' δ(ε), or a bound on it; need not be convex.
         dots_apart: `PrivacyEvent.dots_apart`.
 
     Returns:
-        A loss whose curve lies above every curve of two directions below `delta`.
+        A loss whose curve lies above every curve of two directions below `curve`.
     """
+
+    def delta(epsilon: float) -> float:
+        interruption_point()
+        return curve(epsilon)
+
     end = _end(delta)
     if end == 0.0:
         return PrivacyLoss(np.zeros(1), np.array([1 - delta(0.0)]), delta(0.0))

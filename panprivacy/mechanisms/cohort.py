@@ -5,10 +5,11 @@ from typing import ClassVar, TypeVar
 
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.remembered import epsilon_at
 from panprivacy.accounting.sampling import Sampled
 from panprivacy.errors import FieldError
 from panprivacy.estimate import normal_factor
-from panprivacy.mechanisms.combined_result import epsilon_at, honest_devices, population_of
+from panprivacy.mechanisms.combined_result import honest_devices, population_of
 from panprivacy.parameters import CohortParameters
 from panprivacy.shown import plain
 from panprivacy.statistic import ReportStatistic

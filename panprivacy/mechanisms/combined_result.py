@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation, bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
+from panprivacy.accounting.remembered import epsilon_at
 from panprivacy.mechanisms.dummies import Dummies
 from panprivacy.parameters import CohortParameters
 
@@ -25,12 +25,6 @@ def honest_devices(devices: int, dishonest_fraction: float) -> int:
         raise ValueError(f"dishonest_fraction must be at least 0 and below 1, not {dishonest_fraction!r}")
     # 0.29 · 100 is 28.999999999999996.
     return max(1, devices - int(dishonest_fraction * devices * (1 + 1e-12)))
-
-
-@lru_cache(maxsize=4096)  # pages ask for the same few numbers again and again
-def epsilon_at(event: PrivacyEvent, delta: float) -> float:
-    """`event.epsilon(delta)`, remembered."""
-    return event.epsilon(delta)
 
 
 def aggregator_guarantees(

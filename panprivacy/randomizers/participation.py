@@ -12,13 +12,13 @@ from panprivacy.accounting.importance_sampling import ImportanceSampled
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.redrawn import Redrawn
+from panprivacy.accounting.remembered import epsilon_at
 from panprivacy.accounting.sampling import Sampled, amplified_epsilon
 from panprivacy.accounting.thinned_response_sum import ThinnedResponseSum
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.mechanisms.combined_result import (
     DISHONEST_FRACTIONS,
     aggregator_guarantees,
-    epsilon_at,
     honest_devices,
     sampled_guarantees,
 )

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.remembered import symmetric_loss_of
 from panprivacy.asked_round import MOST_ROUNDS, AskedRound
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
@@ -15,7 +16,13 @@ from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.recipe_members import NAME_LENGTH
 from panprivacy.repetition import Repetition
-from panprivacy.rounds.privacy import events_composed, rounds_condition, rounds_event
+from panprivacy.rounds.privacy import (
+    donation_amplified,
+    events_composed,
+    rounds_condition,
+    rounds_event,
+    rounds_guarantees,
+)
 from panprivacy.statistic import Statistic
 
 ROUNDS = Description(
@@ -142,9 +149,24 @@ class RoundsDraft(Repetition):
         return self._event(statistic, self.rounds, dishonest_fraction)
 
     @property
-    def events_composed(self) -> tuple[PrivacyEvent, ...]:
-        """As of `rounds.privacy`."""
-        return events_composed(self.statistic, once=self.once)
+    def bare(self) -> Self:
+        """The same with only what its guarantees depend on, as of `RecipeDraft`."""
+        recipe = self.recipe.bare
+        shortest = recipe.parameters.step_count * (recipe.step_seconds or 0) + 1
+        return dataclasses.replace(self, recipe=recipe, round_seconds=shortest, public_input=False)
+
+    def prepare(self) -> None:
+        """Compute the guarantees, and the losses that a budget composes, so that they are remembered.
+
+        Raises:
+            FieldError: the parameters cannot be met.
+        """
+        statistic = self.statistic
+        for event in events_composed(statistic, once=self.once):
+            symmetric_loss_of(event)
+        rounds_guarantees(statistic, self.rounds, once=self.once)
+        if self.once:
+            donation_amplified(statistic, self.rounds)
 
     def event_until(self, rounds: int, dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """The cost of the first rounds alone, from 1."""

@@ -8,6 +8,7 @@ from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
+from panprivacy.accounting.remembered import epsilon_at
 from panprivacy.accounting.sampling import amplified_epsilon
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
@@ -128,7 +129,7 @@ def _sampled(statistic: CohortStatistic[Any], rounds: int, fraction: float) -> G
 def _composed(one: Guarantee, event: PrivacyEvent, rounds: int, delta: float) -> Guarantee:
     repeated = Repeated(event=event, times=rounds)
     try:
-        epsilon = repeated.epsilon(delta)
+        epsilon = epsilon_at(repeated, delta)
     except FieldError:
         return _unknown(one, rounds)
     if not math.isfinite(epsilon):
@@ -179,9 +180,9 @@ def donation_amplified(statistic: CohortStatistic[Any], rounds: int) -> Donation
     sampled, delta = statistic.sampled_event(), statistic.parameters.delta
     if sampled is None:
         raise ValueError("every device takes part")
-    of_round = statistic.aggregator_event().epsilon(delta)
+    of_round = epsilon_at(statistic.aggregator_event(), delta)
     return DonationAmplified(
-        epsilon=Repeated(event=sampled, times=rounds).epsilon(delta),
+        epsilon=epsilon_at(Repeated(event=sampled, times=rounds), delta),
         delta=delta,
         printed_epsilon=donation_closed_form(of_round, delta, rounds),
         printed_delta=(rounds + 1) * delta,

@@ -65,7 +65,7 @@ def test_a_recipe_returns_at_most_twice_to_a_room_from_its_form_to_its_publicati
         client.post(reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash})
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.PUBLISHED
-    assert set(way.rooms) == {"pages", "trust_models", "peers", "recipes", "ledger"} | passed
+    assert set(way.rooms) == {"pages", "trust_models", "planner", "peers", "recipes", "ledger"} | passed
     assert max(way.returns.values()) <= 2
 
 

@@ -16,8 +16,12 @@ APPS = ROOT / "collections"
 ASKED_BY_ALL = {"panprivacy", "web", "storage", "audit"}
 """The mathematics, the ground and the log: every room asks them at any time."""
 
-DOORS = {"access", "actor", "apps", "converters", "models", "plain_query", "signed_in", "urls", "api_urls"}
-"""Modules that are no step of a way: what Django calls around every view, and rows that are read."""
+DOORS = {
+    *("access", "actor", "apps", "converters", "models", "plain_query", "signed_in", "urls", "api_urls"),
+    "numbers",
+}
+"""Modules that are no step of a way: what Django calls around every view, rows that are read, and the memory
+that the mathematics asks."""
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,9 @@ from panprivacy.errors import FieldError
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import planned_class, planned_names
 from panprivacy.statistic import Statistic
-from planner.operations import Answer, BusyError, plan_answer, plan_begun, plan_state
+from planner.operations import Answer, plan_answer, plan_begun, plan_state
 from planner.sending import State
+from planner.turns import BusyError
 from web.numbers import significant
 
 BEGUN = "begun"

@@ -8,6 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from audit.access import signed_in_user
+from pages.awaited import Awaited
 from pages.kinds import kind_of
 from pages.publish.blockers import TIMES, Blockers, blockers_of
 from pages.publish.changes import changes_of, origin_of_draft
@@ -23,7 +24,9 @@ from panprivacy import asked_admission
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models import TRUST_MODELS
+from planner.guarantees import NotComputedError
 from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
 from trust_models.review import review_of
@@ -46,30 +49,24 @@ def review_page(
         universe: the items that were sent with that.
     """
     blockers = Blockers()
-    review = review_of(recipe.draft, now=timezone.now())
+    try:
+        review = review_of(recipe.draft, now=timezone.now())
+    except NotComputedError as error:
+        return _awaited_page(request, recipe, Awaited(error.state), refused, universe, status)
     context: dict[str, Any] = {"recipe": recipe, "universe": universe, "draft": review.draft}
     if review.draft is None or review.expected is None:
         refused = refused or review.refusal
     else:
         draft, expected = review.draft, review.expected
         statistic = expected.statistic
-        kind, form_class = kind_of(type(statistic)), recipe_form_class(type(statistic))
+        form_class = recipe_form_class(type(statistic))
         context |= {
-            "mechanism": statistic,
-            "trust": SHOWN[draft.trust].for_input(statistic.device_input),
-            "kind": kind,
+            **_asked(draft),
             "needs_universe": expected.needs_universe,
-            "rows": parameter_rows(statistic.parameters),
-            "event_rows": event_rows(draft.event, draft.segments),
-            "admission_rows": who_and_how_rows(draft.admission, draft.relay, TRUST_MODELS[draft.trust]),
-            "target_rows": target_rows(draft.target, draft.parameters),
-            "plan": draft.plan,
-            "planned": kind.planned(statistic, draft.plan),
             "guarantees": guarantee_texts(expected.guarantees),
             "warning": protection_warning(expected.guarantees),
             "sampling": sampling_sentence(statistic.parameters.sampling_rate),
             "effect": expected.effect,
-            "in_rounds": isinstance(statistic, CohortStatistic),
             "opens_at": expected.opens_at,
             "closes_at": expected.closes_at,
         }
@@ -101,6 +98,50 @@ def review_page(
         problems = (_refusal(recipe, refused), *blockers.problems)
         blockers = replace(blockers, problems=problems, warnings=())
     return render(request, "publish/draft.html", context | {"blockers": blockers}, status=status)
+
+
+def _asked(draft: RecipeDraft) -> dict[str, Any]:
+    """What the page shows of a draft whatever it guarantees."""
+    statistic = draft.calibrated
+    kind = kind_of(type(statistic))
+    return {
+        "mechanism": statistic,
+        "trust": SHOWN[draft.trust].for_input(statistic.device_input),
+        "kind": kind,
+        "rows": parameter_rows(statistic.parameters),
+        "event_rows": event_rows(draft.event, draft.segments),
+        "admission_rows": who_and_how_rows(draft.admission, draft.relay, TRUST_MODELS[draft.trust]),
+        "target_rows": target_rows(draft.target, draft.parameters),
+        "plan": draft.plan,
+        "planned": kind.planned(statistic, draft.plan),
+        "in_rounds": isinstance(statistic, CohortStatistic),
+    }
+
+
+def _awaited_page(
+    request: HttpRequest,
+    recipe: Recipe,
+    awaited: Awaited,
+    refused: Exception | None,
+    universe: str,
+    status: int,
+) -> HttpResponse:
+    """The page while the guarantees are computed: nobody decides before they are there."""
+    draft = RecipeDraft.from_mapping(recipe.draft)
+    blockers = Blockers() if refused is None else Blockers(problems=(_refusal(recipe, refused),))
+    context = {
+        "recipe": recipe,
+        "universe": universe,
+        "needs_universe": bool(universe),
+        "draft": draft,
+        "awaited": awaited,
+        "blockers": blockers,
+        **_asked(draft),
+    }
+    page = render(request, "publish/draft.html", context, status=status)
+    if request.method == "GET":
+        awaited.refresh(page)
+    return page
 
 
 def _refusal(recipe: Recipe, error: Exception) -> str:

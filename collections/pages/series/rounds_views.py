@@ -8,8 +8,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views import View
 
 from pages.access import PublishersOnly
+from pages.awaited import Awaited, awaited_of
 from pages.kinds import kind_of
-from pages.series.awaited import Awaited, awaited_of
 from pages.series.publishing import published_or_asked
 from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
 from panprivacy.catalogue import statistic_class

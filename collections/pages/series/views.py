@@ -10,10 +10,10 @@ from django.views import View
 
 from audit.access import signed_in_user
 from pages.access import PublishersOnly
+from pages.awaited import awaited_of
 from pages.charts.shown import shown_chart
 from pages.missing import found
 from pages.publish.four_eyes import decided, four_eyes_of
-from pages.series.awaited import awaited_of
 from pages.series.charts import trend_chart
 from pages.series.forms import CHOICES, SeriesForm
 from pages.series.publishing import published_or_asked
@@ -185,14 +185,16 @@ def _proposal_page(
         draft = repetition_of(approval.document)
         statistic = draft.recipe.calibrated_statistic()
         missing = content_approval_missing(approval)
-        awaited = awaited_of(draft) if isinstance(draft, RoundsDraft) else None
+        awaited = awaited_of(draft if isinstance(draft, RoundsDraft) else draft.recipe)
     except FieldError as error:
         raise Http404(str(error)) from None
     stated: tuple[Guarantee, ...] = ()
-    if not isinstance(draft, RoundsDraft):
-        stated = statistic.guarantees()
-    elif awaited is None:
-        stated = rounds_guarantees(draft.statistic, draft.rounds, once=draft.once)
+    if awaited is None:
+        stated = (
+            rounds_guarantees(draft.statistic, draft.rounds, once=draft.once)
+            if isinstance(draft, RoundsDraft)
+            else statistic.guarantees()
+        )
     context = {
         "proposal": approval,
         "draft": draft,

@@ -17,6 +17,7 @@ from pages.words.changes import POINTS
 from pages.words.planned import margin_text
 from panprivacy.errors import FieldError
 from panprivacy.recipe_draft import RecipeDraft
+from planner.guarantees import NotComputedError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from releases.models import Release
@@ -119,7 +120,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
             )
         except FieldError as error:
             form.add_field_error(error)
-        except (SimulationRefusedError, PartnerUnavailableError) as error:
+        except (SimulationRefusedError, PartnerUnavailableError, NotComputedError) as error:
             form.add_error(None, f"Nothing was started: {error}.")
         else:
             return redirect("simulation", simulation=simulation.pk)

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from planner import operations
+from planner import turns
 from planner.api import BODY_BYTES, EXAMPLE
 
 URL = "/api/v1/plan"
@@ -98,9 +98,8 @@ def test_plan_of_another_media_type_or_method_is_refused(client: Client) -> None
 def test_plan_while_too_many_are_computed_is_unavailable(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(operations, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(operations, "AT_ONCE", 0)
-    monkeypatch.setattr(operations, "_turns", type("Full", (), {"acquire": lambda *_, **__: False})())
+    monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(turns, "_turns", type("Full", (), {"acquire": lambda *_, **__: False})())
     response = post(client, EXAMPLE)
     assert response.status_code == 503
     assert response.json()["type"] == "/problems/unavailable"

@@ -8,11 +8,13 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from django.core.cache import caches
 from kombu.exceptions import OperationalError
 
+from panprivacy.accounting import version
 from panprivacy.planning.plan import Depth, Question, plan_of
-from planner import operations, sending, store, tasks
-from planner.operations import BusyError, plan_answer, plan_begun, plan_compute, plan_state
+from planner import operations, sending, store, tasks, turns
+from planner.operations import plan_answer, plan_begun, plan_compute, plan_state
 from planner.sending import State
 from planner.tasks import compute_plan
+from planner.turns import BusyError
 from tests.patience import PATIENCE
 
 SHIPPED_TASK_SECONDS = operations.TASK_SECONDS  # fixtures shorten it
@@ -210,14 +212,14 @@ def test_key_tells_questions_and_versions_apart(monkeypatch: pytest.MonkeyPatch)
     key = store.key_of(question())
     assert key == store.key_of(question())
     assert key != store.key_of(question(epsilon=1.5))
-    monkeypatch.setattr(store, "LIBRARY", "another")
+    monkeypatch.setattr(version, "SOFTWARE", ("another",))
     assert key != store.key_of(question())
 
 
 def test_requests_beyond_those_that_compute_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(operations, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(operations, "_turns", threading.BoundedSemaphore(1))
-    with operations._turns, pytest.raises(BusyError):
+    monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(turns, "_turns", threading.BoundedSemaphore(1))
+    with turns.turn(), pytest.raises(BusyError):
         plan_answer(question=question())
 
 

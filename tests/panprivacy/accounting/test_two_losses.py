@@ -13,7 +13,7 @@ from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.interface import smallest_epsilon
 from panprivacy.accounting.privacy_loss import PrivacyLoss
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.remembered_loss import symmetric_loss_of
+from panprivacy.accounting.remembered import symmetric_loss_of
 from panprivacy.accounting.two_losses import TwoLosses
 
 MANY = {

@@ -9,17 +9,18 @@ from django.test import Client
 from django.urls import reverse
 from kombu.exceptions import OperationalError
 
-from ledger.losses import CachedLosses
+from ledger.numbers import CachedNumbers
 from ledger.operations import population_create
-from panprivacy.accounting import remembered_loss
-from panprivacy.accounting.composition import _composed
-from panprivacy.accounting.remembered_loss import symmetric_loss_of
+from panprivacy.accounting import remembered
+from panprivacy.accounting.composition import _composed, _roughly_composed
+from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
 from panprivacy.rounds.document import PublishedRounds
 from panprivacy.rounds.draft import RoundsDraft
-from planner import losses, sending, store
-from planner.losses import losses_state
+from panprivacy.rounds.privacy import events_composed
+from planner import guarantees, sending, store
+from planner.guarantees import guarantees_state
 from planner.sending import State
-from planner.tasks import compute_losses
+from planner.tasks import compute_guarantees
 from series.models import RoundsDocument, Series
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
@@ -31,6 +32,11 @@ ASKED = {"steps": 1, "step_seconds": 1, "cohort_size": 6, "sampling_rate": 0.25}
 GIVEN = {"rounds": "3", "round_seconds": "60"}
 
 
+def another_process() -> None:
+    for process_memory in (symmetric_loss_of, epsilon_at, _composed, _roughly_composed):
+        process_memory.cache_clear()
+
+
 @pytest.fixture(autouse=True)
 def caches_of_this_test(settings: Any) -> None:
     memory = "django.core.cache.backends.locmem.LocMemCache"
@@ -38,14 +44,15 @@ def caches_of_this_test(settings: Any) -> None:
     settings.CACHES = {**settings.CACHES, **own}
     for name in own:
         caches[name].clear()
+    another_process()
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
     """Tasks that would have been sent by requests that have no time for anything: their arguments."""
     tasks: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(losses, "QUICK_SECONDS", -1.0)
-    monkeypatch.setattr(losses, "task_send", lambda _, *arguments: tasks.append(arguments))
+    monkeypatch.setattr(guarantees, "REQUEST_SECONDS", -1.0)
+    monkeypatch.setattr(guarantees, "task_send", lambda _, *arguments: tasks.append(arguments))
     return tasks
 
 
@@ -69,7 +76,7 @@ def test_preview_asks_a_worker_once_and_follows_without_scripts(
     assert waiting.headers["Refresh"] == str(3)
     assert "Being computed" in page_text(waiting)
     assert len(sent) == 1
-    compute_losses(*sent[0])
+    compute_guarantees(*sent[0])
     found = publisher.get(answer.headers["Location"])
     assert "Refresh" not in found.headers
     assert found.context["preview"].draft.rounds == 3
@@ -80,7 +87,7 @@ def test_fragment_asks_again_by_itself_until_it_is_there(publisher: Client, sent
     address = reverse("draft-rounds-preview", args=[draft_recipe(**ASKED).pk])
     waiting = publisher.post(address, GIVEN).content.decode()
     assert f'hx-post="{address}"' in waiting
-    compute_losses(*sent[0])
+    compute_guarantees(*sent[0])
     assert "hx-post" not in publisher.post(address, GIVEN).content.decode()
 
 
@@ -90,20 +97,18 @@ def test_nothing_is_published_before_a_worker_has_computed_and_then_what_it_comp
     address = reverse("draft-rounds", args=[draft_recipe(**ASKED).pk])
     refused = publisher.post(address, GIVEN)
     assert refused.status_code == 422
-    assert "a worker is computing what all rounds cost together" in page_text(refused)
+    assert "is being computed" in page_text(refused)
     assert not Series.objects.exists()
-    compute_losses(*sent[0])
-    for process_memory in (symmetric_loss_of, _composed):  # as in another process
-        process_memory.cache_clear()
+    compute_guarantees(*sent[0])
+    another_process()
     with monkeypatch.context() as patched:
         patched.setattr(
             "panprivacy.accounting.sampling.Sampled.delta_bound", lambda *_: pytest.fail("computed again")
         )
         assert publisher.post(address, GIVEN).status_code == 302
     stated = RoundsDocument.objects.get().published.privacy
-    for process_memory in (symmetric_loss_of, _composed):
-        process_memory.cache_clear()
-    monkeypatch.setattr(remembered_loss, "_memories", [])
+    another_process()
+    monkeypatch.setattr(remembered, "_memory", None)
     assert stated == PublishedRounds.of(rounds_draft(), series="0" * 16).privacy
 
 
@@ -118,7 +123,7 @@ def test_who_must_approve_decides_when_the_label_is_there(
     assert waiting.headers["Refresh"] == str(3)
     assert "Being computed" in page_text(waiting)
     assert 'value="approve"' not in waiting.content.decode()
-    compute_losses(*sent[0])
+    compute_guarantees(*sent[0])
     found = publisher.get(asked)
     assert "Refresh" not in found.headers
     assert found.context["guarantees"]
@@ -133,10 +138,10 @@ def test_programs_are_told_to_send_it_again(publisher: Client, sent: list[tuple[
 
     refused = publish()
     assert (refused.status_code, refused.json()["type"].rsplit("/", 1)[-1]) == (503, "unavailable")
-    assert "a worker is computing" in refused.json()["detail"]
+    assert "is being computed" in refused.json()["detail"]
     assert int(refused.headers["Retry-After"]) > 0
     assert not Series.objects.exists()
-    compute_losses(*sent[0])
+    compute_guarantees(*sent[0])
     assert publish().status_code == 201
 
 
@@ -144,13 +149,13 @@ def without_broker(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any) -> None:
         raise OperationalError
 
-    monkeypatch.setattr(losses, "task_send", refuse)
+    monkeypatch.setattr(guarantees, "task_send", refuse)
 
 
 def without_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker takes the task, and nobody begins it in time."""
-    losses_state(events=rounds_draft().events_composed)
-    caches["plans"].delete(f"waiting:{losses._key(rounds_draft().events_composed)}")
+    guarantees_state(asked=rounds_draft())
+    caches["plans"].delete(f"waiting:{guarantees._key(rounds_draft().bare)}")
 
 
 @pytest.mark.parametrize("missing", [without_broker, without_begin])
@@ -170,28 +175,12 @@ def test_without_a_worker_preview_and_publishing_say_so(
 
 
 def test_task_that_has_lost_its_slot_computes_nothing(sent: list[tuple[Any, ...]]) -> None:
-    events = rounds_draft().events_composed
-    assert losses_state(events=events) == State.COMPUTING
+    assert guarantees_state(asked=rounds_draft()) == State.COMPUTING
     caches["plans"].set(f"slot:{sent[0][1]}", "another's")
-    compute_losses(*sent[0])
-    assert all(CachedLosses().recall(event, event.dots_apart) is None for event in events)
+    compute_guarantees(*sent[0])
+    composed = events_composed(rounds_draft().statistic, once=False)
+    assert all(CachedNumbers().loss_recall(event, event.dots_apart) is None for event in composed)
 
 
 def test_worker_has_time_to_begin_before_its_slot_is_taken_for_lost() -> None:
     assert sending.START_SECONDS < store.PENDING_SECONDS
-
-
-def test_kept_losses_have_all_their_digits_and_are_of_one_event_and_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kept, (event, other) = CachedLosses(), rounds_draft().events_composed
-    loss = symmetric_loss_of(event)
-    kept.remember(event, 0.0, loss)
-    found = kept.recall(event, 0.0)
-    assert found is not None
-    assert (found.losses.tolist(), found.masses.tolist()) == (loss.losses.tolist(), loss.masses.tolist())
-    assert found.infinite == loss.infinite
-    assert kept.recall(event, 0.25) is None
-    assert kept.recall(other, 0.0) is None
-    monkeypatch.setattr("ledger.losses.SOFTWARE", ("another",))
-    assert kept.recall(event, 0.0) is None

@@ -1,0 +1,46 @@
+"""What a worker computes of guarantees, or nobody does: said on the page, which asks again by itself."""
+
+from dataclasses import dataclass
+
+from django.http import HttpResponse
+
+from planner.guarantees import Asked, guarantees_state
+from planner.sending import State
+
+REFRESH_SECONDS = 3
+"""After which a page asks again."""
+
+_SENTENCES = {
+    State.COMPUTING: "Being computed, which takes up to half a minute. This page asks again by itself.",
+    State.BUSY: "Too much is being computed already. Ask again in a minute.",
+    State.NO_WORKER: "This takes a worker to compute, and none has answered. Is one running?",
+    State.TOO_LONG: "This takes longer to compute than a worker may. Ask again in some minutes, or with "
+    "other parameters.",
+}
+
+
+@dataclass(frozen=True)
+class Awaited:
+    """What is guaranteed, as long as it is not computed.
+
+    Attributes:
+        state: how far it is.
+    """
+
+    state: State
+
+    @property
+    def sentence(self) -> str:
+        """What to do."""
+        return _SENTENCES[self.state]
+
+    def refresh(self, page: HttpResponse) -> None:
+        """Have a page ask again by itself, also without scripts, while it is being computed."""
+        if self.state == State.COMPUTING:
+            page["Refresh"] = str(REFRESH_SECONDS)
+
+
+def awaited_of(asked: Asked) -> Awaited | None:
+    """None where nothing is to be waited for. FieldError where the parameters cannot be met."""
+    state = guarantees_state(asked=asked)
+    return None if state == State.COMPLETE else Awaited(state)

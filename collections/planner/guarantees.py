@@ -1,0 +1,147 @@
+"""What a recipe guarantees and costs: at once where it is quick or remembered, else by a task."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from panprivacy.accounting.interruption import interruptible
+from panprivacy.accounting.version import number_key
+from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.rounds.draft import RoundsDraft
+from planner import store
+from planner.operations import TASK_SECONDS
+from planner.sending import START_SECONDS, State, task_request, task_send
+from planner.turns import BusyError, checkpoint_until, turn
+from recipes.errors import RecipeStateError
+
+REQUEST_SECONDS = 1.0
+"""What a request may spend of the processor, and a point of a curve longer: that takes up to a sixth of a
+second. What has no curve is quick beside it."""
+
+TASK = "planner.tasks.compute_guarantees"
+
+Asked = RecipeDraft | RoundsDraft
+"""One recipe, or one in rounds, for all of them."""
+
+_WHY = {
+    State.COMPUTING: "what it guarantees and costs is being computed; try again in some seconds",
+    State.BUSY: "too much is being computed already; try again in a minute",
+    State.NO_WORKER: "what it guarantees and costs takes a worker to compute, and none has answered: is one "
+    "running?",
+    State.TOO_LONG: "what it guarantees and costs takes longer to compute than a worker may; try again in "
+    "some minutes, or with other parameters",
+}
+
+_under_way: set[str] = set()
+_lock = threading.Lock()
+
+
+class NotComputedError(RecipeStateError):
+    """What a recipe guarantees and costs is not computed yet. It may be tried again.
+
+    Attributes:
+        state: how far it is.
+    """
+
+    def __init__(self, state: State) -> None:
+        super().__init__(_WHY[state])
+        self.state = state
+
+
+class _UnderWayError(Exception):
+    """Another request of this process computes it."""
+
+
+def guarantees_state(*, asked: Asked) -> State:
+    """Whether what it guarantees and costs is remembered from here on; if not, a task is asked for it.
+
+    Returns:
+        `COMPLETE`, or what keeps it from that. `NO_WORKER` also where no worker has begun in time.
+
+    Raises:
+        FieldError: the parameters cannot be met.
+    """
+    bare = asked.bare
+    key = _key(bare)
+    if store.is_pending(key):
+        return State.COMPUTING if store.is_waited_for(key) else State.NO_WORKER
+    if _prepared(bare, checkpoint_until(0.0, time.thread_time)):
+        return State.COMPLETE
+    if store.is_given_up(key):
+        return State.TOO_LONG
+    # A request that computed in vain once does not do so again, whether or not a worker answers.
+    if not store.is_slow(key):
+        try:
+            with _alone(key), turn():
+                if _prepared(bare, checkpoint_until(REQUEST_SECONDS, time.thread_time)):
+                    return State.COMPLETE
+        except _UnderWayError:
+            return State.COMPUTING
+        except BusyError:
+            return State.BUSY
+        store.slow_note(key)
+    return task_request(key, lambda slot: _send(bare, slot))
+
+
+def guarantees_require(*, asked: Asked) -> None:
+    """NotComputedError unless `guarantees_state` is complete."""
+    state = guarantees_state(asked=asked)
+    if state != State.COMPLETE:
+        raise NotComputedError(state)
+
+
+def guarantees_compute(*, asked: Asked, slot: int) -> None:
+    """What the task does. It gives up where its slot is no longer its own, or its time is over: then it is
+    not asked for again so soon, but what was finished of it stays remembered.
+
+    Args:
+        asked: `bare`.
+    """
+    key = _key(asked)
+    if not store.slot_is_held(key, slot):
+        return
+    try:
+        store.begun_note(key)
+        if _prepared(asked, checkpoint_until(TASK_SECONDS, time.monotonic)):
+            store.slow_forget(key)
+        else:
+            store.given_up_note(key)
+    except Exception:
+        # The time limit of a task comes as an error too. Any other would come again for as long as pages ask.
+        store.given_up_note(key)
+        raise
+    finally:
+        store.slot_release(key, slot)
+
+
+def _prepared(asked: Asked, checkpoint: Checkpoint) -> bool:
+    try:
+        with interruptible(checkpoint):
+            asked.prepare()
+    except OutOfTimeError:
+        return False
+    return True
+
+
+@contextmanager
+def _alone(key: str) -> Iterator[None]:
+    with _lock:
+        if key in _under_way:
+            raise _UnderWayError
+        _under_way.add(key)
+    try:
+        yield
+    finally:
+        with _lock:
+            _under_way.discard(key)
+
+
+def _key(bare: Asked) -> str:
+    return number_key("guarantees", bare.as_dict())
+
+
+def _send(bare: Asked, slot: int) -> None:
+    store.sent_note(_key(bare), START_SECONDS)
+    task_send(TASK, bare.as_dict(), slot)

@@ -1,0 +1,77 @@
+"""Losses by their curves and ε of events, remembered: where they are slow, for other processes too.
+
+Both are functions of the event and this software alone. So whoever runs several processes may give them a
+common memory (`memory_set`), and no number depends on whether there is one.
+"""
+
+from functools import lru_cache
+from typing import Protocol
+
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.interruption import interruption_point
+from panprivacy.accounting.privacy_loss import Decomposable, Directions, PrivacyLoss, symmetric_loss
+
+
+class NumberMemory(Protocol):
+    """Where numbers are kept, under everything that they depend on. It may forget at any time."""
+
+    def loss_recall(self, event: PrivacyEvent, dots_apart: float) -> PrivacyLoss | None:
+        """What `loss_remember` was given for the same, by this version of the software; None if unknown."""
+
+    def loss_remember(self, event: PrivacyEvent, dots_apart: float, loss: PrivacyLoss) -> None:
+        """Keep a loss; nothing may be lost of its digits."""
+
+    def epsilon_recall(self, event: PrivacyEvent, delta: float) -> float | None:
+        """What `epsilon_remember` was given for the same, by this version; None if unknown."""
+
+    def epsilon_remember(self, event: PrivacyEvent, delta: float, epsilon: float) -> None:
+        """Keep an ε, with all its digits."""
+
+
+_memory: NumberMemory | None = None
+
+
+def memory_set(memory: NumberMemory | None) -> None:
+    """Where this process looks for numbers; None for nowhere."""
+    global _memory
+    _memory = memory
+
+
+@lru_cache(maxsize=4096)  # pages ask for the same few numbers again and again
+def epsilon_at(event: PrivacyEvent, delta: float) -> float:
+    """`event.epsilon(delta)`, remembered. Quick events too: their points add up to seconds."""
+    known = None if _memory is None else _memory.epsilon_recall(event, delta)
+    if known is not None:
+        return known
+    interruption_point()  # none begins that needs no curve, either
+    found = event.epsilon(delta)
+    if _memory is not None:
+        _memory.epsilon_remember(event, delta, found)
+    return found
+
+
+@lru_cache(maxsize=1024)
+def symmetric_loss_of(event: PrivacyEvent, dots_apart: float = 0.0) -> PrivacyLoss:
+    """The loss of an event, from its curve alone; `dots_apart` is its own at least. Of quick events only this
+    process remembers them."""
+    apart = max(dots_apart, event.dots_apart)
+    memory = None if event.quick else _memory
+    known = None if memory is None else memory.loss_recall(event, apart)
+    if known is not None:
+        return known
+    found = symmetric_loss(event.delta_bound, apart)
+    if memory is not None:
+        memory.loss_remember(event, apart, found)
+    return found
+
+
+def parts_of(event: PrivacyEvent, dots_apart: float = 0.0) -> tuple[tuple[Directions, int], ...]:
+    """The independent parts of any event. Where it names none, it is one part, known by its curve alone.
+
+    Args:
+        dots_apart: as of `PrivacyEvent`, for a curve that may be known at fewer points.
+    """
+    if isinstance(event, Decomposable):
+        return event.parts()
+    loss = symmetric_loss_of(event, dots_apart)
+    return (((loss, loss), 1),)

@@ -1,0 +1,57 @@
+"""Numbers that other processes find again."""
+
+import math
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+
+from ledger.numbers import CachedNumbers
+from panprivacy.accounting import remembered, version
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.remembered import symmetric_loss_of
+
+
+@pytest.fixture(autouse=True)
+def cache_of_this_test(settings: Any) -> None:
+    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "numbers here"}
+    settings.CACHES = {**settings.CACHES, "composed": memory}
+    caches["composed"].clear()
+
+
+def summed(n: int) -> PrivacyEvent:
+    return RandomizedResponseSum(n=n, epsilon0=1.0)
+
+
+def test_processes_of_the_ledger_have_this_memory() -> None:
+    assert isinstance(remembered._memory, CachedNumbers)
+
+
+def test_kept_loss_has_all_its_digits_and_is_of_one_event_and_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    kept, event = CachedNumbers(), summed(20)
+    loss = symmetric_loss_of(event)
+    kept.loss_remember(event, 0.0, loss)
+    found = kept.loss_recall(event, 0.0)
+    assert found is not None
+    assert (found.losses.tolist(), found.masses.tolist()) == (loss.losses.tolist(), loss.masses.tolist())
+    assert found.infinite == loss.infinite
+    assert kept.loss_recall(event, 0.25) is None
+    assert kept.loss_recall(summed(21), 0.0) is None
+    monkeypatch.setattr(version, "SOFTWARE", ("another",))
+    assert kept.loss_recall(event, 0.0) is None
+
+
+@pytest.mark.parametrize("epsilon", [1 / 3, 0.0, math.inf])
+def test_kept_epsilon_has_all_its_digits_and_is_of_one_event_delta_and_version(
+    monkeypatch: pytest.MonkeyPatch, epsilon: float
+) -> None:
+    kept, event = CachedNumbers(), summed(20)
+    kept.epsilon_remember(event, 1e-6, epsilon)
+    assert kept.epsilon_recall(event, 1e-6) == epsilon
+    assert kept.epsilon_recall(event, 1e-7) is None
+    assert kept.epsilon_recall(summed(21), 1e-6) is None
+    monkeypatch.setattr(version, "SOFTWARE", ("another",))
+    assert kept.epsilon_recall(event, 1e-6) is None

@@ -1,0 +1,261 @@
+"""What a recipe guarantees: computed once, within a request's time and turn or by a task."""
+
+import json
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.core.cache import caches
+from kombu.exceptions import OperationalError
+
+from panprivacy.accounting.composition import _composed, _roughly_composed
+from panprivacy.accounting.interruption import interruption_point
+from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
+from panprivacy.planning.checkpoint import OutOfTimeError
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.rounds.draft import RoundsDraft
+from planner import guarantees, store, turns
+from planner.guarantees import NotComputedError, guarantees_require, guarantees_state
+from planner.sending import State
+from planner.tasks import compute_guarantees
+from tests.factories import recipe_members
+from tests.patience import PATIENCE
+
+CATEGORIES = {"statistic": "categories", "steps": None, "k": 3, "epsilon": 1.0, "cohort_size": 20}
+DAY = 86_400
+
+
+@pytest.fixture(autouse=True)
+def numbers_of_this_test(settings: Any) -> None:
+    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "numbers"}
+    settings.CACHES = {**settings.CACHES, "composed": memory}
+    caches["composed"].clear()
+    another_process()
+
+
+@pytest.fixture
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Tasks that would have been sent: their arguments, as a worker gets them."""
+    tasks: list[Any] = []
+    monkeypatch.setattr(
+        guarantees, "task_send", lambda _, *arguments: tasks.append(json.loads(json.dumps(arguments)))
+    )
+    return tasks
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Requests have time for nothing."""
+    monkeypatch.setattr(guarantees, "REQUEST_SECONDS", -1.0)
+
+
+def another_process() -> None:
+    for kept in (symmetric_loss_of, epsilon_at, _composed, _roughly_composed):
+        kept.cache_clear()
+
+
+def one(**changes: Any) -> RecipeDraft:
+    return RecipeDraft.from_mapping(recipe_members(**{**CATEGORIES, "sampling_rate": 0.5, **changes}))
+
+
+def in_rounds(**changes: Any) -> RoundsDraft:
+    asked = {"steps": 1, "cohort_size": 6, "sampling_rate": 0.25, "rounds": 3, "round_seconds": 2 * DAY}
+    return RoundsDraft.from_mapping(recipe_members(**{**asked, **changes}))
+
+
+ASKED: dict[str, Callable[[], Any]] = {
+    "categories": one,
+    "every device": lambda: one(sampling_rate=1.0),
+    "segments": lambda: one(segments=["one's own", "another"], statistic="histogram", steps=2),
+    "dummies": lambda: one(
+        statistic="count_nonzero",
+        k=None,
+        steps=2,
+        hidden_count={"epsilon": 1.0, "delta": 1e-6},
+        population_size=500,
+    ),
+    "a relay": lambda: one(
+        statistic="rare_categories",
+        sampling_rate=None,
+        participation="relayed",
+        devices=1_000,
+        counted_devices=100,
+        rare_share=0.1,
+        admission="token",
+        relay=True,
+    ),
+    "rounds": in_rounds,
+    "rounds, every device": lambda: in_rounds(sampling_rate=None),
+    "donation": lambda: in_rounds(rounds=None, donation_rounds=3, sampling_rate=None),
+    "rounds of noise": lambda: in_rounds(
+        statistic="mean", k=2, guarantee="aggregator", steps=2, round_seconds=3 * DAY
+    ),
+}
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("made", ASKED.values(), ids=ASKED)
+def test_what_a_task_has_computed_is_complete_in_every_process(
+    made: Callable[[], Any], sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = guarantees_state(asked=made())
+    if first != State.COMPLETE:
+        assert first == State.COMPUTING
+        ((members, slot),) = sent
+        compute_guarantees(members, slot)
+    another_process()
+    # Dummies have no memory: a request computes their ε itself, in no time.
+    monkeypatch.setattr(guarantees, "REQUEST_SECONDS", PATIENCE)
+    monkeypatch.setattr("panprivacy.accounting.sampling.Sampled.delta", lambda *_: pytest.fail("once more"))
+    assert guarantees_state(asked=made()) == State.COMPLETE
+    assert len(sent) <= 1
+
+
+def test_request_with_time_computes_by_itself_and_hands_it_on(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draft = one()
+    assert guarantees_state(asked=draft) == State.COMPLETE
+    # Even where nothing else remembers: what was computed is not thrown away.
+    caches["composed"].clear()
+    monkeypatch.setattr("panprivacy.accounting.redrawn.Redrawn.delta", lambda *_: pytest.fail("twice"))
+    assert draft.calibrated.guarantees()
+    assert not sent
+
+
+@pytest.mark.usefixtures("hurried")
+def test_workers_are_told_no_more_than_the_guarantees_depend_on(sent: list[Any]) -> None:
+    secret = {"name": "the name", "question": "the question?", "labels": ["a", "b", "the label"]}
+    guarantees_state(asked=one(**secret, population="the-pilots", opens_at="2031-01-31T12:00:00Z"))
+    told = json.dumps(sent)
+    assert "the" not in told
+    assert "2031" not in told
+    assert guarantees_state(asked=one(name="another name")) == State.COMPUTING
+    assert len(sent) == 1, "another name changes no number"
+
+
+@pytest.mark.usefixtures("hurried")
+def test_request_that_computed_in_vain_does_not_do_so_again_though_no_worker_answers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: Any) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(guarantees, "task_send", refuse)
+    assert guarantees_state(asked=one()) == State.NO_WORKER
+    monkeypatch.setattr(guarantees, "turn", lambda: pytest.fail("computes again"))
+    for _ in range(3):
+        assert guarantees_state(asked=one()) == State.NO_WORKER
+        caches["plans"].delete("broker-silent")
+    with pytest.raises(NotComputedError, match="none has answered"):
+        guarantees_require(asked=one())
+
+
+@pytest.mark.usefixtures("hurried")
+def test_request_does_not_compute_again_while_all_slots_are_taken(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MOST_PENDING", 0)
+    assert guarantees_state(asked=one()) == State.BUSY
+    monkeypatch.setattr(guarantees, "turn", lambda: pytest.fail("computes again"))
+    assert guarantees_state(asked=one()) == State.BUSY
+    assert not sent
+
+
+def test_many_requests_compute_no_more_at_a_time_than_there_are_turns_and_nothing_twice(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """12 requests for 4 recipes, each of which takes too long, while no worker answers."""
+    computing: set[int] = set()
+    begun: list[str] = []
+    lock, too_many, held = threading.Lock(), threading.Event(), 0.3
+
+    def prepare(draft: RecipeDraft) -> None:
+        interruption_point()
+        with lock:
+            begun.append(draft.as_dict()["cohort_size"])
+            computing.add(threading.get_ident())
+            if len(computing) > turns.AT_ONCE:
+                too_many.set()
+        too_many.wait(held)
+        with lock:
+            computing.discard(threading.get_ident())
+        raise OutOfTimeError
+
+    def refuse(*_: Any) -> None:
+        raise OperationalError
+
+    monkeypatch.setattr(RecipeDraft, "prepare", prepare)
+    monkeypatch.setattr(guarantees, "task_send", refuse)
+    monkeypatch.setattr(turns, "WAIT_SECONDS", PATIENCE)
+    sizes = [20, 21, 22, 23]
+    with ThreadPoolExecutor(12) as threads:
+        states = list(threads.map(lambda size: guarantees_state(asked=one(cohort_size=size)), 3 * sizes))
+    assert not too_many.is_set()
+    assert sorted(begun) == sizes
+    assert set(states) <= {State.COMPUTING, State.NO_WORKER}
+
+
+def test_request_that_gets_no_turn_says_that_it_is_busy(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
+    monkeypatch.setattr(turns, "_turns", threading.BoundedSemaphore(1))
+    with turns.turn():
+        assert guarantees_state(asked=one()) == State.BUSY
+    assert guarantees_state(asked=one()) == State.COMPLETE
+    assert not sent
+
+
+@pytest.mark.usefixtures("hurried")
+@pytest.mark.parametrize("end", [OutOfTimeError, SoftTimeLimitExceeded])
+def test_task_that_has_no_time_is_not_asked_for_again_so_soon_and_keeps_what_it_finished(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch, end: type[Exception]
+) -> None:
+    guarantees_state(asked=one())
+    ((members, slot),) = sent
+    with monkeypatch.context() as patched:
+        patched.setattr("panprivacy.accounting.sampling.Sampled.epsilon", raising(end))
+        compute_guarantees(members, slot)
+    assert not store.slot_is_held(guarantees._key(one().bare), slot)
+    another_process()
+    for _ in range(3):
+        assert guarantees_state(asked=one()) == State.TOO_LONG
+    with pytest.raises(NotComputedError, match="longer to compute than a worker may"):
+        guarantees_require(asked=one())
+    assert len(sent) == 1
+    # In some minutes it is asked for again, and goes on from there.
+    caches["plans"].delete(f"given-up:{guarantees._key(one().bare)}")
+    assert guarantees_state(asked=one()) == State.COMPUTING
+    monkeypatch.setattr("panprivacy.accounting.one_hot_sum.OneHotSum.epsilon", raising(AssertionError))
+    monkeypatch.setattr("panprivacy.accounting.redrawn.Redrawn.epsilon", raising(AssertionError))
+    compute_guarantees(*sent[1])
+    assert guarantees_state(asked=one()) == State.COMPLETE
+
+
+@pytest.mark.usefixtures("hurried")
+def test_task_that_fails_says_so_and_is_not_asked_for_again_so_soon(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    guarantees_state(asked=one())
+    monkeypatch.setattr("panprivacy.accounting.sampling.Sampled.epsilon", raising(ZeroDivisionError))
+    with pytest.raises(ZeroDivisionError):
+        compute_guarantees(*sent[0])
+    assert guarantees_state(asked=one()) == State.TOO_LONG
+
+
+@pytest.mark.parametrize("state", set(State) - {State.COMPLETE})
+def test_every_state_has_its_sentences(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarantees, "guarantees_state", lambda *, asked: state)
+    with pytest.raises(NotComputedError, match=r"[a-z]"):
+        guarantees_require(asked=one())
+
+
+def raising(error: type[Exception]) -> Callable[..., Any]:
+    def refuse(*_: Any) -> None:
+        raise error
+
+    return refuse
