@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from pages.words.certainty import epsilon_text, gain
+from pages.words.certainty import epsilon_text, gain_sentence
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import Proposal
@@ -51,9 +51,11 @@ def learned(plan: Mapping[str, Any], delta: float) -> str:
     epsilon = plan["epsilons"]["aggregator"]
     if epsilon is None:
         return "What someone can learn who sees only the combined result is not computed yet."
-    return (
-        f"Someone who sees only the combined result gets {gain(epsilon)} of a guess about one device "
-        f"(privacy loss ε = {epsilon_text(epsilon)}, {terms(delta)})."
+    return gain_sentence(
+        "Someone who sees only the combined result",
+        epsilon,
+        "of a guess about one device",
+        f" (privacy loss ε = {epsilon_text(epsilon)}, {terms(delta)})",
     )
 
 

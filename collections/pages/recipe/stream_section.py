@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 from audit.access import may_read_log
 from audit.models import Entry
-from pages.words.certainty import allowance, certainty
+from pages.words.certainty import HIDES_NOTHING, allowance, certainty
 from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe import PublishedRecipe
@@ -71,6 +71,7 @@ class LooksShown:
     says_nothing: bool
     note: str
     certainty: str
+    hides_nothing: bool
     current: bool
 
 
@@ -139,6 +140,7 @@ def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool)
         says_nothing=statistic.says_nothing(bound),
         note=statistic.expected_note,
         certainty=_certainty(guarantee),
+        hides_nothing=guarantee.epsilon is not None and guarantee.epsilon >= HIDES_NOTHING,
         current=current,
     )
 

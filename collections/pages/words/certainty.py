@@ -7,6 +7,9 @@ from web.numbers import number, significant
 HIDES_NOTHING = math.log(999)
 """From this ε on a guess becomes 99.9% sure: for practical purposes nothing is hidden."""
 
+NOTHING_HIDDEN = "For practical purposes, this hides nothing."
+"""What is said then, after the sentence with the numbers."""
+
 
 def epsilon_text(epsilon: float) -> str:
     """ε to three significant digits, without trailing zeros."""
@@ -24,17 +27,25 @@ def certain_share(epsilon: float) -> float:
 
 
 def certainty(epsilon: float) -> str:
-    """`certain_share` as a clause, to so many digits that it differs from 50% and from 100%."""
+    """`certain_share` in words, to so many digits that it differs from 50% and from 100%."""
     if epsilon >= HIDES_NOTHING:
-        return "more than 99.9% sure: for practical purposes this hides nothing"
+        return "more than 99.9% sure"
     share = certain_share(epsilon)
     percent = significant(100 * share, 3) if share >= 0.99 else number(50 + _two_digits(100 * share - 50))
     return f"at most {percent}% sure"
 
 
-def gain(epsilon: float) -> str:
-    """The same beside what it was before: "from 50% sure (a coin toss) to at most 73% sure"."""
-    return f"from 50% sure (a coin toss) to {certainty(epsilon)}"
+def gain_sentence(observer: str, epsilon: float, of_what: str, further: str = "") -> str:
+    """How sure somebody gets, beside what they were before, as a sentence; and a second one where nothing is
+    hidden: "Someone gets from 50% sure (a coin toss) to at most 73% sure of a guess."
+
+    Args:
+        observer: the subject, with any sentences before and the comma after it.
+        of_what: what they guess, as it follows "sure".
+        further: what ends the sentence: `allowance`, or something in brackets.
+    """
+    said = f"{observer} gets from 50% sure (a coin toss) to {certainty(epsilon)} {of_what}{further}."
+    return f"{said} {NOTHING_HIDDEN}" if epsilon >= HIDES_NOTHING else said
 
 
 def allowance(delta: float | None) -> str:

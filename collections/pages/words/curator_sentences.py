@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pages.words.certainty import allowance, gain
+from pages.words.certainty import allowance, gain_sentence
 from panprivacy.accounting.guarantees import Guarantee, Relation
 
 WONDERS: Mapping[Relation, str] = {
@@ -36,5 +36,5 @@ def state_sentence(guarantee: Guarantee) -> str:
     observer = state_heading(guarantee)
     if guarantee.epsilon is None:
         return f"{observer} learns something about one item; how much is not computed."
-    of_what = f"{WONDERS[guarantee.relation]}{allowance(guarantee.delta)}"
-    return f"{observer} gets {gain(guarantee.epsilon)} {of_what}."
+    guess = WONDERS[guarantee.relation]
+    return gain_sentence(observer, guarantee.epsilon, guess, allowance(guarantee.delta))

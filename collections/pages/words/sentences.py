@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pages.trust_models import SHOWN
-from pages.words.certainty import HIDES_NOTHING, allowance, delta_text, epsilon_text, gain
+from pages.words.certainty import HIDES_NOTHING, allowance, delta_text, epsilon_text, gain_sentence
 from pages.words.curator_sentences import state_heading, state_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.trust import FIRST
@@ -225,7 +225,7 @@ def _local(guarantee: Guarantee) -> str:
         guess = "that it says anything about the device"
     else:
         guess = "which of two answers it was made from"
-    return f"{observer} gets {gain(guarantee.epsilon)} {guess}{allowance(guarantee.delta)}."
+    return gain_sentence(observer, guarantee.epsilon, guess, allowance(guarantee.delta))
 
 
 def _aggregator(guarantee: Guarantee) -> str:
@@ -240,8 +240,8 @@ def _counted(guarantee: Guarantee) -> str:
     observer = "Someone who sees the number of reports, and knows who else takes part,"
     if guarantee.epsilon is None:
         return f"{observer} can see whether one device takes part."
-    allowed = allowance(guarantee.delta)
-    return f"{observer} gets {gain(guarantee.epsilon)} whether one device takes part{allowed}."
+    guess = "whether one device takes part"
+    return gain_sentence(observer, guarantee.epsilon, guess, allowance(guarantee.delta))
 
 
 def _shuffled(guarantee: Guarantee) -> str:
@@ -252,9 +252,8 @@ def _gains(observer: str, guarantee: Guarantee) -> str:
     subject = SHOWN[guarantee.trust].observers.subject
     if guarantee.epsilon is None:
         return f"{observer} learns something about {subject}; how much is not computed."
-    return (
-        f"{observer} gets {gain(guarantee.epsilon)} of a guess about {subject}{allowance(guarantee.delta)}."
-    )
+    guess = f"of a guess about {subject}"
+    return gain_sentence(observer, guarantee.epsilon, guess, allowance(guarantee.delta))
 
 
 def _pan(guarantee: Guarantee) -> str:

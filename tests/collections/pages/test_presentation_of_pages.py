@@ -1,10 +1,14 @@
 import math
+import re
 from dataclasses import replace
 
 import pytest
 
+from pages.plan.sentences import learned
 from pages.publish.quantile_plot import DOTS, quantile_plot
+from pages.trust_models import SHOWN
 from pages.words.certainty import allowance, certainty, epsilon_text
+from pages.words.curator_sentences import WONDERS
 from pages.words.sentences import guarantee_sentence, guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.planning.expectation import Z_95
@@ -102,9 +106,65 @@ def test_an_unknown_epsilon_is_said_to_be_not_computed(model: Model) -> None:
     assert text.epsilon == "not computed"
 
 
+GUESSES = (
+    "that it says anything about the device",
+    "which of two answers it was made from",
+    "whether one device takes part",
+    "of a guess about one device",
+    "of a guess about one item",
+    *WONDERS.values(),
+)
+"""What somebody can become sure of, as it follows "sure"."""
+
+GAIN = re.compile(
+    r"(?P<observer>[A-Z].*[a-z,]) gets from 50% sure \(a coin toss\) to "
+    r"(?P<certainty>at most 62% sure|more than 99\.9% sure) (?P<guess>.*?)"
+    r"(?P<allowance>, apart from a failure probability \(δ\) of 1e-6)?\."
+    r"(?P<verdict> For practical purposes, this hides nothing\.)?"
+)
+
+
+def stated(trust: Trust, model: Model, relation: Relation, epsilon: float, delta: float) -> Guarantee:
+    read = {"announced_intrusions": 1, "intrusions": 1} if model is Model.PAN else {}
+    return guarantee(model, epsilon, relation, trust=trust, delta=delta, **read)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize("epsilon", [0.5, 8.0])
+@pytest.mark.parametrize(
+    ("trust", "model"), [(trust, model) for trust in SHOWN for model in SHOWN[trust].observers.headings]
+)
+def test_every_sentence_of_a_gain_is_composed_alike(
+    trust: Trust, model: Model, epsilon: float, delta: float
+) -> None:
+    """Of all parts that there are, also of those that no statistic puts together."""
+    for relation in WONDERS if model is Model.PAN else Relation:
+        sentence = guarantee_sentence(stated(trust, model, relation, epsilon, delta))
+        found = GAIN.fullmatch(sentence)
+        assert found is not None, sentence
+        assert found["guess"] in GUESSES, sentence
+        assert found["certainty"].startswith("more") == (epsilon == 8.0)
+        assert bool(found["verdict"]) == (epsilon == 8.0), sentence
+        assert bool(found["allowance"]) == (delta > 0), sentence
+        assert "  " not in sentence
+
+
+def test_sentence_of_a_plan_is_composed_like_those_of_guarantees() -> None:
+    said = learned({"epsilons": {"aggregator": 9.0}}, 1e-6)
+    assert said == (
+        "Someone who sees only the combined result gets from 50% sure (a coin toss) to more than 99.9% sure "
+        "of a guess about one device (privacy loss ε = 9, δ = 1e-6, under replacement). For practical "
+        "purposes, this hides nothing."
+    )
+
+
 @pytest.mark.parametrize("epsilon", [8.0, 20.0])
-def test_a_certainty_that_hides_nothing_says_so(epsilon: float) -> None:
-    assert "hides nothing" in certainty(epsilon)
+def test_a_guess_of_which_nothing_is_hidden_is_said_in_whole_sentences(epsilon: float) -> None:
+    of_values = guarantee_sentence(guarantee(Model.LOCAL, epsilon))
+    assert of_values.endswith(
+        "to more than 99.9% sure which of two answers it was made from. For practical purposes, this hides "
+        "nothing."
+    )
 
 
 def test_certainty_is_never_rounded_to_one_hundred_percent() -> None:
