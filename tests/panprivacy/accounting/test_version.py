@@ -6,6 +6,7 @@ import pytest
 
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.registry import EVENTS, event_from_mapping
+from panprivacy.accounting.remembered import symmetric_loss_of
 from panprivacy.accounting.version import VERSION
 from panprivacy.mechanisms import mechanism_class
 
@@ -24,6 +25,7 @@ VECTOR = {
     "sensitivity": 20.0,
     "dimension": 64,
 }
+SAMPLED_BIT = {"kind": "sampled", "event": {**ONE_BIT, "n": 50}, "n": 50, "sampling_rate": 0.2}
 GAUSSIAN = {"kind": "gaussian", "sigma": 2.0, "sampling_rate": 1.0, "rounds": 1}
 SHUFFLED = {"kind": "shuffled", "n": 1000, "epsilon0": 1.0}
 
@@ -70,8 +72,14 @@ DELTAS: list[tuple[dict[str, Any], float, float]] = [
 EPSILONS: list[tuple[list[dict[str, Any]], float]] = [
     ([ONE_BIT], 0.12661448099253664),
     ([ONE_BIT, ONE_HOT, NOISE, NOISE], 0.6559731763377865),
+    ([{"kind": "repeated", "event": SAMPLED_BIT, "times": 5}], 0.620881269259954),
 ]
 """Events, and the ε of all together at `DELTA`."""
+
+LOSSES: list[tuple[dict[str, Any], float, float, float]] = [
+    (SAMPLED_BIT, 0.90625, 0.004474316838093506, 0.26776582215097733),
+]
+"""Event, the largest value of the loss that is remembered of it, its variance, and its ε at `DELTA`."""
 
 NOISE_SCALES = {"local": 21.124089, "aggregator": 0.669582}
 """Guarantee of a mean over counts up to 5, and the scale it is calibrated to."""
@@ -103,7 +111,17 @@ def test_delta_of_an_event_is_as_this_version_computes_it(
     same(event.delta(epsilon), delta, BY_FFT if by_fft else CLOSED_FORM)
 
 
-@pytest.mark.parametrize(("events", "epsilon"), EPSILONS, ids=["one", "composition"])
+@pytest.mark.parametrize(("members", "largest", "variance", "epsilon"), LOSSES, ids=["sampled"])
+def test_remembered_loss_of_a_curve_is_as_this_version_computes_it(
+    members: dict[str, Any], largest: float, variance: float, epsilon: float
+) -> None:
+    loss = symmetric_loss_of(event_from_mapping(members))
+    same(loss.largest, largest, BY_FFT)
+    same(loss.variance, variance, BY_FFT)
+    same(loss.epsilon(DELTA), epsilon, BY_FFT)
+
+
+@pytest.mark.parametrize(("events", "epsilon"), EPSILONS, ids=["one", "composition", "sampled"])
 def test_epsilon_is_as_this_version_computes_it(events: list[dict[str, Any]], epsilon: float) -> None:
     same(epsilon_of([event_from_mapping(members) for members in events], DELTA), epsilon, BY_FFT)
 
