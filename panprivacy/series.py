@@ -15,6 +15,7 @@ from panprivacy.recipe_members import NAME_LENGTH
 from panprivacy.repetition import Repetition
 from panprivacy.rounds.draft import FIELDS as ROUNDS_FIELDS
 from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.shown import duration_and_seconds
 from panprivacy.times import format_time, parse_time
 
 NAMED = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=28)}
@@ -81,7 +82,8 @@ class SeriesDraft(Repetition):
         if draft.shortest < lasts:
             raise FieldError(
                 "every",
-                f"must be at least {int(lasts.total_seconds()):,} seconds, which the steps of a round take",
+                f"must be at least {duration_and_seconds(int(lasts.total_seconds()))}, which the steps of a "
+                "round take",
             )
         return draft
 

@@ -8,3 +8,21 @@ _EXPONENT = re.compile(r"e([+-])0*(?=\d)")
 def plain(value: float, form: str = "g") -> str:
     """`value` in a format of Python, with the exponent as people write it: 1e-06 → 1e-6, 2e+20 → 2e20."""
     return _EXPONENT.sub(lambda found: f"e{found[1].removeprefix('+')}", format(value, form))
+
+
+_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
+
+
+def duration(seconds: int) -> str:
+    """86400 → "1 day", 5400 → "1 hour 30 minutes"."""
+    parts = []
+    for size, name in _UNITS:
+        times, seconds = divmod(seconds, size)
+        if times:
+            parts.append(f"{times:,} {name}{'' if times == 1 else 's'}")
+    return " ".join(parts)
+
+
+def duration_and_seconds(seconds: int) -> str:
+    """For people who fill in seconds: 604800 → "7 days (604,800 s)", 7 → "7 seconds"."""
+    return duration(seconds) if seconds < 60 else f"{duration(seconds)} ({seconds:,} s)"

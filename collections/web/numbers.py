@@ -55,19 +55,6 @@ def number(value: object) -> str:
     return f"{MINUS}{shown}" if exact < 0 else shown
 
 
-_UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
-
-
-def duration(seconds: int) -> str:
-    """86400 → "1 day", 5400 → "1 hour 30 minutes"."""
-    parts = []
-    for size, name in _UNITS:
-        times, seconds = divmod(seconds, size)
-        if times:
-            parts.append(f"{number(times)} {name}{'' if times == 1 else 's'}")
-    return " ".join(parts)
-
-
 def in_unit(unit: str) -> str:
     """What figures are in: devices → "in devices", of all items → "as parts of all items"."""
     return f"as parts {unit}" if unit.startswith("of ") else f"in {unit}"

@@ -23,6 +23,7 @@ from panprivacy.rounds.privacy import (
     rounds_event,
     rounds_guarantees,
 )
+from panprivacy.shown import duration_and_seconds
 from panprivacy.statistic import Statistic
 
 ROUNDS = Description(
@@ -124,7 +125,8 @@ class RoundsDraft(Repetition):
         )
         steps = recipe.parameters.step_count * (recipe.step_seconds or 0)
         if draft.round_seconds <= steps:
-            raise FieldError("round_seconds", f"must be above {steps:,}, which the steps of a round take")
+            taken = duration_and_seconds(steps)
+            raise FieldError("round_seconds", f"must be above {taken}, which the steps of a round take")
         return draft
 
     @property

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 
 from panprivacy.recipe import PublishedRecipe
+from panprivacy.shown import duration
 from recipes.models import Recipe
 from releases.comparing import Obstacle
-from web.numbers import duration
 
 _PLAIN: Mapping[Obstacle, str] = {
     Obstacle.NO_RESULT: "One of the two has no result.",

@@ -1,5 +1,6 @@
 """The form that asks a draft in rounds, one after the other, and what is to be expected of them."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +11,27 @@ from pages.publish.forms import recipe_form_class
 from pages.words.sentences import GuaranteeText, guarantee_texts
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
+from panprivacy.limits import NO_LOCAL_LIMIT
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
 from panprivacy.rounds.privacy import DonationAmplified, donation_amplified, rounds_guarantees
+from panprivacy.shown import duration, duration_and_seconds
 from panprivacy.trust_models import under_trust
 from recipes.budget import Effect, effect_of
+from recipes.operations import site_limits
 
 ONE_OF_BOTH = "Fill in either “Rounds” or “Donation rounds”, not both."
 
-SUGGESTED_SECONDS = 86_400
+DAY = 86_400
+
+
+def suggested_seconds(members: Mapping[str, Any]) -> int:
+    """For a round of a stored draft: its steps, and a day for reports to come in."""
+    try:
+        recipe = RecipeDraft.from_mapping(members)
+    except FieldError:  # drafted with another version; what is wrong is said once it is asked for
+        return DAY
+    return recipe.parameters.step_count * (recipe.step_seconds or 0) + DAY
 
 
 class RoundsForm(forms.Form):
@@ -42,7 +56,14 @@ class RoundsForm(forms.Form):
         """
         super().__init__(*arguments, **options)
         self.asked = {name: value for name, value in members.items() if name != "closes_at"}
-        self.fields["round_seconds"].initial = SUGGESTED_SECONDS
+        suggested = suggested_seconds(self.asked)
+        self.fields["round_seconds"].initial = suggested
+        steps = f"the steps take {duration(suggested - DAY)}" if suggested > DAY else "there are no steps"
+        said = f" Suggested: {duration_and_seconds(suggested)}; {steps}, and a day is left for reports."
+        self.fields["round_seconds"].help_text += said
+        for name, other in (("rounds", "Donation rounds"), ("donation_rounds", "Rounds")):
+            # One of both is needed, and no more.
+            self.fields[name].or_else = f"this or “{other}”"  # type: ignore[attr-defined]  # read by field.html
         self.fields[
             "donation_rounds"
         ].help_text += " The sampling rate of the draft does not count then: it is 1/m."
@@ -83,6 +104,8 @@ class RoundsPreview:
         guarantees: for all of them together.
         effect: on the population's budget, of which all of them are one line.
         donation: appendix A's numbers; None where devices may give in several rounds.
+        local_limit: this site's largest local ε of a recipe, so of each round; None where it has none, or
+            where a device gives in one round.
     """
 
     draft: RoundsDraft
@@ -90,16 +113,18 @@ class RoundsPreview:
     guarantees: list[GuaranteeText]
     effect: Effect
     donation: DonationAmplified | None
+    local_limit: float | None
 
 
 def rounds_preview(draft: RoundsDraft) -> RoundsPreview:
-    """What is to be expected of a recipe in rounds; takes up to seconds.
+    """What is to be expected of a recipe in rounds, whose guarantees are computed.
 
     Raises:
         FieldError: the parameters cannot be met, or there is no such population.
     """
     statistic = draft.statistic
     stated = under_trust(rounds_guarantees(statistic, draft.rounds, once=draft.once), draft.recipe.trust)
+    limit = site_limits().largest_local_epsilon
     return RoundsPreview(
         draft=draft,
         seconds=draft.rounds * draft.round_seconds,
@@ -108,4 +133,5 @@ def rounds_preview(draft: RoundsDraft) -> RoundsPreview:
             statistic, draft.recipe.population, event_of=draft.event_of, condition=draft.condition
         ),
         donation=donation_amplified(statistic, draft.rounds) if draft.once else None,
+        local_limit=limit if limit < NO_LOCAL_LIMIT and not draft.once else None,
     )

@@ -1,6 +1,7 @@
 """Pages of series."""
 
 import json
+from datetime import timedelta
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -21,7 +22,7 @@ from pages.series.trend import trend_rows
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import GuaranteeText, guarantee_from_mapping, guarantee_texts
-from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.errors import FieldError
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.rounds.privacy import rounds_guarantees
@@ -43,6 +44,9 @@ from series.selectors import segment_to_follow, segments_of, series_list, trend
 from web.paging import page_of
 
 SERIES = 20
+
+SOON = timedelta(minutes=1)
+"""Before a first round opens, its series' page begins to look for it."""
 
 
 class SeriesListView(View):
@@ -136,10 +140,12 @@ def _page(
     except FieldError as error:
         raise Http404(f"The segment {error.message}.") from None
     points = trend(series, segment)
+    signed = RoundsDocument.objects.filter(series=series).first()
+    guarantees = [] if signed is None else _guarantees(signed)
     planned = [point.round for point in points if point.round.state == Round.State.PLANNED]
     marks = list(series.marks.all())
     chart = trend_chart(series, points, marks, segment)
-    signed = RoundsDocument.objects.filter(series=series).first()
+    input_is_there = bool(planned) and series.inputs.filter(number=planned[0].number).exists()
     context = {
         "series": series,
         "chart": None if chart is None else shown_chart(chart, "trend"),
@@ -151,8 +157,10 @@ def _page(
         "segments": segments_of(series),
         "rounds": len(points) if signed is None else signed.rounds,
         "signed": signed,
-        "guarantees": [] if signed is None else _guarantees(signed),
-        "input_is_there": bool(planned) and series.inputs.filter(number=planned[0].number).exists(),
+        "guarantees": guarantees,
+        "main": _main(guarantees),
+        "input_is_there": input_is_there,
+        "begins": _begins(series, planned, len(points), waits_for_input=bool(signed) and not input_is_there),
         "running": series_is_running(series),
         "unasked": len(planned)
         if signed is None
@@ -171,6 +179,20 @@ def _page(
 def _guarantees(signed: RoundsDocument) -> list[GuaranteeText]:
     """What the document of a recipe in rounds guarantees for all of them together."""
     return guarantee_texts(guarantee_from_mapping(one) for one in signed.published.privacy)
+
+
+def _main(guarantees: list[GuaranteeText]) -> GuaranteeText | None:
+    """The one against readers of the results: what the budget is charged with. None where none is stated."""
+    models = (Model.SAMPLED.value, Model.AGGREGATOR.value)
+    return next((one for model in models for one in guarantees if one.model == model), None)
+
+
+def _begins(series: Series, planned: list[Round], rounds: int, *, waits_for_input: bool) -> bool:
+    """Whether the first round is about to be asked, so that the page is old within seconds."""
+    if series.stopped_at is not None or not planned or len(planned) < rounds:
+        return False
+    waits = bool(series.draft.get("public_input")) and waits_for_input
+    return not waits and planned[0].opens_at <= timezone.now() + SOON
 
 
 def _proposal(pk: int) -> Approval:

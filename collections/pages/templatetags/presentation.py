@@ -8,6 +8,7 @@ from django import template
 from pages.words.rejections import explanation
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
+from panprivacy.shown import duration, duration_and_seconds
 from web import numbers
 
 register = template.Library()
@@ -15,7 +16,8 @@ register = template.Library()
 register.filter("number", numbers.number)
 register.filter("significant", numbers.significant)
 register.filter("at_most", numbers.at_most)
-register.filter("duration", numbers.duration)
+register.filter("duration", duration)
+register.filter("duration_and_seconds", duration_and_seconds)
 register.filter("in_unit", numbers.in_unit)
 register.filter("explanation", explanation)
 

@@ -129,6 +129,35 @@ def test_four_eyes_ask_about_what_all_rounds_guarantee_together(publisher):
     assert not Series.objects.exists()
 
 
+def test_suggested_round_is_long_enough_for_the_steps_and_said_in_words(publisher):
+    draft = draft_recipe(**ASKED | {"steps": 6, "step_seconds": 86_400})
+    page = publisher.get(address(draft))
+    suggested = page.context["form"]["round_seconds"].initial
+    assert suggested == 7 * 86_400
+    assert "7 days (604,800 s); the steps take 6 days" in page_text(page)
+    assert publisher.post(address(draft), GIVEN | {"round_seconds": suggested}).status_code == 302
+    found = errors(publisher.post(address(draft), GIVEN | {"round_seconds": 6 * 86_400}))
+    assert "above 6 days (518,400 s)" in found["round_seconds"][0]
+
+
+def test_form_says_that_one_of_both_numbers_is_needed(publisher):
+    text = page_text(publisher.get(address(draft_recipe(**ASKED))))
+    assert "(this or “Donation rounds”)" in text
+    assert "(this or “Rounds”)" in text
+    assert "(optional)" not in text
+
+
+def test_local_limit_is_of_each_round_and_the_preview_says_so(publisher, settings):
+    settings.LARGEST_LOCAL_EPSILON = 2.5
+    draft = draft_recipe(**ASKED | {"epsilon": 2.0})
+    said = "This site’s limit on the local ε (2.5) is for each round by itself, not for all of them."
+    assert said in page_text(publisher.post(address(draft, "draft-rounds-preview"), GIVEN))
+    # Three rounds of 2 each are more than 2.5 in total.
+    assert publisher.post(address(draft), GIVEN).status_code == 302
+    settings.LARGEST_LOCAL_EPSILON = 1.5
+    assert errors(publisher.post(address(draft), GIVEN | {"rounds": "1"}))
+
+
 def test_only_publishers_ask_in_rounds_and_only_drafts(client, publisher):
     draft = draft_recipe(**ASKED)
     publisher.post(reverse("recipe-publish", args=[draft.pk]), {"reviewed": draft.draft_hash})

@@ -6,6 +6,7 @@ from django.urls import reverse
 from series.in_order import input_publish
 from series.operations import rounds_advance, series_publish
 from tests.factories import recipe_members
+from tests.page_text import page_text
 
 pytestmark = pytest.mark.django_db
 
@@ -19,7 +20,15 @@ def test_page_of_rounds_says_what_they_wait_for_and_what_all_guarantee(client):
     assert "3 rounds, one after the\n  other" in page
     assert "waits\n  for its public input" in page
     assert "What all 3 rounds guarantee together" in page
+    assert "hx-get" not in page, "it may wait for days"
+    assert "All rounds together: Someone who sees only the combined result" in page_text(client.get(address))
+    main = client.get(address).context["main"]
+    assert main.numbers.startswith("privacy loss ε = ")
+    assert main in client.get(address).context["guarantees"]
     input_publish(series=series, number=1, content={}, actor=None)
-    assert "opens within seconds" in client.get(address).content.decode()
+    waiting = client.get(address).content.decode()
+    assert "opens within seconds" in waiting
+    assert f'<div id="series" hx-get="{address}" hx-trigger="every 3s" hx-select="#series"' in waiting
     rounds_advance()
+    assert "hx-get" not in client.get(address).content.decode()
     assert "opens when this one has ended" in client.get(address).content.decode()

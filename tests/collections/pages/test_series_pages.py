@@ -101,7 +101,7 @@ def test_more_reports_of_the_same_share_are_no_change(publisher, monkeypatch):
 @pytest.mark.parametrize(
     ("entered", "error"),
     [
-        ({"every": "day", "rounds": 3}, "Must be at least 345,600 seconds"),
+        ({"every": "day", "rounds": 3}, "Must be at least 4 days (345,600 s)"),
         ({"every": "week", "rounds": 0}, "at least 1"),
         ({"every": "week", "rounds": 401}, "at most 400"),
         ({"every": "week", "rounds": "x"}, "Enter a number"),
