@@ -70,9 +70,11 @@ def sent_note(key: str, seconds: int) -> None:
     caches["plans"].set(f"waiting:{key}", True, seconds)
 
 
-def begun_note(key: str) -> None:
-    """A worker has begun with it."""
-    caches["plans"].set(f"waiting:{key}", True, PENDING_SECONDS)
+def begun_note(key: str, slot: int) -> None:
+    """A worker has begun with it, and has `PENDING_SECONDS` from now on. The slot must be the key's."""
+    caches["plans"].set(f"slot:{slot}", key, PENDING_SECONDS)
+    for noted in ("pending", "waiting"):
+        caches["plans"].set(f"{noted}:{key}", True, PENDING_SECONDS)
 
 
 def is_waited_for(key: str) -> bool:

@@ -9,6 +9,7 @@ from celery import shared_task
 from panprivacy.planning.plan import Question
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
+from planner import guarantees
 from planner.guarantees import guarantees_compute
 from planner.operations import TASK_SECONDS, plan_compute, plan_give_up
 
@@ -27,7 +28,7 @@ def compute_plan(question: dict[str, Any], slot: int) -> None:
         plan_give_up(question=asked)
 
 
-@shared_task(acks_late=False, soft_time_limit=int(TASK_SECONDS + OVERTIME_SECONDS))
+@shared_task(acks_late=False, soft_time_limit=int(guarantees.TASK_SECONDS + OVERTIME_SECONDS))
 def compute_guarantees(asked: dict[str, Any], slot: int) -> None:
     """Compute what a recipe, or one in rounds, guarantees, and keep it in the cache; safe to run twice."""
     kind = RoundsDraft if "round_seconds" in asked else RecipeDraft

@@ -2,13 +2,16 @@
 
 import json
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
 from django.core.cache import caches
+from django.core.cache.backends import locmem
 from kombu.exceptions import OperationalError
 
 from panprivacy.accounting.composition import _composed, _roughly_composed
@@ -247,7 +250,7 @@ def test_task_that_fails_says_so_and_is_not_asked_for_again_so_soon(
     assert guarantees_state(asked=one()) == State.TOO_LONG
 
 
-@pytest.mark.parametrize("state", set(State) - {State.COMPLETE})
+@pytest.mark.parametrize("state", [state for state in State if state != State.COMPLETE])
 def test_every_state_has_its_sentences(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guarantees, "guarantees_state", lambda *, asked: state)
     with pytest.raises(NotComputedError, match=r"[a-z]"):
@@ -259,3 +262,18 @@ def raising(error: type[Exception]) -> Callable[..., Any]:
         raise error
 
     return refuse
+
+
+def test_task_has_its_whole_time_from_its_beginning_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long it waited: what it holds does not run out before its own time limit."""
+    assert compute_guarantees.soft_time_limit <= store.PENDING_SECONDS
+    slot = store.slot_take("asked")
+    assert slot is not None
+    for mark in (f"slot:{slot}", "pending:asked", "waiting:asked"):
+        caches["plans"].touch(mark, 1)
+    store.begun_note("asked", slot)
+    later = time.time() + store.PENDING_SECONDS - 1
+    monkeypatch.setattr(locmem, "time", SimpleNamespace(time=lambda: later))
+    assert store.slot_is_held("asked", slot)
+    assert store.is_pending("asked")
+    assert store.is_waited_for("asked")
