@@ -24,6 +24,10 @@ COMMANDS = list(dict.fromkeys(line for block in BLOCKS for line in block.splitli
 RUN_ELSEWHERE = {"make demo", "make test"}
 """`make test` runs this very file; `demo` has a test of its own in tests/panapp."""
 
+COLLECTING = [line for line in COMMANDS if re.search(r"\.py (collect|series simulate) |-m examples", line)]
+"""Each starts servers: tests/panapp/test_installation_with_tokens.py gives them those that run there. The
+first one starts its own here, too, as a reader does."""
+
 
 def test_the_readmes_first_screen_names_the_two_commands_first() -> None:
     assert COMMANDS[:2] == ["make demo", "make test"]
@@ -58,12 +62,18 @@ def test_check_of_a_command_refuses_what_no_command_has() -> None:
         parser.parse_args(["recipe.json", "--evnts", "events.csv"])
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of one installation, in which a reader tries one command after the other."""
+    return tmp_path_factory.mktemp("data")
+
+
 @pytest.mark.long
 @pytest.mark.processes
-@pytest.mark.parametrize("command", RUN_HERE)
-def test_readme_command_runs(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("command", [command for command in RUN_HERE if command not in COLLECTING[1:]])
+def test_readme_command_runs(command: str, data: Path) -> None:
     assert command.startswith(".venv/bin/python ")
-    environment = {**os.environ, "PANAPP_DATA_DIR": str(tmp_path)}
+    environment = {**os.environ, "PANAPP_DATA_DIR": str(data)}
     environment.pop("DATABASE_URL", None)
     command, _, read_from = command.partition(" < ")
     arguments = command.split()[1:]

@@ -3,7 +3,8 @@
 Before: each request ran the generator of the description, which keeps what it is doing on the views that all
 threads share: of 40 requests in parallel 33 failed against a real server, and 38 as they are sent here.
 
-Now: the description is made once, under a lock. Of 40 requests in parallel, 40 are answered alike.
+Now: the description is made once, under a lock. Of 10 requests in parallel, 10 are answered alike; 40 take
+four times as long to write, and show no more.
 """
 
 import json
@@ -26,7 +27,7 @@ os.environ["DJANGO_SETTINGS_MODULE"] = "panapp.settings"
 from panapp.wsgi import application
 from django.test import RequestFactory
 from concurrent.futures import ThreadPoolExecutor
-barrier = threading.Barrier(40)
+barrier = threading.Barrier(10)
 
 def ask(_):
     environ = RequestFactory(SERVER_NAME="127.0.0.1").get("/api/schema/").environ
@@ -35,8 +36,8 @@ def ask(_):
     body = b"".join(application(environ, lambda status, headers, *_: answered.append(status)))
     return answered[0], len(body)
 
-with ThreadPoolExecutor(40) as threads:
-    print(json.dumps(list(threads.map(ask, range(40)))))
+with ThreadPoolExecutor(10) as threads:
+    print(json.dumps(list(threads.map(ask, range(10)))))
 """
 
 
@@ -63,6 +64,6 @@ def test_first_requests_for_the_description_may_come_in_parallel() -> None:
     )
     assert done.returncode == 0, done.stderr
     answers = [(status, length) for status, length in json.loads(done.stdout)]
-    assert len(answers) == 40
+    assert len(answers) == 10
     assert {status for status, _ in answers} == {"200 OK"}
     assert len(set(answers)) == 1

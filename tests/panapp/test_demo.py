@@ -1,10 +1,12 @@
-"""`demo`: collections of every kind from real data, and accounts to look at them with."""
+"""`demo`: collections of every kind from real data, and accounts to look at them with. And what goes on with
+what it leaves."""
 
 import json
 import os
 import shutil
 import subprocess
 import sys
+from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -28,29 +30,50 @@ from panprivacy.recipe_draft import RecipeDraft
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release, SimulatedTruth
 from streams.models import Stream
+from tests.factories import recipe_members
+from tests.panapp.scene import MEMBERS
 from tests.patience import PATIENCE
 from tests.processes import database_url, helper_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def run(data: Path, *arguments: str) -> str:
+    """What a command prints, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "DATABASE_URL": database_url(), "PANAPP_DATA_DIR": str(data)},
+        capture_output=True,
+        text=True,
+        timeout=4 * PATIENCE,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.long
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.processes
-def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) -> None:
+def test_demo_meets_the_truth_of_the_flight_data_and_what_it_leaves_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second demo starts no servers: `collect` starts those it needs over what the first one left."""
     data = tmp_path / "data"
-    environment = {**os.environ, "DATABASE_URL": database_url(), "PANAPP_DATA_DIR": str(data)}
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "manage.py", "demo", "--no-serve"],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=4 * PATIENCE,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
+    run(data, "demo", "--no-serve")
+    meets_the_truth(data)
+    two_servers_go_on_with(data)
+    monkeypatch.setattr(demo, "running_services", lambda **_: nullcontext())
+    output = StringIO()
+    before = Recipe.objects.count()
+    call_command("demo", no_serve=True, stdout=output)
+    said = [line.partition(":")[0] for line in output.getvalue().splitlines()]
+    assert said[1:] == ["Already there"] * 7
+    assert Recipe.objects.count() == before
+
+
+def meets_the_truth(data: Path) -> None:
     releases = {kind(release.recipe): release for release in Release.objects.all()}
     truths = {kind(truth.recipe): truth for truth in SimulatedTruth.objects.all()}
     single, two = "single_server", "two_server"
@@ -78,7 +101,7 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
             release.values, release.standard_errors, truths[statistic].values, strict=True
         ):
             assert abs(value - truth) < 6.5 * error
-    # The second run found what the first had made, on the helper too: one task, which has ended.
+    # On the helper is one task, which has ended.
     rows = helper_rows(data / "helper", "SELECT state, outcome <> '' FROM dap_task")
     assert rows == [("ended", 1)]
     # Of the shuffler's one batch nothing is left, nor of the stream's state.
@@ -89,6 +112,33 @@ def test_demo_meets_the_truth_of_the_flight_data_and_runs_twice(tmp_path: Path) 
     assert len(list((data / "erasable-keys").glob("*"))) == 2 + RecipeKey.objects.count()
     assert RecipeKey.objects.count() == Spending.objects.count() == len(RECIPES)
     assert not Stream.objects.exists()
+
+
+def two_servers_go_on_with(data: Path) -> None:
+    """`collect` with the other scheme than in test_installation.py: 120 devices; device d has d modulo 5
+    events."""
+    devices, steps = 120, 4
+    rows = ["device,step,events"]
+    for device in range(devices):
+        rows.append(f"d{device},1,{1 if device % 5 else 0}")
+        rows += [f"d{device},{step},1" for step in range(2, device % 5 + 1)]
+    events, file = data.parent / "events.csv", data.parent / "recipe.json"
+    events.write_text("\n".join(rows) + "\n")
+    asked = {"trust": "two_server", "steps": steps, "epsilon": 4.0, "cohort_size": devices}
+    file.write_text(json.dumps(recipe_members(encryption="paillier-2048", **asked)))
+    (line,) = run(data, "collect", str(file), "--events", str(events), "--json", "--seed", "3").splitlines()
+    result = json.loads(line)
+    assert set(result) == MEMBERS
+    assert (result["devices"], result["sampled"]) == (devices, devices)
+    assert result["reports"] == {"accepted": devices, "rejected": {}}
+    assert (result["released"], result["reason"], result["truth"]) == (True, None, 96)
+    assert result["interval"]["low"] < result["estimate"] < result["interval"]["high"]
+    # The helper verified each of them itself, in a database of its own. And it has heard of the end: its keys
+    # do not outlive the command.
+    counted = "SELECT sum(report_count) FROM dap_batchbucket WHERE task_id = dap_task.id"
+    task = f"SELECT state, verify_key, share_key, ({counted}) FROM dap_task WHERE hex(task_id) = ?"
+    rows = helper_rows(data / "helper", task, result["recipe"].upper())
+    assert rows == [("ended", None, None, devices)]
 
 
 @pytest.mark.parametrize("example", [*EVENTS, TOKENS, VALUES, STREAM])

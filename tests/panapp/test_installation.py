@@ -1,15 +1,21 @@
 """One running installation with a helper and a shuffler, and all that is cheap to ask of one that runs.
 
-Starting its seven programs takes most of the time, so all of these share it. What kills the helper, starts
-the installation in another way, or takes long is beside, marked `long`.
+Starting its seven programs takes most of the time, so all of these share it. What starts the installation in
+another way is beside; what takes long is marked `long`.
 """
 
 import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,8 +24,10 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import call_command
+from django.db.models import Sum
 from django.test import Client
 
+from dap.models import BatchBucket, Side, Task
 from devices_sim.forecast import Forecast
 from devices_sim.rest_upload import RestUpload
 from devices_sim.rounds_check import Turn
@@ -30,6 +38,7 @@ from devices_sim.workloads.values_file import values_csv
 from panapp import collecting, series_simulation
 from panapp.collection import CollectionResult, collection_run
 from panapp.environment import public_half
+from panapp.ports import HOST
 from panapp.rounds_collection import rounds_run
 from panapp.services import Services, wait_until
 from panprivacy.recipe_draft import RecipeDraft
@@ -39,14 +48,23 @@ from peers.helper_calls import task_status_at_helper
 from planner.api import EXAMPLE
 from recipes.models import Recipe
 from recipes.selectors import served_recipe
-from releases.models import Release
+from releases.models import Release, SimulatedTruth
 from series.models import RoundsDocument
+from simulations.models import Simulation
+from simulations.operations import simulation_start
 from storage.columns import stored
 from tests.factories import draft_recipe, fresh_nonce, published_recipe, recipe_members, report_of_values
 from tests.panapp import crashes
 from tests.panapp.scene import MEMBERS, SHUFFLE_HISTOGRAM, UNIFORMITY, shuffled_members, values_file
 from tests.patience import PATIENCE
-from tests.processes import collect, helper_rows, services_of_a_module, without_witnesses
+from tests.processes import (
+    collect,
+    database_url,
+    helper_rows,
+    kill_helper,
+    services_of_a_module,
+    without_witnesses,
+)
 from trust_models import trust_model_of
 from trust_models.publishing import recipe_close
 
@@ -552,3 +570,132 @@ def test_workers_simulate_the_devices_of_every_trust_model_that_has_any(
     assert result["reports"]["rejected"] == ({"batch_full": late} if late else {})
     assert result["released"]
     assert set(result) >= MEMBERS
+
+
+def answers(services: Services) -> bool:
+    with closing(socket.socket()) as own:
+        return own.connect_ex((HOST, urllib.parse.urlsplit(services.pairings["helper"].url).port)) == 0
+
+
+@pytest.mark.long
+def test_helper_killed_in_the_middle_changes_nothing_in_the_result(
+    installation: Installation, events: Path
+) -> None:
+    services = installation.services
+    members = recipe_members(trust="two_server", statistic="histogram", k=3, epsilon=4.0, **SINGLE_SERVER)
+
+    def collected(say: Any = lambda _: None) -> CollectionResult:
+        with events_csv(events, STEPS) as workload:
+            return collect(services, members, workload, say=say)
+
+    undisturbed = collected()
+    killed = []
+
+    def kill(line: str) -> None:
+        """At every step forward: when devices have reported, and while both sides verify and collect."""
+        before = services.pid("helper")
+        kill_helper(services)
+        killed.append(line)
+        # Not the same process again, which is dead already. The simulation gives up within seconds where a
+        # device waits, and a busy machine takes longer to start another.
+        assert wait_until(lambda: services.pid("helper") != before and answers(services), PATIENCE)
+
+    disturbed = collected(say=kill)
+    assert len(killed) >= 2
+    # The same seed, so the same coins: a report lost or counted twice would show.
+    assert disturbed.release.values == undisturbed.release.values
+    assert disturbed.release.reports == undisturbed.release.reports == DEVICES
+    assert disturbed.rejected == undisturbed.rejected == {}
+    ours = [
+        BatchBucket.objects.filter(task=task).aggregate(n=Sum("report_count"))["n"]
+        for task in Task.objects.filter(side=Side.LEADER)
+    ]
+    assert ours == [DEVICES, DEVICES]
+    # The process that came back has the address and the database of the one before, with tables of its own.
+    counted = "SELECT sum(report_count) FROM dap_batchbucket WHERE task_id = dap_task.id"
+    for result in (undisturbed, disturbed):
+        task = str(result.recipe.identifier).upper()
+        theirs = f"SELECT ({counted}) FROM dap_task WHERE hex(task_id) = ?"
+        assert helper_rows(installation.helper, theirs, task) == [(DEVICES,)]
+    apps = {app for (app,) in helper_rows(installation.helper, "SELECT DISTINCT app FROM django_migrations")}
+    assert {"audit", "dap"} <= apps
+    assert "recipes" not in apps
+
+
+@pytest.mark.long
+def test_workers_killed_while_they_simulate_change_nothing_in_the_count_of_devices(
+    installation: Installation, settings: Any
+) -> None:
+    settings.SITE_URL = installation.services.base_url
+    devices = 6_000
+    simulation = simulation_start(
+        members=recipe_members(statistic="histogram", k=9, cohort_size=1_000),
+        workload={"kind": "bernoulli", "devices": devices, "rate": 0.3},
+        seed=7,
+        actor=None,
+    )
+    for kill in range(3):
+        simulation.refresh_from_db()
+        done = simulation.done
+        # Of the second or more that a chunk takes: the worker has it in hand, and is not done.
+        victim = crashes.busy_child(installation.services, 0.3)
+        for process in (victim, victim.parent()):
+            process.kill()
+        assert done < devices, f"kill {kill} came too late to say anything"
+        # The services start the worker again.
+        assert wait_until(lambda: Simulation.objects.get().done > done, PATIENCE)  # noqa: B023  # called before the next round
+    assert wait_until(lambda: Release.objects.exists(), PATIENCE)
+    simulation.refresh_from_db()
+    release, truth = Release.objects.get(), SimulatedTruth.objects.get()
+    assert (simulation.done, truth.devices, truth.sampled) == (devices, devices, devices)
+    assert (simulation.totals["accepted"], simulation.totals["rejected"]) == (devices, {})
+    assert release.reports == devices
+    assert sum(truth.values) == devices
+
+
+@pytest.mark.long
+def test_worked_example_of_the_docs_prints_what_it_promises_and_the_interval_is_closed(
+    installation: Installation, tmp_path: Path
+) -> None:
+    """Of docs/tasks.md, given as it stands there."""
+    text = (settings.BASE_DIR / "docs" / "tasks.md").read_text()
+    (example,) = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
+    create, report, gather = (
+        line.replace(".venv/bin/python", sys.executable).replace("task.json", str(tmp_path / "task.json"))
+        for line in example.splitlines()
+    )
+    environment = {
+        **os.environ,
+        **installation.services.pairings["helper"].site_variables(),
+        "DATABASE_URL": database_url(),
+        "PANAPP_DATA_DIR": str(settings.DATA_DIR),
+    }
+
+    def run(command: str) -> str:
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=settings.BASE_DIR,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    if time.time() % 3_600 > 3_540:
+        time.sleep(61)  # all of it within one hour
+    run(create)
+    assert json.loads(run(report)) == ["taken"] * 4
+    printed = json.loads(run(gather))
+    assert (printed["report_count"], printed["values"]) == (4, [1, 2, 0, 1])
+    assert printed["interval"]["duration"] == 3_600
+    assert set(re.findall(r'"(\w+)":', text.split("prints it:")[1].split("Exit code")[0])) <= {
+        *printed,
+        *printed["interval"],
+        *printed["rejections"],
+    }
+    assert json.loads(run(report)) == ["report_replayed"] * 4
+    (listed,) = json.loads(run(f"{sys.executable} manage.py task list"))
+    assert listed["rejections"]["leader"] == {"batch_collected": 4}

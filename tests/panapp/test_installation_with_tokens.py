@@ -1,19 +1,27 @@
 """One running installation with every role beside: recipes whose reports need a token, through a relay.
 
-Long, because twelve processes start; what each role does is tried in one process in its own folder.
+Long, because twelve processes start; what each role does is tried in one process in its own folder. And the
+commands of the docs that collect, for which it is as if they had started it.
 """
 
+import importlib
+import json
+import shlex
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from devices_sim.__main__ import main
 from devices_sim.attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
+from panapp import collecting, series_simulation
+from panapp import services as starting
 from panapp.collection import admitting_beside, wait_until_heard
 from panapp.pairing import KINDS, RelayPairing
 from panapp.services import Services
@@ -24,9 +32,11 @@ from reports.models import ReportNonce
 from storage.signing_key import verification_key
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
+from tests.panapp.test_roles import APPS, migrated_apps
 from tests.panprivacy.targeting.results import members_of
 from tests.processes import collect, services_of_a_module, without_witnesses
 from tests.target_scene import declare, file_of
+from tests.test_readme import COLLECTING, ROOT
 from trust_models.issued import issued_of
 from trust_models.publishing import recipe_close, recipe_publish_file
 
@@ -62,6 +72,11 @@ def workload(members: dict[str, Any]) -> Workload[Any]:
     if RecipeDraft.from_mapping(members).trust == "shuffler":
         return ValueWorkload(listed((f"d{n}", str(n % 3)) for n in range(SHUFFLE_HISTOGRAM["cohort_size"])))
     return EventWorkload(3, listed((f"d{n}", {1} if n % 3 else set()) for n in range(DEVICES)))
+
+
+@pytest.mark.parametrize("role", APPS)
+def test_each_partner_has_the_tables_of_its_role_alone(services: Services, data: Path, role: str) -> None:
+    assert migrated_apps(data / role / "panapp.sqlite3") == APPS[role]
 
 
 @pytest.mark.parametrize("trust", RECIPES)
@@ -186,6 +201,31 @@ def single_devices_look_the_same_but_for_the_report(
     recipe_close(recipe=recipe, actor=None)
     wait_until_heard(recipe, lambda _: None)
     assert issued_of(recipe) == 2
+
+
+@pytest.mark.parametrize("command", COLLECTING)
+def test_command_of_the_docs_collects(
+    services: Services, command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As it stands there, but for the services that it starts: it is given those partners that it names."""
+
+    def running(partners: Mapping[str, Path] | None = None, **_: object) -> AbstractContextManager[Services]:
+        named = copy(services)
+        named.pairings = {role: services.pairings[role] for role in partners or ()}
+        return nullcontext(named)
+
+    for module in (collecting, series_simulation, starting):
+        monkeypatch.setattr(module, "running_services", running)
+    monkeypatch.chdir(ROOT)
+    _, script, name, *options = shlex.split(command)
+    if script == "-m":
+        importlib.import_module(name).main()
+        assert "± " in capsys.readouterr().out
+        return
+    call_command(name, *options)
+    printed = json.loads(capsys.readouterr().out)
+    for result in printed if name == "series" else [printed]:
+        assert result["released"] is True
 
 
 def everything(folder: Path) -> str:

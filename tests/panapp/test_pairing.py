@@ -18,6 +18,7 @@ from panapp.services import ServiceError, running_services
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.transparency.policy import Policy
 from tests.factories import recipe_members
+from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
 
 KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
 
@@ -128,12 +129,14 @@ def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
         ({"trust": "two_server"}, ["helper"]),
         ({"trust": "two_server", "admission": "token"}, ["helper", "issuer", "attester"]),
         ({"admission": "token", "relay": True}, ["issuer", "attester", "relay"]),
+        (shuffled_members(SHUFFLE_HISTOGRAM), ["shuffler"]),
     ],
 )
 def test_a_recipe_has_just_the_partners_beside_that_it_needs(
     changes: dict[str, Any], beside: list[str]
 ) -> None:
-    assert roles_beside(RecipeDraft.from_mapping(recipe_members(**changes))) == beside
+    members = changes if "statistic" in changes else recipe_members(**changes)
+    assert roles_beside(RecipeDraft.from_mapping(members)) == beside
 
 
 @pytest.mark.processes

@@ -1,12 +1,13 @@
 """Ports of this machine: each is one server's, from before it listens until all has ended."""
 
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+from panapp.pairing import KINDS, pair
 from panapp.ports import HOST, held_lasting_port, held_port, is_free
-from panapp.services import running_services
 
 
 def test_held_port_is_nobody_elses_before_our_server_listens_and_while_it_is_away() -> None:
@@ -50,17 +51,16 @@ def test_lasting_port_that_is_in_use_gives_way_for_this_time_only(tmp_path: Path
         assert again == port
 
 
-@pytest.mark.long
-@pytest.mark.processes
-@pytest.mark.django_db(transaction=True)
 def test_partners_that_remember_one_port_listen_at_two(tmp_path: Path) -> None:
+    """All are held before the first one is started (`running_services`), so that each has its own."""
     with held_port() as port:
         pass
-    partners = {role: tmp_path / role for role in ("helper", "shuffler")}
-    for data in partners.values():
-        data.mkdir()
-        (data / "port").write_text(str(port))
-    with running_services(partners=partners) as services:
-        ports = [pairing.port for pairing in services.pairings.values()]
-        assert ports[0] == port
-        assert ports[1] != port
+    with ExitStack() as stack:
+        ports = []
+        for role in ("helper", "shuffler"):
+            (tmp_path / role).mkdir()
+            (tmp_path / role / "port").write_text(str(port))
+            pairing = stack.enter_context(pair(KINDS[role], site_port=8000, data=tmp_path / role))
+            ports.append(pairing.port)
+    assert ports[0] == port
+    assert ports[1] != port
