@@ -33,7 +33,7 @@ if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there 
 
 DEVICES = 100_000
 STEPS = 30
-MOST_TIMES_BARE = 3.0
+MOST_TIMES_BARE = 1.6
 MOST_MEGABYTES = 600
 MOST_GROWTH = 1.2
 LEAST_SPEED_UP = 1.7
