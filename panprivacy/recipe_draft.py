@@ -227,10 +227,11 @@ class RecipeDraft:
         """Compute the guarantees, and the loss that a budget composes, so that they are remembered.
 
         Raises:
-            FieldError: the parameters cannot be met.
+            FieldError: the parameters cannot be met, or do not keep what the recipe states; with what would.
         """
         self.calibrated.guarantees()
         parts_of(self.calibrated.aggregator_event())
+        self.calibrated_statistic()
 
     def asked_members(self) -> dict[str, Any]:
         """The members of the document that publishing does not make: all but name, times, servers, whom of

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Any
 
+from panprivacy.accounting.interruption import interruption_point
 from panprivacy.errors import FieldError
 from panprivacy.parameters import description_of
 from panprivacy.shown import plain
@@ -47,6 +48,9 @@ def remedies(statistic: Statistic[Any]) -> str:
 def keeps_promise(statistic: Statistic[Any]) -> bool:
     """Whether `require_promise` accepts it."""
     try:
+        # Asked first: the refusal says how far it is off, which takes many times as long.
+        if not statistic.keeps_target:
+            return False
         statistic.require_promise()
     except FieldError:
         return False
@@ -99,6 +103,7 @@ def nearest_value(
     description = description_of(field)
 
     def holds(value: float) -> bool:
+        interruption_point()
         try:
             return enough(with_value(statistic, name, value))
         except FieldError:  # outside its range, or more noise than can be decrypted

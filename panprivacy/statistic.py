@@ -153,6 +153,12 @@ class Statistic(ABC, Generic[P]):
     def cohort_size(self) -> int:
         """Number of accepted reports below which nothing is released; 0 where no reports are sent."""
 
+    @property
+    def keeps_target(self) -> bool:
+        """Whether the published result has at most the ε that the recipe states for it, if it states one: a
+        part of `require_promise`."""
+        return True
+
     @abstractmethod
     def require_promise(self) -> None:
         """FieldError where the parameters do not keep what the recipe states.

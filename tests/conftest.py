@@ -354,6 +354,7 @@ def _pages_wait_for_numbers() -> Iterator[None]:
     """However slow the machine is, and though no worker has computed beforehand what they show of the ledger.
     Tests of what is shown where time runs out let it run out."""
     from ledger import selectors
+    from pages.publish import views as publish_views
     from planner import guarantees, operations
     from recipes import budget, refusals
 
@@ -365,6 +366,7 @@ def _pages_wait_for_numbers() -> Iterator[None]:
             budget: ("SEARCH_SECONDS", "ROUNDS_SECONDS"),
             operations: ("QUICK_SECONDS",),
             guarantees: ("REQUEST_SECONDS",),
+            publish_views: ("PROMISE_SECONDS",),
         }.items():
             for name in names:
                 patch.setattr(module, name, PATIENCE)

@@ -4,16 +4,16 @@ from dataclasses import dataclass
 
 from django.http import HttpResponse
 
-from planner.guarantees import Asked, guarantees_state
+from planner.guarantees import Asked, guarantees_state, promise_require
 from planner.sending import State
 
 REFRESH_SECONDS = 3
 """After which a page asks again."""
 
 _SENTENCES = {
-    State.COMPUTING: "Being computed, which takes up to half a minute. This page asks again by itself.",
+    State.COMPUTING: "Being computed, which takes up to some minutes. This page asks again by itself.",
     State.BUSY: "Too much is being computed already. Ask again in a minute.",
-    State.NO_WORKER: "This takes a worker to compute, and none has answered. Is one running?",
+    State.NO_WORKER: "This takes a worker to compute, and none has begun. Is one running, or are all busy?",
     State.TOO_LONG: "This takes longer to compute than a worker may. Ask again in some minutes, or with "
     "other parameters.",
 }
@@ -41,6 +41,9 @@ class Awaited:
 
 
 def awaited_of(asked: Asked) -> Awaited | None:
-    """None where nothing is to be waited for. FieldError where the parameters cannot be met."""
+    """None where nothing is to be waited for. FieldError as of `promise_require`."""
     state = guarantees_state(asked=asked)
-    return None if state == State.COMPLETE else Awaited(state)
+    if state != State.COMPLETE:
+        return Awaited(state)
+    promise_require(asked=asked)
+    return None

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from panprivacy.accounting.interruption import interruptible
 from panprivacy.accounting.version import number_key
+from panprivacy.errors import FieldError
 from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
@@ -16,8 +17,8 @@ from planner.turns import BusyError, checkpoint_until, turn
 from recipes.errors import RecipeStateError
 
 REQUEST_SECONDS = 1.0
-"""What a request may spend of the processor, and a point of a curve longer: that takes up to a sixth of a
-second. What has no curve is quick beside it."""
+"""What a request may spend of the processor, and what it is at then longer: a point of a curve takes up to
+0.3 s, a transform up to a second."""
 
 TASK = "planner.tasks.compute_guarantees"
 
@@ -30,8 +31,8 @@ Asked = RecipeDraft | RoundsDraft
 _WHY = {
     State.COMPUTING: "what it guarantees and costs is being computed; try again in some seconds",
     State.BUSY: "too much is being computed already; try again in a minute",
-    State.NO_WORKER: "what it guarantees and costs takes a worker to compute, and none has answered: is one "
-    "running?",
+    State.NO_WORKER: "what it guarantees and costs takes a worker to compute, and none has begun: is one "
+    "running, or are all busy?",
     State.TOO_LONG: "what it guarantees and costs takes longer to compute than a worker may; try again in "
     "some minutes, or with other parameters",
 }
@@ -61,15 +62,14 @@ def guarantees_state(*, asked: Asked) -> State:
 
     Returns:
         `COMPLETE`, or what keeps it from that. `NO_WORKER` also where no worker has begun in time.
-
-    Raises:
-        FieldError: the parameters cannot be met.
     """
     bare = asked.bare
     key = _key(bare)
+    if store.settled_get(key)[0]:
+        return State.COMPLETE
     if store.is_pending(key):
         return State.COMPUTING if store.is_waited_for(key) else State.NO_WORKER
-    if _prepared(bare, checkpoint_until(0.0, time.thread_time)):
+    if _settled(bare, checkpoint_until(0.0, time.thread_time)):
         return State.COMPLETE
     if store.is_given_up(key):
         return State.TOO_LONG
@@ -77,7 +77,7 @@ def guarantees_state(*, asked: Asked) -> State:
     if not store.is_slow(key):
         try:
             with _alone(key), turn():
-                if _prepared(bare, checkpoint_until(REQUEST_SECONDS, time.thread_time)):
+                if _settled(bare, checkpoint_until(REQUEST_SECONDS, time.thread_time)):
                     return State.COMPLETE
         except _UnderWayError:
             return State.COMPUTING
@@ -94,6 +94,17 @@ def guarantees_require(*, asked: Asked) -> None:
         raise NotComputedError(state)
 
 
+def promise_require(*, asked: Asked) -> None:
+    """What `prepare` found, once `guarantees_state` is complete: to find out takes up to minutes.
+
+    Raises:
+        FieldError: the parameters cannot be met, or do not keep what the recipe states; with what would.
+    """
+    _, refusal = store.settled_get(_key(asked.bare))
+    if refusal is not None:
+        raise FieldError(*refusal)
+
+
 def guarantees_compute(*, asked: Asked, slot: int) -> None:
     """What the task does. It gives up where its slot is no longer its own, or its time is over: then it is
     not asked for again so soon, but what was finished of it stays remembered.
@@ -106,9 +117,7 @@ def guarantees_compute(*, asked: Asked, slot: int) -> None:
         return
     try:
         store.begun_note(key, slot)
-        if _prepared(asked, checkpoint_until(TASK_SECONDS, time.monotonic)):
-            store.slow_forget(key)
-        else:
+        if not _settled(asked, checkpoint_until(TASK_SECONDS, time.monotonic)):
             store.given_up_note(key)
     except Exception:
         # The time limit of a task comes as an error too. Any other would come again for as long as pages ask.
@@ -118,12 +127,17 @@ def guarantees_compute(*, asked: Asked, slot: int) -> None:
         store.slot_release(key, slot)
 
 
-def _prepared(asked: Asked, checkpoint: Checkpoint) -> bool:
+def _settled(bare: Asked, checkpoint: Checkpoint) -> bool:
+    """Whether there was time for all of it; noted then."""
+    refusal = None
     try:
         with interruptible(checkpoint):
-            asked.prepare()
+            bare.prepare()
     except OutOfTimeError:
         return False
+    except FieldError as error:
+        refusal = error.field, error.message
+    store.settled_note(_key(bare), refusal)
     return True
 
 

@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from panprivacy.accounting.remembered import recalling_only
 from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
 from planner.sending import State, task_request, task_send
@@ -81,10 +82,12 @@ def plan_compute(*, question: Question, slot: int) -> None:
     key = store.key_of(question)
     checkpoint = checkpoint_until(TASK_SECONDS, time.monotonic)
     try:
-        if store.slot_is_held(key, slot) and store.result_get(key) is None:
-            store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())
-            if store.slot_is_held(key, slot):
-                store.result_put(key, plan_of(question, checkpoint).as_dict())
+        # Anyone may ask for plans: nothing is kept but their results.
+        with recalling_only():
+            if store.slot_is_held(key, slot) and store.result_get(key) is None:
+                store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())
+                if store.slot_is_held(key, slot):
+                    store.result_put(key, plan_of(question, checkpoint).as_dict())
     finally:
         store.slot_release(key, slot)
 
@@ -104,7 +107,8 @@ def _state_of(plan: dict[str, Any]) -> State:
 def plan_quick(question: Question) -> Plan:
     """As much of a plan as a request may take time for."""
     seconds = QUICK_SECONDS + (FIRST_SECONDS if _is_first.acquire(blocking=False) else 0.0)
-    return plan_of(question, checkpoint_until(seconds, time.thread_time), Depth.QUICK)
+    with recalling_only():
+        return plan_of(question, checkpoint_until(seconds, time.thread_time), Depth.QUICK)
 
 
 def _send(question: Question, slot: int) -> None:

@@ -82,14 +82,25 @@ def is_waited_for(key: str) -> bool:
     return caches["plans"].get(f"waiting:{key}") is not None
 
 
+def settled_note(key: str, refusal: tuple[str, str] | None) -> None:
+    """It is computed, and what it is made of remembered.
+
+    Args:
+        refusal: field and message, where the recipe does not keep what it states.
+    """
+    caches["plans"].set(f"settled:{key}", {"refusal": refusal}, KEPT_SECONDS)
+
+
+def settled_get(key: str) -> tuple[bool, tuple[str, str] | None]:
+    """Whether it is computed, as far as is known, and `settled_note`'s refusal."""
+    known = caches["plans"].get(f"settled:{key}")
+    refusal = None if known is None else known["refusal"]
+    return known is not None, None if refusal is None else (refusal[0], refusal[1])
+
+
 def slow_note(key: str) -> None:
     """It took longer than a request may: requests leave it to a task."""
     caches["plans"].set(f"slow:{key}", True, KEPT_SECONDS)
-
-
-def slow_forget(key: str) -> None:
-    """A task has computed it: requests find what it is made of remembered."""
-    caches["plans"].delete(f"slow:{key}")
 
 
 def is_slow(key: str) -> bool:

@@ -16,7 +16,7 @@ from panprivacy.rounds.document import PublishedRounds
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import SeriesDraft, repetition_of
 from panprivacy.times import format_time
-from planner.guarantees import guarantees_require
+from planner.guarantees import guarantees_require, promise_require
 from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
 from recipes.errors import PartnerUnavailableError, RecipeStateError
@@ -61,7 +61,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         FieldError: a field is unknown, missing or out of range, or all rounds together exceed the
             population's budget. Nothing was stored.
         ApprovalNeededError: another analyst must approve of the series. Its rounds need no more then.
-        NotComputedError: what all rounds cost together is not computed yet; not for the command line.
+        NotComputedError: what it guarantees and costs is not computed yet; not for the command line.
     """
     draft = repetition_of(members)
     now = clock.database_now()
@@ -70,8 +70,10 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     if actor is not None and (same := _running(draft, actor, now)):
         return same
     approval_require(recipe=None, document=draft.as_dict(), actor=actor)
-    if actor is not None and isinstance(draft, RoundsDraft):
-        guarantees_require(asked=draft)
+    if actor is not None:
+        asked = draft if isinstance(draft, RoundsDraft) else draft.recipe
+        guarantees_require(asked=asked)
+        promise_require(asked=asked)
     if draft.closes(openings[0], now) <= now:
         raise FieldError(
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"

@@ -27,7 +27,7 @@ from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic
-from planner.guarantees import guarantees_require
+from planner.guarantees import guarantees_require, promise_require
 from public_log.integrating import integrate
 from public_log.selectors import is_witnessed, site_policy
 from recipes.actions import RECIPE_PUBLISHED
@@ -110,7 +110,9 @@ def simulation_start(
         raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
     if actor is not None:
-        guarantees_require(asked=RecipeDraft.from_mapping(members))
+        draft = RecipeDraft.from_mapping(members)
+        guarantees_require(asked=draft)
+        promise_require(asked=draft)
     return simulation_publish(members=members, workload=workload, seed=seed, actor=actor)
 
 

@@ -14,7 +14,7 @@ from panprivacy.asked_round import AskedRound
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.times import format_time
 from panprivacy.trust_models import under_trust
-from planner.guarantees import guarantees_require
+from planner.guarantees import guarantees_require, promise_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.approvals import approval_require, approval_spend
 from recipes.budget import affordable, saying_what_fits, spend
@@ -69,6 +69,7 @@ def recipe_publish(
     draft = RecipeDraft.from_mapping(content)
     if actor is not None:
         guarantees_require(asked=draft)
+        promise_require(asked=draft)
     status_require(recipe, Recipe.Status.DRAFT)
     if reviewed is not None and reviewed != recipe.draft_hash:
         raise RecipeStateError("the draft was changed after it was shown; read it once more")

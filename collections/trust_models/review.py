@@ -13,7 +13,7 @@ from panprivacy.streams.parameters import LISTED
 from panprivacy.times import format_time
 from panprivacy.trust import Trust
 from panprivacy.trust_models import trusts_of, under_trust
-from planner.guarantees import guarantees_require
+from planner.guarantees import guarantees_require, promise_require
 from recipes.budget import Effect, effect_of
 from recipes.operations import require_within_limits
 from trust_models import unavailable_here
@@ -100,7 +100,7 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
             closes_at=closes_at,
         )
         require_within_limits(draft)
-        draft.calibrated_statistic()  # whether it keeps what it states, and else what would
+        promise_require(asked=draft)
         require_admitted(draft, statistic, admitting_here())
         target_require(draft, simulation=False)
         if unavailable := trust_unavailable(draft.trust, type(statistic)):

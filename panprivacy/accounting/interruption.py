@@ -17,7 +17,7 @@ def interruptible(checkpoint: Callable[[], None]) -> Iterator[None]:
     """Within the block, call `checkpoint` before each point of a curve and each transform, in this thread.
 
     What it raises ends the computation: nothing is remembered of the number that was under way, and what was
-    finished before stays remembered. What has begun is not interrupted: a point takes up to 0.2 s, a
+    finished before stays remembered. What has begun is not interrupted: a point takes up to 0.3 s, a
     transform up to a second.
     """
     token = _before_point.set(checkpoint)

@@ -1,9 +1,12 @@
-"""Losses by their curves and ε of events, remembered: where they are slow, for other processes too.
+"""Losses by their curves and ε of events, remembered, for other processes too.
 
 Both are functions of the event and this software alone. So whoever runs several processes may give them a
 common memory (`memory_set`), and no number depends on whether there is one.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import Protocol
 
@@ -37,6 +40,20 @@ def memory_set(memory: NumberMemory | None) -> None:
     _memory = memory
 
 
+_keeps_nothing: ContextVar[bool] = ContextVar("keeps_nothing", default=False)
+
+
+@contextmanager
+def recalling_only() -> Iterator[None]:
+    """Within the block, in this thread, numbers are found in the common memory and none is put there: for
+    those who may ask for as many different ones as they like."""
+    token = _keeps_nothing.set(True)
+    try:
+        yield
+    finally:
+        _keeps_nothing.reset(token)
+
+
 @lru_cache(maxsize=4096)  # pages ask for the same few numbers again and again
 def epsilon_at(event: PrivacyEvent, delta: float) -> float:
     """`event.epsilon(delta)`, remembered. Quick events too: their points add up to seconds."""
@@ -45,23 +62,22 @@ def epsilon_at(event: PrivacyEvent, delta: float) -> float:
         return known
     interruption_point()  # none begins that needs no curve, either
     found = event.epsilon(delta)
-    if _memory is not None:
+    if _memory is not None and not _keeps_nothing.get():
         _memory.epsilon_remember(event, delta, found)
     return found
 
 
 @lru_cache(maxsize=1024)
 def symmetric_loss_of(event: PrivacyEvent, dots_apart: float = 0.0) -> PrivacyLoss:
-    """The loss of an event, from its curve alone; `dots_apart` is its own at least. Of quick events only this
-    process remembers them."""
+    """The loss of an event, from its curve alone, remembered; `dots_apart` is its own at least. Of quick
+    events too: hundreds of points add up to seconds."""
     apart = max(dots_apart, event.dots_apart)
-    memory = None if event.quick else _memory
-    known = None if memory is None else memory.loss_recall(event, apart)
+    known = None if _memory is None else _memory.loss_recall(event, apart)
     if known is not None:
         return known
     found = symmetric_loss(event.delta_bound, apart)
-    if memory is not None:
-        memory.loss_remember(event, apart, found)
+    if _memory is not None and not _keeps_nothing.get():
+        _memory.loss_remember(event, apart, found)
     return found
 
 

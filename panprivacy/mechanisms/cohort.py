@@ -46,18 +46,20 @@ class CohortStatistic(ReportStatistic[P]):
 
         Devices call it before they take part, as nobody else can hold a server to it.
         """
-        target = self.parameters.aggregator_epsilon
-        if target is None:
-            return
-        event = self.aggregator_event()
-        if event.delta(target) > self.parameters.delta:
-            reached = epsilon_at(event, self.parameters.delta)
+        if not self.keeps_target:
+            target = self.parameters.aggregator_epsilon
+            reached = epsilon_at(self.aggregator_event(), self.parameters.delta)
             raise FieldError(
                 "aggregator_epsilon",
                 f"{target:g} is not met: with these parameters the published result has "
                 f"{reached:.4g} (proved, under replacement, δ = {plain(self.parameters.delta)}, "
                 f"cohort size {self.parameters.cohort_size:,})",
             )
+
+    @property
+    def keeps_target(self) -> bool:
+        target = self.parameters.aggregator_epsilon
+        return target is None or self.aggregator_event().delta(target) <= self.parameters.delta
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """The release of one full cohort, against observers who read only it and may know who took part.

@@ -161,7 +161,7 @@ class RoundsDraft(Repetition):
         """Compute the guarantees, and the losses that a budget composes, so that they are remembered.
 
         Raises:
-            FieldError: the parameters cannot be met.
+            FieldError: as of `RecipeDraft`.
         """
         statistic = self.statistic
         for event in events_composed(statistic, once=self.once):

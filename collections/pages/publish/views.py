@@ -1,5 +1,6 @@
 """Pages on which analysts make recipes: choose, draft, preview, review, publish."""
 
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -28,16 +29,23 @@ from pages.publish.promise import Promise, promise_of
 from pages.publish.review import review_page
 from pages.publish.target_field import TARGET_FIELDS
 from pages.words.target import expected_sentence
+from panprivacy.accounting.interruption import interruptible
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
+from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.statistic import Statistic
 from panprivacy.trust_models import trust_named, trusts_of
+from planner.turns import BusyError, checkpoint_until, turn
 from recipes.approvals import draft_approval_ask
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
 from trust_models.publishing import recipe_publish
+
+PROMISE_SECONDS = 2.0
+"""Of the processor, for what a form's values promise. What is under way then is finished, as in
+`planner.guarantees`."""
 
 LOOKS = [str(number) for number in range(12)]
 """So often a page asks once more by itself, where the time did not suffice to look for what fits."""
@@ -133,9 +141,8 @@ class PromiseView(PublishersOnly):
         looks = request.GET.get("look", "0")
         look = int(looks) if looks in LOOKS else len(LOOKS)
         context = {
-            "promise": _promise(form),
+            **_promised(form),
             "kind": kind_of(form.mechanism),
-            "blockers": _blockers(form),
             "target": _target(form),
             "again": f"{request.path}?statistic={form.mechanism.statistic}&look={look + 1}"
             if look + 1 < len(LOOKS)
@@ -278,8 +285,7 @@ def _form_page(
         "form": form,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
-        "promise": None if preview is None else _promise(filled_in),
-        "blockers": None if preview is None else _blockers(filled_in),
+        **({"promise": None, "blockers": None} if preview is None else _promised(filled_in)),
         "target": _target(filled_in),
         "kind": kind_of(form.mechanism),
         "inline": True,
@@ -329,6 +335,19 @@ def _preview(form: RecipeForm) -> Any:
     except FieldError as error:
         form.add_field_error(error)
         return None
+
+
+def _promised(form: RecipeForm) -> dict[str, Any]:
+    """What the values of a form that was validated promise, and what keeps their recipe from being published:
+    as far as a request may compute it, in its turn."""
+    try:
+        with turn(), interruptible(checkpoint_until(PROMISE_SECONDS, time.thread_time)):
+            return {"promise": _promise(form), "blockers": _blockers(form)}
+    except BusyError:
+        late = "Too much is being computed already. Ask again in a minute."
+    except OutOfTimeError:
+        late = "That takes longer than a form waits. Save the draft: its page shows it once it is computed."
+    return {"promise": None, "blockers": None, "late": late}
 
 
 def _promise(form: RecipeForm) -> Promise | None:

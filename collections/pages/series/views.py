@@ -205,7 +205,7 @@ def _proposal_page(
     reader = signed_in_user(request)
     try:
         draft = repetition_of(approval.document)
-        statistic = draft.recipe.calibrated_statistic()
+        statistic = draft.recipe.calibrated
         missing = content_approval_missing(approval)
         awaited = awaited_of(draft if isinstance(draft, RoundsDraft) else draft.recipe)
     except FieldError as error:

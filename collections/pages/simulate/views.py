@@ -106,7 +106,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     given = request.POST if request.method == "POST" else None
     try:
         draft = RecipeDraft.from_mapping(recipe.draft)
-        form = SimulationForm(given, draft=draft, statistic=draft.calibrated_statistic())
+        form = SimulationForm(given, draft=draft, statistic=draft.calibrated)
     except FieldError as error:
         messages.info(request, f"It cannot be simulated: {error}.")
         return back

@@ -9,14 +9,16 @@ from django.test import Client
 from django.urls import reverse
 
 from ledger.operations import population_create
+from pages.publish import views as publish_views
 from panprivacy.accounting.composition import _composed, _roughly_composed
 from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
-from planner import guarantees
+from planner import guarantees, turns
 from planner.tasks import compute_guarantees
 from recipes.models import Recipe
 from simulations.models import Simulation
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
+from tests.patience import PATIENCE
 from tests.scenes import account, analyst
 
 pytestmark = pytest.mark.django_db
@@ -143,3 +145,17 @@ def test_nobody_approves_before_the_guarantees_are_there(publisher: Client, sent
     assert 'value="approve"' not in waiting.content.decode()
     compute_guarantees(*sent[0])
     assert 'value="approve"' in publisher.get(reverse("recipe-draft", args=[draft.pk])).content.decode()
+
+
+def test_form_says_that_its_promise_takes_longer_than_it_waits_or_that_too_many_compute(
+    publisher: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"{reverse('recipe-promise')}?statistic=count_nonzero"
+    values = {"steps": 3, "epsilon": 1.7, "delta": 1e-6, "cohort_size": 777, "population": "everyone"}
+    monkeypatch.setattr(publish_views, "PROMISE_SECONDS", -1.0)
+    assert "longer than a form waits" in page_text(publisher.post(address, values))
+    monkeypatch.setattr(turns, "WAIT_SECONDS", 0)
+    with turns.turn(), turns.turn():
+        assert "Too much is being computed already" in page_text(publisher.post(address, values))
+    monkeypatch.setattr(publish_views, "PROMISE_SECONDS", PATIENCE)
+    assert "Someone who" in page_text(publisher.post(address, values))

@@ -8,10 +8,12 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from django.core.cache import caches
 from kombu.exceptions import OperationalError
 
+from ledger.numbers import CachedNumbers
 from panprivacy.accounting import version
+from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
 from panprivacy.planning.plan import Depth, Question, plan_of
 from planner import operations, sending, store, tasks, turns
-from planner.operations import plan_answer, plan_begun, plan_compute, plan_state
+from planner.operations import plan_answer, plan_begun, plan_compute, plan_quick, plan_state
 from planner.sending import State
 from planner.tasks import compute_plan
 from planner.turns import BusyError
@@ -65,6 +67,22 @@ def test_answer_after_the_task_is_complete_and_gives_its_slot_back(sent: list[An
     assert [caches["plans"].get(f"slot:{number}") for number in range(store.MOST_PENDING)] == [
         None
     ] * store.MOST_PENDING
+
+
+def test_plans_keep_no_number_for_others(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Anyone may ask for as many as they like, and the ledger's numbers must not make room for theirs."""
+    kept: list[Any] = []
+    for name in ("epsilon_remember", "loss_remember"):
+        monkeypatch.setattr(CachedNumbers, name, lambda *given: kept.append(given))
+    for number_of in (epsilon_at, symmetric_loss_of):
+        number_of.cache_clear()
+    asked = question(cohort_size=1_001)
+    plan_quick(asked)
+    slot = store.slot_take(store.key_of(asked))
+    assert slot is not None
+    plan_compute(question=asked, slot=slot)
+    assert store.result_get(store.key_of(asked)) is not None
+    assert not kept
 
 
 @pytest.mark.usefixtures("no_time")

@@ -18,10 +18,11 @@ from panprivacy.rounds.document import PublishedRounds
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.rounds.privacy import events_composed
 from planner import guarantees, sending, store
-from planner.guarantees import guarantees_state
+from planner.guarantees import NotComputedError, guarantees_state
 from planner.sending import State
 from planner.tasks import compute_guarantees
 from series.models import RoundsDocument, Series
+from series.operations import series_publish
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
 from tests.scenes import account, analyst
@@ -169,8 +170,8 @@ def test_without_a_worker_preview_and_publishing_say_so(
     address = reverse("draft-rounds", args=[draft_recipe(**ASKED).pk])
     shown = publisher.get(address, GIVEN | {"preview": "1"})
     assert "Refresh" not in shown.headers
-    assert "none has answered" in page_text(shown)
-    assert "none has answered" in page_text(publisher.post(address, GIVEN))
+    assert "none has begun" in page_text(shown)
+    assert "none has begun" in page_text(publisher.post(address, GIVEN))
     assert not Series.objects.exists()
 
 
@@ -184,3 +185,14 @@ def test_task_that_has_lost_its_slot_computes_nothing(sent: list[tuple[Any, ...]
 
 def test_worker_has_time_to_begin_before_its_slot_is_taken_for_lost() -> None:
     assert sending.START_SECONDS < store.PENDING_SECONDS
+
+
+def test_series_of_single_recipes_is_not_published_before_its_guarantees_are_computed(
+    sent: list[tuple[Any, ...]],
+) -> None:
+    members = recipe_members(**ASKED, every="day", rounds=3)
+    with pytest.raises(NotComputedError):
+        series_publish(members=members, actor=analyst())
+    assert not Series.objects.exists()
+    compute_guarantees(*sent[0])
+    assert series_publish(members=members, actor=analyst()) == Series.objects.get()

@@ -14,7 +14,7 @@ from panprivacy.accounting.interruption import interruptible, interruption_point
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.privacy_loss import PrivacyLoss, symmetric_loss
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
+from panprivacy.accounting.remembered import epsilon_at, recalling_only, symmetric_loss_of
 from panprivacy.accounting.sampling import Sampled
 
 QUICK = RandomizedResponseSum(n=50, epsilon0=1.0)
@@ -107,8 +107,21 @@ def test_numbers_for_which_time_does_not_suffice_are_not_remembered(memory: Memo
     assert not memory.epsilons
 
 
-def test_losses_of_quick_events_are_computed_and_not_kept(memory: Memory) -> None:
-    symmetric_loss_of(QUICK)
+def test_losses_of_quick_events_are_kept_too_as_hundreds_of_points_take_long(memory: Memory) -> None:
+    loss = symmetric_loss_of(QUICK)
+    assert list(memory.losses.values()) == [loss]
+
+
+def test_who_may_ask_for_any_number_finds_what_is_kept_and_keeps_nothing(memory: Memory) -> None:
+    known, unknown = sampled(26), sampled(27)
+    epsilon = epsilon_at(known, 1e-6)
+    memory.epsilons[known, 1e-6] = 2 * epsilon
+    another_process()
+    with recalling_only():
+        assert epsilon_at(known, 1e-6) == 2 * epsilon
+        epsilon_at(unknown, 1e-6)
+        symmetric_loss_of(unknown)
+    assert list(memory.epsilons) == [(known, 1e-6)]
     assert not memory.losses
 
 
