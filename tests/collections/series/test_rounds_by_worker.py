@@ -190,9 +190,9 @@ def test_worker_has_time_to_begin_before_its_slot_is_taken_for_lost() -> None:
 def test_series_of_single_recipes_is_not_published_before_its_guarantees_are_computed(
     sent: list[tuple[Any, ...]],
 ) -> None:
-    members = recipe_members(**ASKED, every="day", rounds=3)
+    members, actor = recipe_members(**ASKED, every="day", rounds=3), analyst()
     with pytest.raises(NotComputedError):
-        series_publish(members=members, actor=analyst())
+        series_publish(members=members, actor=actor)
     assert not Series.objects.exists()
     compute_guarantees(*sent[0])
-    assert series_publish(members=members, actor=analyst()) == Series.objects.get()
+    assert series_publish(members=members, actor=actor) == Series.objects.get()
