@@ -19,7 +19,8 @@ from devices_sim.workloads.bucket import ValueWorkload, listed
 from devices_sim.workloads.flights import STEPS, flights, home_airports
 
 AIRLINE = "AA"
-POPULATION = "aircraft"
+POPULATION = "aircraft-with-airport"
+"""Not that of `make demo`, whose aircraft have no attribute: a population is declared once."""
 ATTRIBUTE = "airport"
 VALUES = ("newark", "kennedy", "la-guardia")
 """In the order of `devices_sim.workloads.flights.AIRPORTS`."""

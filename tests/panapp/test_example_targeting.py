@@ -3,7 +3,8 @@
 from collections import Counter
 
 from devices_sim.workloads.flights import flights, home_airports
-from examples.targeting import AIRLINE, ASKED, ATTRIBUTE, COUNT, VALUES, targeted
+from examples.targeting import AIRLINE, ASKED, ATTRIBUTE, COUNT, POPULATION, VALUES, targeted
+from panapp import demo_ledger
 from panprivacy.randomizers.categories import Categories
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.targeting.sizes import FAILURE_PROBABILITY, Sizes, require_apart, require_large
@@ -28,3 +29,9 @@ def test_the_count_shows_that_the_target_and_the_others_are_large_enough() -> No
     smallest = targeted("0" * 64)["smallest_target"]
     require_large(asked.target, sizes, smallest)
     require_apart(asked.target, [EVERYBODY], sizes, smallest)
+
+
+def test_its_population_is_none_of_the_demo_s() -> None:
+    """The demo's has no attribute, and a population is declared once: with one name, the example would fail
+    in a data directory of the demo."""
+    assert POPULATION != demo_ledger.POPULATION
