@@ -83,11 +83,21 @@ class RecipeLimits:
         local = max((NO_LOCAL_LIMIT if epsilon is None else epsilon for epsilon in stated), default=0.0)
         if local > self.largest_local_epsilon:
             chosen = hasattr(statistic.parameters, "guarantee")
-            found = "no local ε" if None in stated else f"a local ε of {local:.3g}"
+            found = (
+                "no local ε"
+                if None in stated
+                else f"a local ε of {_above(local, self.largest_local_epsilon)}"
+            )
             raise FieldError(
                 "guarantee" if chosen else "epsilon",
                 f"leaves single reports {found}, and the limit for {whose} is {self.largest_local_epsilon:g}",
             )
+
+
+def _above(value: float, limit: float) -> str:
+    """A larger value with as few digits, but 3, as show that it is larger."""
+    shown = (f"{value:.{digits}g}" for digits in range(3, 17))
+    return next((text for text in shown if float(text) > limit), repr(value))
 
 
 USUAL = RecipeLimits()

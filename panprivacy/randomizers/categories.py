@@ -16,6 +16,7 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.redrawn import Redrawn
+from panprivacy.accounting.rounding import upwards
 from panprivacy.bounds.chernoff import largest_mean, largest_size, least_mean, least_size
 from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
 from panprivacy.errors import FieldError
@@ -134,6 +135,15 @@ class WeightLaw:
     def _lower(self, x: int, without: int) -> float:
         """Pr[Bin(k − without, p) ≤ x]."""
         return float(binomial.lower_tail(x, self.k - without, self.flip, self.keep)) if x >= 0 else 0.0
+
+
+def with_drawing_again(epsilon: float, again: float) -> float:
+    """ε of two reports that have it before any is drawn again, where that happens to one of them with a
+    probability of at most `again`, and maybe never to the other: ε − ln(1 − again), rounded up.
+
+    The very same ε where nothing is drawn again, so that it is not stated larger than it is.
+    """
+    return upwards(epsilon - math.log1p(-again)) if again else epsilon
 
 
 class Categories(Randomizer[CategoriesParameters, int]):
@@ -334,7 +344,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
     @property
     def _reference_epsilon(self) -> float:
         """ε of one report against the report about no category, which is not drawn again as often."""
-        return self.parameters.epsilon - math.log1p(-self._again)
+        return with_drawing_again(self.parameters.epsilon, self._again)
 
     def _release(self, n: int) -> PrivacyEvent:
         # Two places move under replacement; given all inputs, their flips are independent.

@@ -13,7 +13,8 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.redrawn import Redrawn
 from panprivacy.accounting.remembered import epsilon_at
-from panprivacy.accounting.sampling import Sampled, amplified_epsilon
+from panprivacy.accounting.rounding import upwards
+from panprivacy.accounting.sampling import Sampled
 from panprivacy.accounting.thinned_response_sum import ThinnedResponseSum
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.mechanisms.combined_result import (
@@ -23,7 +24,7 @@ from panprivacy.mechanisms.combined_result import (
     sampled_guarantees,
 )
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.randomizers.categories import WeightLaw
+from panprivacy.randomizers.categories import WeightLaw, with_drawing_again
 from panprivacy.randomizers.rare_parameters import Participation, RareCategoriesParameters
 
 _COIN_SIDES = 2**64
@@ -151,21 +152,23 @@ class _Cover(Way):
     @property
     def _reference(self) -> float:
         """ε of a report against one about no category: a one at the device's place gains most."""
-        _, other = self._parameters.rates
-        return _upwards(amplified_epsilon(self._parameters.epsilon, other) + self._for_drawing_again)
+        return with_drawing_again(self._gained, self._again)
 
     @property
     def _replaced(self) -> float:
         """ε under replacement: a one at the place of the one category, a zero at that of the other."""
         _, other = self._parameters.rates
-        lost = -math.log1p(other * math.expm1(-self._parameters.epsilon))
-        gained = amplified_epsilon(self._parameters.epsilon, other)
-        return _upwards(gained + lost + self._for_drawing_again)
+        epsilon = self._parameters.epsilon
+        # Never more than 2ε, whatever the rate: rounding up does not exceed what is proved without it.
+        alone = min(upwards(self._gained + _lost(epsilon, other)), 2 * epsilon)
+        return with_drawing_again(alone, self._again)
 
     @property
-    def _for_drawing_again(self) -> float:
-        """Categories differ in how often their reports are drawn again, between never and `_again`."""
-        return -math.log1p(-self._again)
+    def _gained(self) -> float:
+        """ln(1 + π·(e^ε − 1)), which is at most ε."""
+        _, other = self._parameters.rates
+        epsilon = self._parameters.epsilon
+        return min(upwards(math.log1p(other * math.expm1(epsilon))), epsilon)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         source = (
@@ -261,8 +264,8 @@ class _Relayed(Way):
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         default, other = self._parameters.rates
-        sent = _upwards(math.log(other / default) + 2 * self._parameters.epsilon)
-        silent = _upwards(math.log((1 - default) / (1 - other)))
+        sent = upwards(math.log(other / default) + 2 * self._parameters.epsilon)
+        silent = upwards(math.log((1 - default) / (1 - other)))
         return (
             Guarantee(
                 model=Model.LOCAL,
@@ -294,9 +297,10 @@ class _Relayed(Way):
         )
 
 
-def _upwards(epsilon: float) -> float:
-    """An ε with what rounding may have taken from it."""
-    return epsilon * (1 + 2.0**-50)
+def _lost(epsilon: float, rate: float) -> float:
+    """−ln(1 − π·(1 − e^−ε)), without the cancellation where that is nearly 0."""
+    gone = -rate * math.expm1(-epsilon)
+    return -math.log1p(-gone) if gone <= 0.5 else -math.log((1 - rate) + rate * math.exp(-epsilon))
 
 
 WAYS: Mapping[Participation, type[Way]] = {Participation.COVER: _Cover, Participation.RELAYED: _Relayed}

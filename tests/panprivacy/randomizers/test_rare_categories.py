@@ -4,6 +4,7 @@ import itertools
 import math
 import random
 from dataclasses import replace
+from decimal import Decimal, localcontext
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,9 @@ from hypothesis import strategies as st
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.errors import FieldError
+from panprivacy.limits import RecipeLimits
+from panprivacy.mechanisms.randomized_response import RandomizedResponse
+from panprivacy.randomizers.categories import Categories, CategoriesParameters, WeightLaw
 from panprivacy.randomizers.rare_categories import RareCategories
 from panprivacy.randomizers.rare_parameters import (
     LARGEST_SEEN_RATE,
@@ -124,6 +128,55 @@ def test_local_guarantee_against_a_report_about_nothing_is_that_of_every_report(
     worst = max(local_epsilon(reports_of(asked, value), blank) for value in range(3))
     [stated] = [g.epsilon for g in asked.local_guarantees() if g.relation is Relation.ADD_REMOVE]
     assert worst <= stated * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 0.3, 4.0, 8.0, 19.7])
+def test_local_epsilon_where_others_count_for_certain_is_exactly_that_of_categories(epsilon):
+    """To the last bit, so that a limit of the very number allows it; nothing is drawn again here."""
+    asked = statistic("cover", epsilon=epsilon, counted_devices=100, max_weight=3)
+    assert asked.parameters.rates[1] == 1
+    assert [stated.epsilon for stated in asked.local_guarantees()] == [epsilon, 2 * epsilon]
+    RecipeLimits(largest_local_epsilon=2 * epsilon).require_local(asked, whose="this site")
+    below = math.nextafter(2 * epsilon, 0)
+    with pytest.raises(FieldError, match="local ε of") as refused:
+        RecipeLimits(largest_local_epsilon=below).require_local(asked, whose="this site")
+    shown = refused.value.message.split("a local ε of ")[1].split(" ")[0].rstrip(",")
+    assert float(shown) > below, "the message does not show what it says"
+
+
+@given(
+    epsilon=st.one_of(st.floats(1e-6, 20), st.sampled_from([1e-6, 1.0, 20.0])),
+    counted=st.integers(2_000, 10**9),
+    share=st.floats(1e-6, 0.5),
+)
+def test_local_epsilon_of_cover_is_never_below_the_formula_in_60_digits(epsilon, counted, share):
+    """And above it by at most a 10¹⁴th."""
+    asked = statistic(
+        "cover", epsilon=epsilon, devices=10**9, counted_devices=counted, rare_share=share, max_weight=3
+    )
+    with localcontext() as context:
+        context.prec = 60
+        e, rate, least = Decimal(epsilon), Decimal(asked.parameters.rates[1]), 1 - Decimal(10) ** -45
+        gained = (1 + rate * (e.exp() - 1)).ln()
+        lost = -(1 - rate * (1 - (-e).exp())).ln()
+        stated = [Decimal(known.epsilon) for known in asked.local_guarantees()]
+        for found, exact in zip(stated, (gained, gained + lost), strict=True):
+            assert exact * least <= found <= exact * (1 + Decimal(10) ** -14)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 4.0, 20.0])
+@pytest.mark.parametrize("weight", [1, 2, 3])
+def test_local_epsilon_of_categories_is_never_below_the_formula_in_60_digits(epsilon, weight):
+    asked = Categories(
+        CategoriesParameters(epsilon=epsilon, delta=1e-6, cohort_size=2, k=3, max_weight=weight)
+    )
+    with localcontext() as context:
+        context.prec = 60
+        again = Decimal(WeightLaw(RandomizedResponse(epsilon), 3).heavier(weight))
+        exact = Decimal(epsilon) - (1 - again).ln()
+        reference, replaced = (known.epsilon for known in asked.local_guarantees())
+        assert exact * (1 - Decimal(10) ** -45) <= Decimal(reference) <= exact * (1 + Decimal(10) ** -14)
+    assert replaced == 2 * epsilon
 
 
 def released(asked, values):
