@@ -26,6 +26,7 @@ class Description:
         usual_minimum: from where values are usual; sliders begin there, boxes take all.
         choices: the allowed values, for a choice.
         derived: computed by `Parameters.calibrated`, never typed in.
+        suggested: where a form starts, of a parameter that has no default; None leaves it to the form.
     """
 
     label: str
@@ -35,6 +36,7 @@ class Description:
     usual_minimum: float | None = None
     choices: tuple[str, ...] = ()
     derived: bool = False
+    suggested: float | None = None
 
     def allowed(self, kind: type) -> str:
         """The allowed values as a clause, e.g. "a number above 0 and at most 1"."""

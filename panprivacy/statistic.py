@@ -119,6 +119,9 @@ class Statistic(ABC, Generic[P]):
         """What dishonest devices can move at most; None where it is not stated."""
         return None
 
+    expected_without = ""
+    """The value that errors to expect leave out, e.g. "the default"; empty where they are of all values."""
+
     @property
     def expected_note(self) -> str:
         """What to know of the error to expect: of a stream under which condition it is to be expected, as a

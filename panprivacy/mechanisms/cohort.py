@@ -101,6 +101,14 @@ class CohortStatistic(ReportStatistic[P]):
                 population × sampling rate of them report.
         """
 
+    def expected_remark(self, population: int) -> str:  # noqa: ARG002  # for those that override it
+        """What else to expect, in sentences; empty where the standard error says all.
+
+        Args:
+            population: as of `expected_standard_error`.
+        """
+        return self.expected_note
+
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """About how far the stated interval will reach from the estimate, of all values together.
 

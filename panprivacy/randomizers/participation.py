@@ -26,6 +26,7 @@ from panprivacy.mechanisms.combined_result import (
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from panprivacy.randomizers.categories import WeightLaw, with_drawing_again
 from panprivacy.randomizers.rare_parameters import Participation, RareCategoriesParameters
+from panprivacy.shown import plain
 
 _COIN_SIDES = 2**64
 
@@ -54,6 +55,16 @@ class Way(ABC):
     def __init__(self, parameters: RareCategoriesParameters) -> None:
         self._parameters = parameters
         self._response = RandomizedResponse(parameters.epsilon)
+
+    @property
+    @abstractmethod
+    def alike_epsilon(self) -> float:
+        """ε of `categories` (of one place) whose reports tell as much."""
+
+    @property
+    @abstractmethod
+    def alike(self) -> str:
+        """In what it is alike, as a clause after "That is", with ε under replacement."""
 
     @property
     def reporting_rate(self) -> float:
@@ -164,6 +175,17 @@ class _Cover(Way):
         return with_drawing_again(alone, self._again)
 
     @property
+    def alike_epsilon(self) -> float:
+        return self._replaced / 2
+
+    @property
+    def alike(self) -> str:
+        return (
+            f"with as many reports, each of which tells as much (local ε = {plain(self._replaced, '.3g')}, "
+            "replacement, δ = 0)"
+        )
+
+    @property
     def _gained(self) -> float:
         """ln(1 + π·(e^ε − 1)), which is at most ε."""
         _, other = self._parameters.rates
@@ -222,6 +244,17 @@ class _Relayed(Way):
         "the relay not telling who sends, and the issuer giving each device one token, so that nobody but a "
         "device itself sees whether it takes part"
     )
+
+    @property
+    def alike_epsilon(self) -> float:
+        return self._parameters.epsilon
+
+    @property
+    def alike(self) -> str:
+        return (
+            "with a report from every device, each of which tells as much once it is sent (ε = "
+            f"{plain(2 * self._parameters.epsilon, '.3g')}, replacement, δ = 0)"
+        )
 
     @property
     def reporting_rate(self) -> float:

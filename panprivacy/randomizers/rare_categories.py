@@ -16,11 +16,15 @@ from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
 from panprivacy.estimate import Estimate, Interval, normal_factor
+from panprivacy.mechanisms.randomized_response import RandomizedResponse, bits_standard_error
 from panprivacy.randomizers.categories import Categories
 from panprivacy.randomizers.participation import WAYS, Places
 from panprivacy.randomizers.rare_parameters import Participation, RareCategoriesParameters
 from panprivacy.robustness import Robustness
 from panprivacy.shown import plain
+
+_NO_BETTER = 1.001
+"""An error larger by less than this factor is no larger as shown."""
 
 
 class RareCategories(Categories):
@@ -211,17 +215,38 @@ class RareCategories(Categories):
         factor = normal_factor(failure_probability, self.parameters.k)
         return factor * self.expected_standard_error(population)
 
-    @property
-    def expected_note(self) -> str:
-        """How much less is known of the default."""
-        error = self._error(0, self.parameters.devices, self._expected_reports(self.parameters.devices))
-        return (
-            f"This is for the categories other than the default, if they have the stated share "
-            f"{plain(self.parameters.rare_share)}. The default's standard error is about {error:,.0f}."
+    expected_without = "the default"
+
+    def expected_remark(self, population: int) -> str:
+        """How much less is known of the default, and whether `categories` would give more."""
+        rare = self._rare(population)
+        other, default = self.expected_standard_error(population), self._expected_error_of_default(population)
+        said = (
+            "These errors are for the categories other than the default, if they have the stated share "
+            f"{plain(self.parameters.rare_share)}. The default's standard error is about {_shown(default)}."
         )
+        response, rate = RandomizedResponse(self._way.alike_epsilon), self.parameters.sampling_rate
+        plain_other, plain_default = (
+            bits_standard_error(response, having, population * rate, rate)
+            for having in (rare, population - rare)
+        )
+        if plain_other > other * _NO_BETTER:
+            return said
+        return (
+            f"{said} The statistic categories would do better here: a standard error of "
+            f"{_shown(plain_other)} in place of {_shown(other)}, and of {_shown(plain_default)} in place of "
+            f"{_shown(default)} for the default. That is {self._way.alike}."
+        )
+
+    def _expected_error_of_default(self, population: int) -> float:
+        return self._error(0, population - self._rare(population), self._expected_reports(population))
 
     def _rare(self, population: int) -> float:
         return self.parameters.rare_share * population
 
     def _expected_reports(self, population: int) -> float:
         return population * self.reporting_rate
+
+
+def _shown(error: float) -> str:
+    return f"{error:,.0f}" if error >= 100 else plain(error, ".3g")

@@ -41,15 +41,18 @@ class RareCategoriesParameters(CategoriesParameters):
     )
     devices: int = described(
         label="Devices (N)",
-        help="Number of devices that hear of the recipe.",
+        help="The rates, and if relayed the guarantee, are computed for these; “Devices that will hear of "
+        "it” changes only the errors shown.",
         minimum=2,
         maximum=1_000_000_000,
+        suggested=10_000,
     )
     counted_devices: int = described(
         label="Devices that count (M)",
         help="Number of devices that are to count: half with the default, half with another category.",
         minimum=1,
         maximum=1_000_000_000,
+        suggested=800,  # so that the others count with 0.8: single reports gain (docs/recipes.md)
     )
     rare_share: float = described(
         label="Share with another category (γ)",
@@ -57,6 +60,7 @@ class RareCategoriesParameters(CategoriesParameters):
         "result, or as expected. A wrong share costs precision, and no privacy.",
         minimum=SMALLEST_SHARE,
         maximum=LARGEST_SHARE,
+        suggested=0.05,
     )
     default_rate: float | None = described(
         label="Rate of the default",

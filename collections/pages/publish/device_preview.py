@@ -37,6 +37,7 @@ class DevicePreview:
         standard_error, margin, noise: in `unit`; `noise` is the change between two such
             releases below which it looks like noise (95%).
         together: whether `margin` is of several values for all together.
+        without: the value that it leaves out; empty where it is of all.
         points: the standard error in percentage points of the population, for statistics
             that count devices; else empty.
         reporting: number of devices expected to report.
@@ -55,6 +56,7 @@ class DevicePreview:
     margin_points: str
     noise: str
     together: bool
+    without: str
     population_size: int
     reporting: int
     cohort_size: int
@@ -88,6 +90,7 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
         margin_points="" if percentage_points is None else significant(percentage_points),
         noise=significant(math.sqrt(2) * margin),
         together=not mechanism.scalar,
+        without=mechanism.expected_without,
         population_size=population_size,
         reporting=reporting,
         cohort_size=parameters.cohort_size,
@@ -96,7 +99,7 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
         plot=quantile_plot(error),
         plan_query=_plan_query(mechanism, population_size),
         segments=_segments(mechanism, population_size),
-        note=mechanism.expected_note,
+        note=mechanism.expected_remark(population_size),
     )
 
 

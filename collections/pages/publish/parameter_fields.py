@@ -58,6 +58,8 @@ def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
     default: Any = field.default
     if has_default:
         box.initial = default
+    elif description.suggested is not None:
+        box.initial = description.suggested
     elif kind is int:
         box.initial = max(int(description.minimum or 0), min(10, int(description.maximum or 10)))
     return box

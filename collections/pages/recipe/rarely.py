@@ -1,5 +1,6 @@
 """From a released result of `categories` to the form of `rare_categories`, with γ as it came out."""
 
+import math
 from urllib.parse import urlencode
 
 from django.urls import reverse
@@ -14,6 +15,9 @@ from releases.shares import shares_of
 
 _DIGITS = 3
 
+_RATE = 0.8
+"""With which devices with another category count, as the form suggests: below 1, where nothing is gained."""
+
 
 def rarely_address(recipe: Recipe, release: Release) -> str:
     """The form of `rare_categories` with the same categories and devices, and the share γ that the result has
@@ -27,10 +31,13 @@ def rarely_address(recipe: Recipe, release: Release) -> str:
     rare = 1 - shares.share(excerpt.values[excerpt.positions.index(0)])
     if not SMALLEST_SHARE <= rare <= LARGEST_SHARE:
         return ""
+    devices = round(shares.of)
     filled = {
         "statistic": RareCategories.statistic,
         "k": len(recipe.published.calibrated_statistic.labels),
-        "devices": round(shares.of),
+        "devices": devices,
+        "population_size": devices,
+        "counted_devices": max(1, math.ceil(max(_RATE * 2 * rare, 2 * SMALLEST_SHARE) * devices)),
         "rare_share": f"{rare:.{_DIGITS}g}",
         "population": recipe.published.population,
     }

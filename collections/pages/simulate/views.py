@@ -144,6 +144,7 @@ def _context(simulation: Simulation) -> dict[str, Any]:
         "outcome": outcome,
         "planned": "" if planned is None else margin_text(planned, POINTS if counted else statistic.unit),
         "together": not statistic.scalar,
+        "without": statistic.expected_without,
         "unit": statistic.unit,
         "shown": f"{progress.stage} {simulation.done} {simulation.problem}",
     }

@@ -49,6 +49,8 @@ def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan) -> Pla
         basis = f"computed for a cohort of {number(parameters.cohort_size)} reports"
     else:
         basis = f"computed for {number(population)} devices that hear of it"
+    if mechanism.expected_without:
+        basis += f", for all values but {mechanism.expected_without}"
     return Planned(
         margin=margin_text(shown, unit),
         basis=basis,

@@ -13,11 +13,13 @@ from pages.publish.forms import recipe_form_class
 from pages.publish.shuffle_preview import preview_of_shuffle
 from pages.recipe.presentation import _differ
 from pages.trust_models import SHOWN
+from pages.words.planned import planned_of_devices
 from panprivacy.catalogue import STATISTICS
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.mechanisms import MECHANISMS
 from panprivacy.randomizers import RANDOMIZERS
 from panprivacy.recipe_members import draft_fields
+from panprivacy.recipe_plan import RecipePlan
 from panprivacy.shuffle import SHUFFLE_STATISTICS
 from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.parameters import ShuffleParameters
@@ -449,6 +451,10 @@ def test_preview_of_rare_categories_says_the_default_s_error_and_who_sends(
     )
     preview = preview_of_devices(statistic, 10_000)
     assert "The default's standard error is about" in preview.note
+    assert preview.without == "the default"
+    planned = planned_of_devices(statistic, RecipePlan(population_size=10_000))
+    assert planned is not None
+    assert planned.basis.endswith("that hear of it, for all values but the default")
     # M/2N of the nine tenths with the default, and ten times as many of the others, less the limit of 0.99.
     assert preview.reporting == pytest.approx(reporting, rel=0.06)
 

@@ -31,6 +31,9 @@ def test_the_form_starts_with_the_share_that_the_result_has(client):
     form = client.get(address).context["form"]
     assert form["rare_share"].value() == query["rare_share"][0]
     assert (form["devices"].value(), form["k"].value()) == (100, 3)
+    assert form["population_size"].value() == 100
+    others = int(query["counted_devices"][0]) / 2 / 100 / float(query["rare_share"][0])
+    assert 0.75 <= others < 1, "the others count for certain, or seldom: categories would do better"
     assert form["population"].value() == recipe.published.population
 
 

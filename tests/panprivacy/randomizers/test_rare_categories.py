@@ -1,10 +1,13 @@
 """Importance sampling of categories: every report of few places, everybody's values, and the estimate."""
 
+import dataclasses
 import itertools
+import json
 import math
 import random
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -70,7 +73,7 @@ class TestContract(RandomizerContract):
         expected = randomizer.expected_standard_error(population)
         errors = randomizer.estimate(total, len(measurements)).standard_errors
         assert max(errors[1:]) <= expected * 1.05
-        assert f"{randomizer.parameters.rare_share:g}" in randomizer.expected_note
+        assert f"{randomizer.parameters.rare_share:g}" in randomizer.expected_remark(population)
         with pytest.raises(ValueError, match="population"):
             randomizer.expected_standard_error(0)
 
@@ -457,3 +460,71 @@ def test_both_worst_reports_can_come_to_the_same():
     found, rounding = worst_against_first(asked)
     assert rounding < 1e-4
     assert 0.998 < found <= 1
+
+
+# What to expect beforehand --------------------------------------------------------
+
+
+@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("population", [100, 10_000, 1_000_000], ids=["fewer", "as many", "more"])
+def test_expected_error_of_the_default_is_that_of_the_expected_sums(participation, population):
+    """From an estimate of the expected sums of so many devices, whatever N the rates were computed for."""
+    asked = statistic(participation, devices=10_000, counted_devices=2_000, max_weight=3)
+    share = asked.parameters.rare_share
+    truth = {0: population * (1 - share), 1: population * share}
+    sums, reports = [0.0] * 3, 0.0
+    for value, devices in truth.items():
+        for bits, chance in reports_of(asked, value).items():
+            if bits is not None:
+                reports += devices * chance
+                sums = [a + devices * chance * b for a, b in zip(sums, bits, strict=True)]
+    stated = asked.estimate(sums, reports).standard_errors
+    assert asked.expected_standard_error(population) == pytest.approx(stated[1], rel=1e-6)
+    error = f"{stated[0]:,.0f}" if stated[0] >= 100 else f"{stated[0]:.3g}"
+    assert f"The default's standard error is about {error}." in asked.expected_remark(population)
+
+
+def error_of_categories(epsilon, devices):
+    """Of reports by all of so many devices: the root of n·p(1 − p) over the 1 − 2p of SAA Example 2."""
+    p = 1 / (math.exp(epsilon) + 1)
+    return math.sqrt(devices * p * (1 - p)) / (1 - 2 * p)
+
+
+@pytest.mark.parametrize(
+    ("participation", "counted", "better"),
+    [
+        ("cover", 200, True),
+        ("cover", 1_600, False),
+        ("cover", 2_000, True),
+        ("relayed", 200, True),
+        ("relayed", 1_600, True),
+        ("relayed", 2_000, False),
+    ],
+)
+def test_where_categories_would_do_better_both_errors_are_said(participation, counted, better):
+    """At the same ε of a report under replacement: of `relayed` once it is sent, 2ε."""
+    asked = statistic(
+        participation, epsilon=4.0, k=3, devices=10_000, counted_devices=counted, rare_share=0.1, max_weight=3
+    )
+    replaced = 8.0
+    if participation == "cover":
+        replaced = max(local_epsilon(reports_of(asked, 1), reports_of(asked, value)) for value in (0, 2))
+    plainly, said = error_of_categories(replaced / 2, 10_000), asked.expected_remark(10_000)
+    rarely = asked.expected_standard_error(10_000)
+    assert (plainly <= rarely * 1.001) is better
+    assert ("categories would do better here" in said) is better
+    if better:
+        assert f"a standard error of {plainly:.3g} in place of {rarely:.3g}, and of {plainly:.3g}" in said
+        assert f"ε = {replaced:.3g}, replacement, δ = 0" in said
+
+
+def test_example_and_form_start_where_the_statistic_gains():
+    members = json.loads((Path(__file__).parents[3] / "examples/rare_categories.json").read_text())
+    example = RecipeDraft.from_mapping(members).calibrated_statistic()
+    assert "would do better" not in example.expected_remark(example.parameters.devices)
+    fields = dataclasses.fields(RareCategoriesParameters)
+    start = {f.name: f.metadata["description"].suggested for f in fields}
+    suggested = {name: value for name, value in start.items() if value is not None}
+    for epsilon in (1.0, 4.0):  # of the form, and of the example
+        asked = statistic("cover", epsilon=epsilon, **suggested)
+        assert "would do better" not in asked.expected_remark(suggested["devices"])
