@@ -58,6 +58,10 @@ class Relation(StrEnum):
     """One element of a stream is replaced by any other (RSP section 2.2)."""
 
 
+NONE_HOLDS = "no ε holds for this δ"
+"""What `Guarantee.source` says where there is no ε. In words, as signed documents have no other place."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """(ε, δ)-indistinguishability under `relation` in `model`.
@@ -88,6 +92,11 @@ class Guarantee:
     trust: Trust = FIRST
     intrusions: int | None = None
     announced_intrusions: int = 0
+
+    @property
+    def none_holds(self) -> bool:
+        """Whether there is no ε, as `source` says, rather than none that has been computed."""
+        return self.epsilon is None and NONE_HOLDS in self.source
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, one per attribute."""

@@ -146,6 +146,16 @@ def with_drawing_again(epsilon: float, again: float) -> float:
     return upwards(epsilon - math.log1p(-again)) if again else epsilon
 
 
+def ones_sentence(weight: int, k: int) -> str:
+    """What it bounds that a report has at most `weight` ones, of k categories."""
+    if weight >= k:
+        return f"A report may have a one in each of the {k} categories: checking their number gains nothing."
+    return (
+        f"A report with more than {weight} ones is refused, so that a dishonest device adds to at most "
+        f"{weight} of {k} categories."
+    )
+
+
 class Categories(Randomizer[CategoriesParameters, int]):
     """One-hot of the device's category in k places, each flipped with p = 1/(e^ε + 1), at most w ones.
 
@@ -326,8 +336,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
         return Robustness(
             each=each,
             together=weight * each,
-            sentence=f"A report with more than {weight} ones is refused, so that a dishonest device adds to "
-            f"at most {weight} of {self.parameters.k} categories.",
+            sentence=ones_sentence(weight, self.parameters.k),
         )
 
     # The accountant's face -----------------------------------------------------

@@ -17,7 +17,7 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
 from panprivacy.estimate import Estimate, Interval, normal_factor
 from panprivacy.mechanisms.randomized_response import RandomizedResponse, bits_standard_error
-from panprivacy.randomizers.categories import Categories
+from panprivacy.randomizers.categories import Categories, ones_sentence
 from panprivacy.randomizers.participation import WAYS, Places
 from panprivacy.randomizers.rare_parameters import Participation, RareCategoriesParameters
 from panprivacy.robustness import Robustness
@@ -178,10 +178,9 @@ class RareCategories(Categories):
         return Robustness(
             each=first,
             together=first + (weight - 1) * each,
-            sentence=f"A report with more than {weight} ones is refused, so that a dishonest device adds to "
-            "few categories instead of all. A single value moves that far only if it is the default's, as "
-            "few of those that have it count; any other by at most "
-            f"{plain(float(f'{(1 + tied) * each:.4g}'))}.",
+            sentence=f"{ones_sentence(weight, self.parameters.k)} The default can be moved most, as few of "
+            "the devices that have it count; any other category by at most "
+            f"{plain(float(f'{(1 + tied) * each:.4g}'))} devices.",
         )
 
     # The accountant's face -----------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 from panprivacy.accounting.discrete_gaussian_sum import WIDE, variance
 from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVector
 from panprivacy.accounting.failing import Failing
-from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.guarantees import NONE_HOLDS, Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Estimate
@@ -295,10 +295,10 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
             each=length,
             together=length * math.sqrt(parameters.dimension),
             sentence=(
-                "The two servers check each rotated coordinate by itself: it moves their sum by at most "
-                f"{plain(most, '.3g')}. That a vector has a Euclidean length of at most 1 is not proved: a "
-                "dishonest device may use all coordinates at once. The numbers are for a cohort of "
-                f"{parameters.cohort_size:,}; more reports make them smaller."
+                "The two servers check each rotated coordinate by itself: a dishonest device changes the sum "
+                f"of one by at most {plain(most, '.3g')}. That a vector has a Euclidean length of at most 1 "
+                "is not proved: such a device may use all coordinates at once. How far it moves the mean is "
+                f"stated for a cohort of {parameters.cohort_size:,}, and is less where more devices report."
             ),
         )
 
@@ -414,7 +414,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         inside = parameters.largest_noise - 2 * parameters.largest_coordinate
         outside = parameters.padded * 2 * math.exp(-(max(0, inside) ** 2) / (2 * scale**2))
         epsilon = None
-        source = "The noise of one report is bounded, and too small to hide a vector: no ε holds for this δ."
+        source = f"The noise of one report is bounded, and too small to hide a vector: {NONE_HOLDS}."
         if 2 * outside <= parameters.beyond_delta:
             epsilon = self._release_under(relation, 1).epsilon(parameters.delta)
             source = (

@@ -106,7 +106,7 @@ def _asked(draft: RecipeDraft) -> dict[str, Any]:
     kind = kind_of(type(statistic))
     return {
         "mechanism": statistic,
-        "trust": SHOWN[draft.trust].for_input(statistic.device_input),
+        "trust": SHOWN[draft.trust].for_statistic(statistic),
         "kind": kind,
         "rows": parameter_rows(statistic.parameters),
         "event_rows": event_rows(draft.event, draft.segments),

@@ -276,7 +276,7 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 def _servers_context(recipe: Recipe) -> dict[str, Any]:
     published = recipe.published
-    shown = SHOWN[published.trust].for_input(published.calibrated_statistic.device_input)
+    shown = SHOWN[published.trust].for_statistic(published.calibrated_statistic)
     servers = published.servers
     return {
         "trust": shown,

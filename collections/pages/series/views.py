@@ -224,7 +224,7 @@ def _proposal_page(
         "round_seconds": approval.document.get("round_seconds"),
         "rounds": approval.document.get("rounds") or approval.document.get("donation_rounds"),
         "mechanism": statistic,
-        "trust": SHOWN[draft.recipe.trust].for_input(statistic.device_input),
+        "trust": SHOWN[draft.recipe.trust].for_statistic(statistic),
         "rows": parameter_rows(statistic.parameters),
         "awaited": awaited,
         "guarantees": guarantee_texts(under_trust(stated, draft.recipe.trust)),

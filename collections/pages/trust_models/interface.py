@@ -5,9 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import urlsplit
 
+from pages.words.certainty import hardly_scrambled
 from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
 from panprivacy.device_input import DeviceInput
+from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 
 
@@ -20,12 +22,15 @@ class Adversary:
         learns: as the rest of a sentence that begins with them.
         protected: whether the model protects against them.
         opens_device: whether they read what a device keeps.
+        unscrambled: what stands in place of `learns` where devices hardly scramble answers; empty where that
+            is no other.
     """
 
     who: str
     learns: str
     protected: bool
     opens_device: bool = False
+    unscrambled: str = ""
 
 
 @dataclass(frozen=True)
@@ -137,6 +142,16 @@ class ShownTrustModel:
     verifying: str = "devices pin that key and refuse anything else."
     joining: str = "Take part with a device"
     simulated: str = "Real devices refuse simulations."
+
+    def for_statistic(self, statistic: Statistic[Any]) -> Self:
+        """As `for_input`; and where its reports are hardly scrambled, that is said of who reads them."""
+        shown = self.for_input(statistic.device_input)
+        if not hardly_scrambled(statistic.local_guarantees()):
+            return shown
+        adversaries = (
+            replace(one, learns=one.unscrambled or one.learns, unscrambled="") for one in shown.adversaries
+        )
+        return replace(shown, adversaries=tuple(adversaries))
 
     def for_input(self, device_input: DeviceInput) -> Self:
         """The same of devices with this input: where they keep nothing, nobody can read it there."""

@@ -25,6 +25,7 @@ SINGLE_SERVER = ShownTrustModel(
             "This server alone",
             "reads each answer, scrambled by the device (the local guarantee)",
             False,
+            unscrambled="reads each answer, which the device hardly scrambles here",
         ),
         INTRUDER,
         Adversary(

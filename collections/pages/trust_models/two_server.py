@@ -51,6 +51,8 @@ TWO_SERVER = ShownTrustModel(
             "can single out one device's answer, scrambled by the device (the local guarantee), "
             "and make the result wrong",
             False,
+            unscrambled="can single out one device's answer, which it hardly scrambles here, and make the "
+            "result wrong",
         ),
         INTRUDER,
         Adversary(
@@ -64,6 +66,7 @@ TWO_SERVER = ShownTrustModel(
             "Both servers together",
             "read each answer, scrambled by the device (the local guarantee)",
             False,
+            unscrambled="read each answer, which the device hardly scrambles here",
         ),
         Adversary(
             "Someone who opens the device, with both servers",

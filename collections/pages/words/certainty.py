@@ -1,7 +1,9 @@
 """What ε and δ mean for someone who guesses."""
 
 import math
+from collections.abc import Iterable
 
+from panprivacy.accounting.guarantees import Guarantee, Model
 from web.numbers import number, significant
 
 HIDES_NOTHING = math.log(999)
@@ -9,6 +11,15 @@ HIDES_NOTHING = math.log(999)
 
 NOTHING_HIDDEN = "For practical purposes, this hides nothing."
 """What is said then, after the sentence with the numbers."""
+
+
+def hardly_scrambled(guarantees: Iterable[Guarantee]) -> bool:
+    """Whether a report that is read tells the device's answer, as far as its local guarantees say."""
+    return any(
+        guarantee.epsilon is None or guarantee.epsilon >= HIDES_NOTHING
+        for guarantee in guarantees
+        if guarantee.model == Model.LOCAL
+    )
 
 
 def epsilon_text(epsilon: float) -> str:

@@ -9,14 +9,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from pages.trust_models import SHOWN
-from pages.words.certainty import HIDES_NOTHING, allowance, delta_text, epsilon_text, gain_sentence
+from pages.words.certainty import allowance, delta_text, epsilon_text, gain_sentence, hardly_scrambled
 from pages.words.curator_sentences import state_heading, state_sentence
-from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.guarantees import NONE_HOLDS, Guarantee, Model, Relation
 from panprivacy.trust import FIRST
 from panprivacy.trust_models import trust_named
 from web.numbers import significant
 
 NOT_COMPUTED = "not computed"
+NONE_KNOWN = "none holds"
 COMPUTATIONAL = "not stated in ε: computational"
 
 RELATION_NAMES = {
@@ -72,6 +73,8 @@ class GuaranteeText:
             return "computational"
         if self.epsilon == NOT_COMPUTED:
             return "privacy loss (ε) not computed"
+        if self.epsilon == NONE_KNOWN:
+            return NONE_HOLDS
         delta = f", failure probability δ = {self.delta}" if self.delta else ""
         return f"privacy loss ε = {self.epsilon}{delta}"
 
@@ -117,9 +120,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
 def protection_warning(guarantees: Iterable[Guarantee]) -> str:
     """What must be said plainly where a decrypted report tells a device's answer; else empty."""
     for guarantee in guarantees:
-        if guarantee.model == Model.LOCAL and (
-            guarantee.epsilon is None or guarantee.epsilon >= HIDES_NOTHING
-        ):
+        if hardly_scrambled([guarantee]):
             return (
                 f"Single answers are hardly scrambled here: {SHOWN[guarantee.trust].observers.betrayal} "
                 "What scrambling there is protects the combined result only."
@@ -167,11 +168,13 @@ def _rests_on_encryption(guarantee: Guarantee) -> bool:
 def _epsilon(guarantee: Guarantee) -> str:
     if _rests_on_encryption(guarantee):
         return COMPUTATIONAL
+    if guarantee.none_holds:
+        return NONE_KNOWN
     return NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon)
 
 
 def _delta(guarantee: Guarantee) -> str:
-    if _rests_on_encryption(guarantee):
+    if _rests_on_encryption(guarantee) or guarantee.none_holds:
         return ""
     return NOT_COMPUTED if guarantee.delta is None else delta_text(guarantee.delta)
 
@@ -219,6 +222,8 @@ def _colluding(guarantee: Guarantee, honest: Guarantee | None) -> str:
 
 def _local(guarantee: Guarantee) -> str:
     observer = SHOWN[guarantee.trust].observers.local
+    if guarantee.none_holds:
+        return f"{observer} may read that device's answer from it: {NONE_HOLDS}."
     if guarantee.epsilon is None:
         return f"{observer} learns something about that device; how much is not computed."
     if guarantee.relation == Relation.ADD_REMOVE:

@@ -14,6 +14,7 @@ from pages.publish.shuffle_preview import preview_of_shuffle
 from pages.recipe.presentation import _differ
 from pages.trust_models import SHOWN
 from pages.words.planned import planned_of_devices
+from pages.words.sentences import guarantee_texts, protection_warning
 from panprivacy.catalogue import STATISTICS
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.mechanisms import MECHANISMS
@@ -25,7 +26,7 @@ from panprivacy.shuffle.histogram import ShuffleHistogram
 from panprivacy.shuffle.parameters import ShuffleParameters
 from panprivacy.streams import STREAM_STATISTICS
 from panprivacy.trust import Trust
-from panprivacy.trust_models import trusts_of
+from panprivacy.trust_models import trusts_of, under_trust
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from streams.models import Stream
@@ -101,6 +102,33 @@ def test_nobody_reads_a_device_that_keeps_nothing(trust: Trust) -> None:
     ]
     assert [adversary.protected for adversary in opening] == [True]
     assert "event" not in "".join(adversary.learns for adversary in of_values.adversaries)
+
+
+@pytest.mark.parametrize(("epsilon", "hardly"), [(1.0, False), (4.0, True)])
+def test_the_trust_box_and_the_warning_agree_on_how_scrambled_answers_are(
+    epsilon: float, hardly: bool
+) -> None:
+    """Of a replaced category ε is 2, below ln 999, and 8, above."""
+    class_ = STATISTICS["categories"]
+    statistic = class_(
+        class_.parameters_class(k=4, epsilon=epsilon, delta=1e-6, cohort_size=100).calibrated()
+    )
+    assert bool(protection_warning(statistic.local_guarantees())) is hardly
+    for trust in trusts_of(class_):
+        said = [adversary.learns for adversary in SHOWN[trust].for_statistic(statistic).adversaries]
+        assert any("hardly scrambles" in learns for learns in said) is hardly
+        assert any("scrambled by the device" in learns for learns in said) is not hardly
+
+
+def test_where_no_epsilon_holds_the_page_says_so_and_not_that_none_is_computed() -> None:
+    class_ = STATISTICS["vector_mean"]
+    made = class_.parameters_class(dimension=6, epsilon=1.0, delta=1e-6, cohort_size=10**6).calibrated()
+    texts = guarantee_texts(under_trust(class_(made).local_guarantees(), Trust.TWO_SERVER))
+    assert texts
+    for text in texts:
+        assert "no ε holds for this δ" in text.sentence
+        assert (text.epsilon, text.delta, text.numbers) == ("none holds", "", "no ε holds for this δ")
+        assert "not computed" not in text.sentence
 
 
 @pytest.mark.parametrize("statistic", sorted(STATISTICS))

@@ -413,7 +413,8 @@ def test_every_report_in_place_of_every_other_moves_what_is_stated_at_most(
         together = max(together, sum(move for move in moves if move > 0))
     stated = asked.robustness
     assert single == pytest.approx(stated.each, rel=1e-9)
-    assert f"any other by at most {other:.4g}." in stated.sentence
+    assert f"any other category by at most {other:.4g} devices." in stated.sentence
+    assert ("gains nothing" in stated.sentence) is (len(accepted) == 2**4)
     assert together <= stated.together * (1 + 1e-9)
     assert together >= 0.95 * stated.together
 
