@@ -29,6 +29,7 @@ from devices_sim.storage import StateFileError
 from devices_sim.tokens import TokenLostError
 from devices_sim.transport import BatchFullError, RecipeClosedError, ReportRejectedError, TransportError
 from devices_sim.value_client import UnknownDeliveryError
+from panprivacy.limits import LimitError
 
 BAD_INPUT = 2
 NOT_DELIVERED = 1
@@ -75,6 +76,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _fail(error: Exception, code: int) -> int:
     first_line = (str(error) or type(error).__name__).splitlines()[0]
+    if isinstance(error, LimitError):
+        first_line += f"; --{error.limit.replace('_', '-')} sets another limit"
     # What a server said goes to a terminal: no escape sequences.
     printable = "".join(character if character.isprintable() else "?" for character in first_line)
     sys.stderr.write(f"error: {printable}\n")

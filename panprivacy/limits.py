@@ -19,6 +19,25 @@ NO_LOCAL_LIMIT = 1e9
 """Above every local ε."""
 
 
+class LimitError(FieldError):
+    """A recipe that is beyond a limit.
+
+    Attributes:
+        limit: the attribute of `RecipeLimits` that would have to be another one.
+    """
+
+    def __init__(self, field: str, message: str, *, limit: str) -> None:
+        super().__init__(field, message)
+        self.limit = limit
+
+
+def local_epsilon(statistic: Statistic[Any]) -> float:
+    """The largest ε of a (calibrated) statistic's local guarantees; 0 where it has none, `NO_LOCAL_LIMIT`
+    where no ε holds, so that only who sets no limit agrees."""
+    stated = [known.epsilon for known in statistic.local_guarantees()]
+    return max((NO_LOCAL_LIMIT if epsilon is None else epsilon for epsilon in stated), default=0.0)
+
+
 @dataclass(frozen=True)
 class RecipeLimits:
     """Limits on recipes for real devices. Simulations need none.
@@ -49,7 +68,7 @@ class RecipeLimits:
         return TIMES_COHORT * self.smallest_cohort
 
     def require(self, members: Mapping[str, Any], *, whose: str) -> None:
-        """FieldError naming `cohort_size`, `smallest_target`, `epsilon` or `delta` where a recipe is beyond.
+        """LimitError naming `cohort_size`, `smallest_target`, `epsilon` or `delta` where a recipe is beyond.
 
         Args:
             members: of a recipe file or a published document, checked before.
@@ -58,39 +77,46 @@ class RecipeLimits:
         cohort_size, epsilon = members.get("cohort_size"), members.get("epsilon", 0.0)
         delta = members.get("delta", 0.0)
         if cohort_size is not None and cohort_size < self.smallest_cohort:
-            raise FieldError(
-                "cohort_size", f"must be at least {self.smallest_cohort:,} for {whose}, not {cohort_size:,}"
+            raise LimitError(
+                "cohort_size",
+                f"must be at least {self.smallest_cohort:,} for {whose}, not {cohort_size:,}",
+                limit="smallest_cohort",
             )
         # In a recipe file it may be left out: the default is as many times its own cohort.
         target = members.get("smallest_target")
         if target is not None and target < self.smallest_target:
-            raise FieldError(
-                "smallest_target", f"must be at least {self.smallest_target:,} for {whose}, not {target:,}"
+            raise LimitError(
+                "smallest_target",
+                f"must be at least {self.smallest_target:,} for {whose}, not {target:,}",
+                limit="smallest_cohort",
             )
         if epsilon > self.largest_epsilon:
-            raise FieldError(
-                "epsilon", f"must be at most {self.largest_epsilon:g} for {whose}, not {epsilon:g}"
+            raise LimitError(
+                "epsilon",
+                f"must be at most {self.largest_epsilon:g} for {whose}, not {epsilon:g}",
+                limit="largest_epsilon",
             )
         if delta > self.largest_delta:
-            raise FieldError(
-                "delta", f"must be at most {plain(self.largest_delta)} for {whose}, not {plain(delta)}"
+            raise LimitError(
+                "delta",
+                f"must be at most {plain(self.largest_delta)} for {whose}, not {plain(delta)}",
+                limit="largest_delta",
             )
 
     def require_local(self, statistic: Statistic[Any], *, whose: str) -> None:
-        """FieldError naming `guarantee`, or `epsilon`, where a (calibrated) statistic's reports tell more."""
-        stated = [known.epsilon for known in statistic.local_guarantees()]
-        # Where no ε holds, only who sets no limit agrees.
-        local = max((NO_LOCAL_LIMIT if epsilon is None else epsilon for epsilon in stated), default=0.0)
+        """LimitError naming `guarantee`, or `epsilon`, where a (calibrated) statistic's reports tell more."""
+        local = local_epsilon(statistic)
         if local > self.largest_local_epsilon:
             chosen = hasattr(statistic.parameters, "guarantee")
             found = (
                 "no local ε"
-                if None in stated
+                if local >= NO_LOCAL_LIMIT
                 else f"a local ε of {_above(local, self.largest_local_epsilon)}"
             )
-            raise FieldError(
+            raise LimitError(
                 "guarantee" if chosen else "epsilon",
                 f"leaves single reports {found}, and the limit for {whose} is {self.largest_local_epsilon:g}",
+                limit="largest_local_epsilon",
             )
 
 

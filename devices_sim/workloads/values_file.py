@@ -28,8 +28,16 @@ def cells_of(text: str, columns: int) -> tuple[str, ...]:
 
     Args:
         columns: how many cells make up one value.
+
+    Raises:
+        FieldError: `value`, where it has another number of cells.
     """
-    return (text,) if columns == 1 else tuple(text.split(","))
+    if columns == 1:
+        return (text,)
+    cells = tuple(text.split(","))
+    if len(cells) != columns:
+        raise FieldError("value", f"must be {columns:,} numbers with commas between them, not {len(cells):,}")
+    return cells
 
 
 @contextmanager

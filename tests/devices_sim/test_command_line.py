@@ -60,6 +60,15 @@ def test_main_join_steps_and_send_deliver_a_report(make_server, state, capsys):
     assert server.decrypted() == [(1,)]
 
 
+def test_refusal_beyond_a_limit_of_the_device_names_the_option_that_sets_it(make_server, state, capsys):
+    server = make_server(simulation=False, epsilon=20)
+    options = ["--state", state, "--verification-key", KEY, "--smallest-cohort", "2"]
+    with listening(server) as url:
+        assert main(["join", url, server.recipe.identifier, *options]) == 2
+    said = "epsilon: must be at most 8 for this device, not 20; --largest-epsilon sets another limit"
+    assert said in capsys.readouterr().err
+
+
 def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server, state, monkeypatch, capsys):
     server = make_server(
         statistic="histogram",

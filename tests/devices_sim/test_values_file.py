@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devices_sim.workloads.values_file import values_csv
+from devices_sim.workloads.values_file import cells_of, values_csv
 from panprivacy.errors import FieldError
 from tests.devices_sim.shuffler import shuffler_recipe
 
@@ -74,3 +74,10 @@ def test_values_csv_wrong_content_is_refused_with_line_and_column(tmp_path, cont
         read(write(tmp_path / "v.csv", content))
     assert str(caught.value).startswith(message)
     assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("text", ["0.5", "0.5 0.5", "0.1,0.2", "0.1,0.2,0.3,0.4"])
+def test_vector_on_the_command_line_is_numbers_with_commas_between_them(text):
+    assert cells_of("0.1,0.2,0.3", 3) == ("0.1", "0.2", "0.3")
+    with pytest.raises(FieldError, match="value: must be 3 numbers with commas between them, not"):
+        cells_of(text, 3)

@@ -101,14 +101,19 @@ TIMES = Fix(
 """For a draft that would have closed already."""
 
 
+def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
+    """Why devices with the usual limits refuse a (calibrated) statistic, however it was published."""
+    if statistic.device_input is DeviceInput.ITEMS:
+        return []
+    fixes = {remedy.name: _fix(remedy) for remedy in limit_remedies(statistic, USUAL)}
+    return [
+        Warned(_refusal(error, statistic), tuple(fixes[name] for name in (error.field,) if name in fixes))
+        for error in limit_errors(statistic, USUAL)
+    ]
+
+
 def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Warned]:
-    warned = []
-    if statistic.device_input is not DeviceInput.ITEMS:
-        fixes = {remedy.name: _fix(remedy) for remedy in limit_remedies(statistic, USUAL)}
-        warned = [
-            Warned(_refusal(error, statistic), tuple(fixes[name] for name in (error.field,) if name in fixes))
-            for error in limit_errors(statistic, USUAL)
-        ]
+    warned = device_warnings(statistic)
     if statistic.device_input is DeviceInput.EVENTS and population_size is not None:
         reporting = round(population_size * statistic.parameters.sampling_rate)
         if reporting < statistic.cohort_size:

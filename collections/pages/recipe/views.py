@@ -21,9 +21,11 @@ from pages.access import PublishersOnly
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
 from pages.missing import found
+from pages.publish.blockers import device_warnings
 from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
 from pages.recipe.counters import signers_sentence
 from pages.recipe.details import details_of
+from pages.recipe.device_options import device_options
 from pages.recipe.embedding import result_picture, result_text
 from pages.recipe.presentation import (
     HELD,
@@ -115,6 +117,8 @@ class RecipeView(View):
             "senders": kind.senders,
             "about_encryption": kind.help.get("encryption", ""),
             "join": f"recipe/join/{kind.key}.html",
+            "refused": [] if recipe.simulation else device_warnings(published.calibrated_statistic),
+            "device_options": device_options(published.calibrated_statistic),
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),
             "verify_lines": commands_for(

@@ -10,15 +10,18 @@ import pytest
 from django.test import Client
 
 from devices_sim import __main__ as command_line
+from devices_sim.commands.options import limits_of
 from panapp.wsgi import application
 from panprivacy import base64_text
+from panprivacy.limits import USUAL, LimitError, RecipeLimits
+from panprivacy.recipe import PublishedRecipe
 from public_log.integrating import integrate
 from recipes.models import Recipe
 from series.operations import rounds_advance, series_publish
 from storage.signing_key import verification_key
 from tests.collections.admission.scene import RELAY_URL
 from tests.devices_sim.in_process import InProcessTransport
-from tests.factories import recipe_members
+from tests.factories import published_recipe, recipe_members
 from tests.relayed_site import relay
 from tests.target_scene import DECLARED, counted, declare, file_of, publish
 
@@ -75,3 +78,37 @@ def test_a_round_names_the_memory_of_rounds(run: Any) -> None:
     (words,) = run(Recipe.objects.get())
     assert words[0] == "send-value"
     assert "--rounds-state" in words
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"cohort_size": 20}, "smallest-cohort"),
+        ({"epsilon": 9.5}, "largest-epsilon"),
+        ({"delta": 2e-4}, "largest-delta"),
+        ({"statistic": "mean", "steps": 4, "k": 10, "guarantee": "aggregator"}, "largest-local-epsilon"),
+    ],
+)
+def test_every_limit_that_a_recipe_is_beyond_is_an_option_of_its_commands_with_which_devices_join(
+    run: Any, changes: dict[str, Any], named: str
+) -> None:
+    members = {"cohort_size": 100, "epsilon": 2.0, "delta": 1e-6, "steps": 1, "step_seconds": 1}
+    recipe = published_recipe(**members | changes)
+    (words, *_) = run(recipe)
+    assert [word for word in words if word.startswith(("--largest", "--smallest"))] == [f"--{named}"]
+    require_taken(recipe.published, limits_of(command_line._parser().parse_args(words)))
+    with pytest.raises(LimitError) as error:
+        require_taken(recipe.published, USUAL)
+    assert error.value.limit.replace("_", "-") == named
+
+
+def require_taken(published: PublishedRecipe, limits: RecipeLimits) -> None:
+    """As a device does."""
+    limits.require(published.document, whose="this device")
+    limits.require_local(published.calibrated_statistic, whose="this device")
+
+
+def test_a_recipe_within_all_limits_names_none_of_them(run: Any) -> None:
+    members = {"cohort_size": 100, "epsilon": 2.0, "steps": 1, "step_seconds": 1}
+    (words, *_) = run(published_recipe(**members))
+    assert not [word for word in words if word.startswith(("--largest", "--smallest"))]

@@ -83,6 +83,19 @@ def test_warning_of_single_reports_does_not_blame_an_epsilon_within_the_limit(si
     assert "Devices refuse ε above" not in page
 
 
+def test_published_vectors_warn_and_their_commands_name_the_option_that_takes_part(
+    client: Client, helper: None
+) -> None:
+    asked = {"statistic": "vector_mean", "steps": None, "step_seconds": None, "dimension": 3}
+    recipe = two_server_recipe(**asked, cohort_size=1_000, epsilon=1.0)
+    text = page_of(client, recipe)
+    assert "Devices refuse reports that tell this much by themselves" in text
+    assert "no local ε holds" in text
+    assert "3 numbers with commas between them" in text
+    commands = text.split('id="join-code"')[-1]
+    assert "--largest-local-epsilon 1000000000<" in commands
+
+
 def test_form_without_a_helper_shows_two_servers_disabled_and_why(signed_in: Client, settings: Any) -> None:
     settings.HELPER_KEY = None
     page = page_text(signed_in.get(new_url()))

@@ -1,0 +1,59 @@
+"""The options with which a device takes part in a recipe that is beyond its usual limits."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from panprivacy.device_input import DeviceInput
+from panprivacy.limits import NO_LOCAL_LIMIT, USUAL, local_epsilon
+from panprivacy.shown import plain
+from panprivacy.statistic import Statistic
+from web.numbers import at_most
+
+
+@dataclass(frozen=True)
+class DeviceOption:
+    """One option of `join` and `send-value`.
+
+    Attributes:
+        text: with its value, as on the command line.
+        meaning: what a device agrees to with it, as the rest of a sentence that begins with the option.
+    """
+
+    text: str
+    meaning: str
+
+    @property
+    def name(self) -> str:
+        return self.text.split()[0]
+
+
+def device_options(statistic: Statistic[Any]) -> list[DeviceOption]:
+    """Those that a published recipe's (calibrated) statistic needs; none where it is within all limits."""
+    if statistic.device_input is DeviceInput.ITEMS:
+        return []  # no device takes part
+    return [DeviceOption(f"--{limit} {value}", meaning) for limit, value, meaning in _beyond(statistic)]
+
+
+def _beyond(statistic: Statistic[Any]) -> Iterator[tuple[str, str, str]]:
+    parameters = statistic.parameters
+    if parameters.cohort_size < USUAL.smallest_cohort:
+        meaning = "agrees to a result over so few devices"
+        yield "smallest-cohort", str(parameters.cohort_size), meaning
+    if parameters.epsilon > USUAL.largest_epsilon:
+        yield (
+            "largest-epsilon",
+            plain(parameters.epsilon, ""),
+            "agrees to this privacy loss (ε) of the result",
+        )
+    if parameters.delta > USUAL.largest_delta:
+        yield "largest-delta", plain(parameters.delta, ""), "agrees to this failure probability (δ)"
+    local = local_epsilon(statistic)
+    if local >= NO_LOCAL_LIMIT:
+        meaning = (
+            "agrees to reports that tell the value to whoever reads them by themselves (no local ε holds)"
+        )
+        yield "largest-local-epsilon", f"{NO_LOCAL_LIMIT:.0f}", meaning
+    elif local > USUAL.largest_local_epsilon:
+        meaning = "agrees to reports that tell this much by themselves (local ε)"
+        yield "largest-local-epsilon", at_most(local, 3).replace(",", ""), meaning
