@@ -44,6 +44,7 @@ from pages.recipe.rarely import rarely_address
 from pages.recipe.segments import segments_shown
 from pages.recipe.standing import standing_of
 from pages.recipe.troubles import TroubleShown, troubles_of
+from pages.rounds_together import beside_round
 from pages.transparency.checking import commands_for, verification_context
 from pages.trust_models import SHOWN
 from pages.words.admission import admission_rows, admission_sentence, issuer_key
@@ -119,6 +120,7 @@ class RecipeView(View):
             "join": f"recipe/join/{kind.key}.html",
             "refused": [] if recipe.simulation else device_warnings(published.calibrated_statistic),
             "device_options": device_options(published.calibrated_statistic),
+            "together": beside_round(recipe),
             "entries": entries_of_recipe(identifier),
             "server": request.build_absolute_uri("/").rstrip("/"),
             "verify_lines": commands_for(

@@ -8,7 +8,7 @@ from django import forms
 
 from pages.publish.fields import number_field
 from pages.publish.forms import recipe_form_class
-from pages.words.sentences import GuaranteeText, guarantee_texts
+from pages.words.sentences import RELATION_NAMES, GuaranteeText, guarantee_texts
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.limits import NO_LOCAL_LIMIT
@@ -20,7 +20,8 @@ from panprivacy.trust_models import under_trust
 from recipes.budget import Effect, effect_of
 from recipes.operations import site_limits
 
-ONE_OF_BOTH = "Fill in either “Rounds” or “Donation rounds”, not both."
+NEITHER = "Fill in this or “Donation rounds”."
+BOTH = "Fill in either “Rounds” or “Donation rounds”, not both."
 
 DAY = 86_400
 
@@ -76,8 +77,10 @@ class RoundsForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
-        if not self.errors and (cleaned["rounds"] is None) == (cleaned["donation_rounds"] is None):
-            self.add_error("rounds", ONE_OF_BOTH)
+        if not self.errors:
+            given = [cleaned[name] for name in ("rounds", "donation_rounds") if cleaned[name] is not None]
+            if len(given) != 1:
+                self.add_error("rounds", BOTH if given else NEITHER)
         if not self.errors:
             try:
                 self.draft = RoundsDraft.from_mapping(self.members())
@@ -104,6 +107,7 @@ class RoundsPreview:
         guarantees: for all of them together.
         effect: on the population's budget, of which all of them are one line.
         donation: appendix A's numbers; None where devices may give in several rounds.
+        donation_relation: the name of their neighbouring relation.
         local_limit: this site's largest local ε of a recipe, so of each round; None where it has none, or
             where a device gives in one round.
     """
@@ -113,6 +117,7 @@ class RoundsPreview:
     guarantees: list[GuaranteeText]
     effect: Effect
     donation: DonationAmplified | None
+    donation_relation: str
     local_limit: float | None
 
 
@@ -133,5 +138,6 @@ def rounds_preview(draft: RoundsDraft) -> RoundsPreview:
             statistic, draft.recipe.population, event_of=draft.event_of, condition=draft.condition
         ),
         donation=donation_amplified(statistic, draft.rounds) if draft.once else None,
+        donation_relation=RELATION_NAMES[statistic.aggregator_event().neighbours],
         local_limit=limit if limit < NO_LOCAL_LIMIT and not draft.once else None,
     )

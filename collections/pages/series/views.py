@@ -15,14 +15,15 @@ from pages.awaited import awaited_of
 from pages.charts.shown import shown_chart
 from pages.missing import found
 from pages.publish.four_eyes import decided, four_eyes_of
+from pages.rounds_together import guarantees_together, main_guarantee
 from pages.series.charts import trend_chart
 from pages.series.forms import CHOICES, SeriesForm
 from pages.series.publishing import published_or_asked
 from pages.series.trend import trend_rows
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
-from pages.words.sentences import GuaranteeText, guarantee_from_mapping, guarantee_texts
-from panprivacy.accounting.guarantees import Guarantee, Model
+from pages.words.sentences import guarantee_texts
+from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.errors import FieldError
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.rounds.privacy import rounds_guarantees
@@ -141,7 +142,7 @@ def _page(
         raise Http404(f"The segment {error.message}.") from None
     points = trend(series, segment)
     signed = RoundsDocument.objects.filter(series=series).first()
-    guarantees = [] if signed is None else _guarantees(signed)
+    guarantees = [] if signed is None else guarantees_together(signed)
     planned = [point.round for point in points if point.round.state == Round.State.PLANNED]
     marks = list(series.marks.all())
     chart = trend_chart(series, points, marks, segment)
@@ -158,7 +159,7 @@ def _page(
         "rounds": len(points) if signed is None else signed.rounds,
         "signed": signed,
         "guarantees": guarantees,
-        "main": _main(guarantees),
+        "main": main_guarantee(guarantees),
         "input_is_there": input_is_there,
         "begins": _begins(series, planned, len(points), waits_for_input=bool(signed) and not input_is_there),
         "running": series_is_running(series),
@@ -174,17 +175,6 @@ def _page(
         "problem": problem,
     }
     return render(request, "series/series.html", context, status=status)
-
-
-def _guarantees(signed: RoundsDocument) -> list[GuaranteeText]:
-    """What the document of a recipe in rounds guarantees for all of them together."""
-    return guarantee_texts(guarantee_from_mapping(one) for one in signed.published.privacy)
-
-
-def _main(guarantees: list[GuaranteeText]) -> GuaranteeText | None:
-    """The one against readers of the results: what the budget is charged with. None where none is stated."""
-    models = (Model.SAMPLED.value, Model.AGGREGATOR.value)
-    return next((one for model in models for one in guarantees if one.model == model), None)
 
 
 def _begins(series: Series, planned: list[Round], rounds: int, *, waits_for_input: bool) -> bool:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django import template
 
+from pages.words.certainty import delta_text
 from pages.words.rejections import explanation
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
@@ -20,6 +21,7 @@ register.filter("duration", duration)
 register.filter("duration_and_seconds", duration_and_seconds)
 register.filter("in_unit", numbers.in_unit)
 register.filter("explanation", explanation)
+register.filter("delta", delta_text)
 
 
 @register.filter

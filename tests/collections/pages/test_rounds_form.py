@@ -14,6 +14,7 @@ from series.models import RoundsDocument, Series
 from tests.factories import draft_recipe
 from tests.page_text import page_text
 from tests.scenes import analyst
+from web.numbers import significant
 
 pytestmark = pytest.mark.django_db
 
@@ -70,6 +71,20 @@ def test_preview_states_what_the_document_and_the_budget_will(publisher):
     )
 
 
+def test_numbers_of_donation_rounds_are_shown_short_with_delta_relation_and_why_none_is_charged(publisher):
+    given = {"donation_rounds": "4", "round_seconds": "60"}
+    answer = publisher.post(address(draft_recipe(**ASKED), "draft-rounds-preview"), given)
+    donation, text = answer.context["preview"].donation, page_text(answer)
+    for shown, delta in (
+        (donation.epsilon, "1e-6"),
+        (donation.printed_epsilon, "5e-6"),
+    ):
+        assert f"{significant(shown, 3)} (δ = {delta})" in text, text
+        assert str(shown) not in text
+    assert "both under replacement" in text
+    assert "missing in later rounds" in text
+
+
 def test_preview_says_what_keeps_it_from_being_computed(publisher):
     draft = draft_recipe(**ASKED)
     for given, said in (
@@ -88,8 +103,8 @@ def test_preview_says_what_keeps_it_from_being_computed(publisher):
 @pytest.mark.parametrize(
     ("given", "field", "said"),
     [
-        ({"rounds": ""}, "rounds", "either"),
-        ({"donation_rounds": "4"}, "rounds", "either"),
+        ({"rounds": ""}, "rounds", "Fill in this or “Donation rounds”"),
+        ({"donation_rounds": "4"}, "rounds", "not both"),
         ({"rounds": "10001"}, "rounds", "from 1 to 10,000"),
         ({"rounds": "", "donation_rounds": "1"}, "donation_rounds", "from 2 to 10,000"),
         ({"round_seconds": ""}, "round_seconds", "required"),
