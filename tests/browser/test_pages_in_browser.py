@@ -99,8 +99,11 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     expect(page.locator("#preview")).to_contain_text("would take")
     epsilon.fill("0")
     expect(page.locator("#preview-problem")).to_contain_text("ε")
-    # The last figures stay.
+    expect(page.locator("#preview-problem .previous")).to_be_visible()
+    # The last figures stay. Where there were none, nothing is said of them.
     expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 84"))
+    page.evaluate("document.querySelector('#preview-figures').replaceChildren()")
+    expect(page.locator("#preview-problem .previous")).to_be_hidden()
     epsilon.fill("1")
     expect(page.locator("#preview-problem")).to_be_empty()
     page.get_by_role("button", name="Save as draft").click()

@@ -66,3 +66,6 @@ def test_figures_follow_typing_stand_in_the_address_and_outlive_a_mistake(visit:
     page.locator("#id_epsilon").fill("500")
     expect(page.locator("#plan-problem .error").first).to_be_visible()
     expect(headline).to_have_text(after)
+    expect(page.locator("#plan-problem .previous")).to_be_visible()
+    page.evaluate("document.querySelector('#plan-figures').replaceChildren()")
+    expect(page.locator("#plan-problem .previous")).to_be_hidden()

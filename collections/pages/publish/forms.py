@@ -354,6 +354,14 @@ class RecipeForm(forms.Form):
             if name in needed
         ]
 
+    def admission_errors(self) -> list[tuple[str, str]]:
+        """The same of who may report, which the figures do without, and a published recipe does not."""
+        return [
+            (str(self.fields[name].label), " ".join(map(str, self.errors[name])))
+            for name in ("admission", "relay")
+            if name in self.fields and name in self.errors
+        ]
+
     def groups(self) -> list[FieldGroup]:
         """The fields by heading, in the order of the page, with what is not available here."""
         here = admitting_here()

@@ -121,6 +121,7 @@ class PreviewView(PublishersOnly):
         context = {
             "preview": preview,
             "mechanism": _presented(form.mechanism),
+            "unadmitted": form.admission_errors(),
             "made_at": timezone.now(),
             "origin": origin,
             "changes": changes,
@@ -285,6 +286,7 @@ def _form_page(
         "form": form,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
+        "unadmitted": filled_in.admission_errors(),
         **({"promise": None, "blockers": None} if preview is None else _promised(filled_in)),
         "target": _target(filled_in),
         "kind": kind_of(form.mechanism),

@@ -135,3 +135,15 @@ def test_page_of_an_open_recipe_says_what_nothing_limits(client: Client) -> None
 
 def test_page_of_a_stream_says_nothing_of_reports(client: Client) -> None:
     assert "Who may report" not in page(client, published_stream())
+
+
+def test_preview_of_what_needs_tokens_shows_the_refusal_above_its_figures(signed_in: Client) -> None:
+    form = signed_in.get(f"{reverse('recipe-new')}?statistic=rare_categories").context["form"]
+    given = {name: form[name].value() for name in form.fields if form[name].value() is not None}
+    changes = {"participation": "relayed", "name": "Errors", "question": "Which?"}
+    answer = signed_in.post(f"{reverse('recipe-preview')}?statistic=rare_categories", given | changes)
+    text = page_text(answer)
+    assert "95 of 100 repeats" in text
+    ((label, message),) = answer.context["unadmitted"]
+    assert label == "Who may report"
+    assert text.index(f"{label}:") < text.index(message) < text.index("95 of 100 repeats")

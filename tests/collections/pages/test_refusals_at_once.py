@@ -1,5 +1,6 @@
 """A form says everything that is wrong with it the first time."""
 
+import re
 from typing import Any
 
 import pytest
@@ -43,3 +44,13 @@ def test_recipes_with_one_question_are_told_apart_by_their_times(client: Client)
         published_recipe(name=name)
     page = page_text(client.get("/"))
     assert page.count('<span class="muted small">asked ') == 2
+
+
+def test_a_page_without_figures_leaves_their_place_empty_so_that_nothing_is_said_of_earlier_ones(
+    client: Client,
+) -> None:
+    """The style sheet hides the sentence where the place is `:empty`, which white space is not."""
+    client.force_login(analyst())
+    page = client.post(new_url(), form_data(action="preview", epsilon="0")).content.decode()
+    assert "from the previous preview" in page
+    assert re.search(r'<div id="preview-figures"[^>]*></div>', page)
