@@ -42,6 +42,9 @@ SHORT_PARTNER_SECONDS = 10.0
 
 POLL_SECONDS = 0.05
 
+TELLING_SECONDS = 1.0
+"""Between two lines that tell how far devices are."""
+
 INTERRUPTED = "the command that simulated it was interrupted"
 FAILED = "the command that simulated it failed"
 
@@ -208,7 +211,8 @@ def _run_devices(
     partner = trust_model_of(recipe).partner
     pairing = None if partner is None else services.pairings.get(partner.name)
     issuer = services.pairings.get("issuer")
-    return run_fleet(
+    told = _FleetProgress(say)
+    fleet = run_fleet(
         served=served,
         verification_key=verification_key().public_bytes_raw(),
         partner_key=None if pairing is None else pairing.key,
@@ -220,8 +224,27 @@ def _run_devices(
         attributes=attributes,
         eager=eager,
         processes=processes,
-        progress=lambda result: say(f"{result.devices:,} devices, {result.accepted:,} reports accepted"),
+        progress=told.tell,
     )
+    told.end(fleet)
+    return fleet
+
+
+class _FleetProgress:
+    """Tells how far devices are, at most once a second, and once at the end."""
+
+    def __init__(self, say: Say) -> None:
+        self._say, self._told_at = say, time.monotonic()
+
+    def tell(self, result: FleetResult) -> None:
+        if time.monotonic() - self._told_at >= TELLING_SECONDS:
+            self._told_at = time.monotonic()
+            # They are sent in batches: nothing is wrong where none was sent yet.
+            sent = f", {result.accepted:,} reports accepted" if result.accepted else ""
+            self._say(f"{result.devices:,} devices{sent}")
+
+    def end(self, result: FleetResult) -> None:
+        self._say(f"{result.devices:,} devices, {result.accepted:,} reports accepted")
 
 
 def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -> Release:

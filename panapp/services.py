@@ -201,9 +201,8 @@ def running_services(
     """
     variables = {
         **os.environ,
-        # A simulation is waited for: look often, and believe a silent task lost sooner.
+        # A simulation is waited for: look often.
         "PANAPP_ADVANCE_SECONDS": "1",
-        "PANAPP_CHUNK_STALE_SECONDS": "10",
         **(environment or {}),
     }
     if port is not None and not is_free(port):

@@ -64,7 +64,11 @@ class LeaderProgress:
 
 
 def progress_of(*, task: Task) -> LeaderProgress:
-    """The exact progress; public pages show it in coarse steps only."""
+    """The exact progress; public pages show it in coarse steps only.
+
+    What is verified meanwhile is in neither number, rather than in both: the sums are read first.
+    """
+    counted = report_count(task)
     stored = Uploads.objects.filter(task=task).aggregate(
         waiting=Sum("count", filter=Q(job=None)), in_jobs=Sum("count", filter=~Q(job=None))
     )
@@ -72,7 +76,7 @@ def progress_of(*, task: Task) -> LeaderProgress:
     return LeaderProgress(
         waiting=stored["waiting"] or 0,
         in_jobs=stored["in_jobs"] or 0,
-        counted=report_count(task),
+        counted=counted,
         failing_since=failing.failing_since if failing else None,
         next_attempt=failing.send_after if failing else None,
         last_error=failing.last_error if failing else "",

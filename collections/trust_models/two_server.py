@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dap.admission import TokenError
 from dap.models import AggregatedReport, Side, Task
 from dap.operations import task_close, task_named
-from dap.selectors import rejections_of, report_count
+from dap.selectors import rejections_of
 from leader.errors import RegistrationOverError
 from leader.models import CountNoise, EndNotice
 from leader.operations import COLLECTOR_CONFIG_ID, task_create, task_end
@@ -217,7 +217,7 @@ class TwoServerModel(TrustModel):
         leader = ServerProgress(
             name="Leader",
             url=servers.leader_url,
-            counted=max(0, report_count(task) + noise),
+            counted=max(0, progress.counted + noise),
             public_rejections={r: n for r, n in ours.items() if r in PUBLIC_REASONS},
             hidden_rejections={r: n for r, n in ours.items() if r not in PUBLIC_REASONS},
         )

@@ -18,6 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -301,9 +302,12 @@ def test_collect_of_rounds_has_one_budget_and_tells_what_came_of_each(
     file = tmp_path / "rounds.json"
     rounds = {"rounds": 2, "round_seconds": 3600, "public_input": True, "step_seconds": 1}
     file.write_text(json.dumps(recipe_members(**SINGLE_SERVER, epsilon=8.0, **rounds)))
+    clock = SimpleNamespace(monotonic=iter([0.0, 1234.5]).__next__)
+    monkeypatch.setattr("panapp.management.commands.collect.time", clock)
     call_command("collect", file, events=events, seed=3, processes=1, json=True)
     result = json.loads(capsys.readouterr().out)
     assert set(result) == MEMBERS | {"document", "rounds"}
+    assert result["seconds"]["total"] == 1234.5, "of the whole command, as of one collection"
     signed = RoundsDocument.objects.get(identifier=result["document"])
     assert result["privacy"][0]["epsilon"] == signed.published.privacy[0]["epsilon"] > 8.0
     first, second = result["rounds"]

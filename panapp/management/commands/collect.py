@@ -122,8 +122,7 @@ class Command(BaseCommand):
                 say=(lambda _: None) if options["json"] else self.say,
                 forewarn=self.forewarn_if_long if options["json"] else self.forewarn,
             )
-        if rounds is None:
-            result["seconds"]["total"] = round(time.monotonic() - started, 3)
+        result["seconds"]["total"] = round(time.monotonic() - started, 3)
         return result
 
     @staticmethod

@@ -12,6 +12,7 @@ from django.utils.html import escape
 from dap.admission import TokenError
 from dap.models import ReportRejection, Side
 from helper.ending import helper_task_end
+from leader import selectors
 from leader.aggregating import JOB_REFUSED
 from leader.models import AggregationJob, HelperCount
 from pages.kinds.events import DEVICES
@@ -30,7 +31,7 @@ from tests.collections.two_server.scene import sealed_report, settle, tick, two_
 from tests.factories import published_recipe
 from tests.page_text import page_text
 from tests.scenes import analyst, auditor
-from trust_models import publishing
+from trust_models import TRUST_MODELS, publishing
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
@@ -65,6 +66,21 @@ def finish(recipe: Recipe) -> Recipe:
     settle()
     result_release(recipe=recipe)
     return Recipe.objects.get(pk=recipe.pk)
+
+
+def test_no_report_is_counted_twice_that_is_verified_while_progress_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    recipe = recipe_with_reports(good=6)
+    counted = selectors.report_count
+
+    def verified_meanwhile(task: Any) -> int:
+        settle()
+        return counted(task)
+
+    monkeypatch.setattr(selectors, "report_count", verified_meanwhile)
+    so_far = TRUST_MODELS[Trust.TWO_SERVER].progress(recipe)
+    assert so_far.waiting == 0, "all are in the sum"
 
 
 def test_form_says_of_each_trust_model_whom_it_protects_against_and_whom_not(signed_in: Client) -> None:
