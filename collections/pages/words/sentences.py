@@ -227,7 +227,7 @@ def _local(guarantee: Guarantee) -> str:
     if guarantee.epsilon is None:
         return f"{observer} learns something about that device; how much is not computed."
     if guarantee.relation == Relation.ADD_REMOVE:
-        guess = "that it says anything about the device"
+        guess = "whether the report carries the device’s answer or none"
     else:
         guess = "which of two answers it was made from"
     return gain_sentence(observer, guarantee.epsilon, guess, allowance(guarantee.delta))

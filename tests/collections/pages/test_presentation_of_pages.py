@@ -107,7 +107,7 @@ def test_an_unknown_epsilon_is_said_to_be_not_computed(model: Model) -> None:
 
 
 GUESSES = (
-    "that it says anything about the device",
+    "whether the report carries the device’s answer or none",
     "which of two answers it was made from",
     "whether one device takes part",
     "of a guess about one device",
