@@ -25,6 +25,8 @@ import django
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy.shown import plain
+
 ROUNDS = 40
 RATE = 0.05
 """Probability with which a device takes part in a round: some 125 of 2,512."""
@@ -35,6 +37,9 @@ ROUND_SECONDS = 3_600
 COHORT = 90
 EPSILON, DELTA = 1.0, 1e-6
 """Of one round, where it is known who took part."""
+
+DEMO_URL = "http://127.0.0.1:8000"
+"""Where `make demo` serves what the example leaves."""
 
 STEP = 1.5
 """How far the first round moves the model along the mean gradient; later ones less."""
@@ -227,7 +232,7 @@ def main() -> None:
     path = settings.DATA_DIR / "federated_learning.svg"
     path.write_text(drawn(rounds), encoding="utf-8")
     say(f"Accuracy by round is drawn in {path}.")
-    say(f"The dashboard has all rounds on one page: /series/{signed.series.identifier}/")
+    say(f"`make demo` shows all rounds on one page: {DEMO_URL}/series/{signed.series.identifier}/")
     say(f"{time.monotonic() - started:.0f} seconds")
 
 
@@ -246,7 +251,8 @@ def say_privacy(guarantees: Sequence[Mapping[str, Any]]) -> None:
     """ε of all rounds together, as the signed document states it: a device may take part in each of them."""
     honest = {one["model"]: one for one in guarantees if one["dishonest_fraction"] == 0}
     say(
-        f"Privacy loss of all {ROUNDS} rounds together at δ = {DELTA:g}, replacing one aircraft's flights:\n"
+        f"Privacy loss of all {ROUNDS} rounds together at δ = {plain(DELTA)}, "
+        f"replacing one aircraft's flights:\n"
         f"  ε = {honest['sampled']['epsilon']:.2f} where nobody sees which devices take part\n"
         f"  ε = {honest['aggregator']['epsilon']:.2f} for one who sees a device take part in every round"
     )

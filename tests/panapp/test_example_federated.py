@@ -13,6 +13,7 @@ from examples.federated_learning import (
     model_of,
     moved,
     recipe,
+    say_privacy,
     together,
 )
 from panprivacy.rounds.document import PublishedRounds
@@ -69,3 +70,11 @@ def test_chart_has_both_accuracies():
     rounds = [Round(number, 100, 0.8, 0.9, 1.0) for number in range(1, 4)]
     assert "with privacy" in drawn(rounds)
     assert drawn(rounds).startswith("<svg")
+
+
+def test_privacy_is_told_in_the_notation_of_the_pages(capsys):
+    stated = [
+        {"model": model, "epsilon": 1.0, "dishonest_fraction": 0.0} for model in ("sampled", "aggregator")
+    ]
+    say_privacy(stated)
+    assert "at δ = 1e-6, replacing" in capsys.readouterr().out
