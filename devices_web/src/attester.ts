@@ -48,7 +48,9 @@ const JSON_TYPE = "application/json";
 const MOST_TOLD = 300;
 
 /** The attester does not know this device. */
-export class NotAttestedError extends NoAnswerError {}
+export class NotAttestedError extends NoAnswerError {
+  override name = "NotAttestedError";
+}
 
 /** By which attesters know this browser. */
 export interface Identities {

@@ -6,6 +6,8 @@ const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$
 
 /** Input that is not what it must be; `field` names it. */
 export class FieldError extends Error {
+  override name = "FieldError";
+
   constructor(
     readonly field: string,
     problem: string,

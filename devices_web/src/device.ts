@@ -26,7 +26,9 @@ import { reportNonce, requireTokenState, TOKEN_BYTES, tokenDrawn, type TokenStat
 const NONCE_BYTES = 16;
 
 /** Something that this device must not or cannot do now. */
-export class DeviceError extends Error {}
+export class DeviceError extends Error {
+  override name = "DeviceError";
+}
 
 /**
  * Where the device stands. It depends on public facts and the sampling coin, never on events. `reported`: the

@@ -95,8 +95,15 @@ export function parsePolicy(text: string): Policy {
     if (keyword === undefined || keyword.startsWith("#")) {
       return;
     }
-    if (!Object.hasOwn(read, keyword) || !read[keyword]!(words)) {
-      throw new LogError(`line ${at + 1} of the policy is not as it must be`);
+    const place = `line ${at + 1} of the policy`;
+    let fits = false;
+    try {
+      fits = Object.hasOwn(read, keyword) && read[keyword]!(words);
+    } catch (error) {
+      throw error instanceof LogError ? new LogError(`${place}: ${error.message}`) : error;
+    }
+    if (!fits) {
+      throw new LogError(`${place} is not as it must be`);
     }
   });
   if (quorum === undefined) {

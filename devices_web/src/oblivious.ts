@@ -65,7 +65,9 @@ export interface Capsule {
 }
 
 /** Keys that are not the server's, or an answer that does not open. */
-export class CapsuleError extends Error {}
+export class CapsuleError extends Error {
+  override name = "CapsuleError";
+}
 
 /**
  * The gateway's key that this client seals to.

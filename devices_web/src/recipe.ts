@@ -47,10 +47,14 @@ export const USUAL_LIMITS: Limits = {
 };
 
 /** A document whose identifier or signature does not hold. */
-export class RecipeVerificationError extends Error {}
+export class RecipeVerificationError extends Error {
+  override name = "RecipeVerificationError";
+}
 
 /** A verified recipe that this device does not take part in. */
-export class RecipeRefusedError extends Error {}
+export class RecipeRefusedError extends Error {
+  override name = "RecipeRefusedError";
+}
 
 /** Where the reports of a recipe go. */
 export type Servers =

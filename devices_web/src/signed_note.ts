@@ -14,10 +14,14 @@ const TIME_BYTES = 8;
 const SIGNATURE_BYTES = 64;
 
 /** Something about the public log that does not hold. */
-export class LogError extends Error {}
+export class LogError extends Error {
+  override name = "LogError";
+}
 
 /** A proof with the signatures of too few witnesses; there may be more of them later. */
-export class TooFewWitnessesError extends LogError {}
+export class TooFewWitnessesError extends LogError {
+  override name = "TooFewWitnessesError";
+}
 
 /** A public key with the name of its holder. */
 export interface VerifierKey {

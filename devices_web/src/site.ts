@@ -4,7 +4,7 @@
  */
 
 import { type Identities, obtainToken } from "./attester.ts";
-import { type Bytes, equal, fromBase64, utf8 } from "./bytes.ts";
+import { type Bytes, equal, FieldError, fromBase64, utf8 } from "./bytes.ts";
 import { HPKE_CONFIG_LIST_TYPE, type HpkeConfig, readHpkeConfigs, UPLOAD_TYPE } from "./dap.ts";
 import { type Device, joinRecipe, requestBytes } from "./device.ts";
 import { parsePolicy, requireLogged } from "./log.ts";
@@ -62,6 +62,9 @@ export interface Site {
  * @throws FieldError, LogError the address, or the policy, is not as it must be.
  */
 export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "token" | "deliver"> {
+  if (site.policy !== null && typeof site.policy !== "string") {
+    throw new FieldError("policy", "must be a text, or null to look at no log");
+  }
   const policy = site.policy === null ? undefined : parsePolicy(site.policy);
   const direct = new DirectWay(site.server);
 

@@ -39,7 +39,9 @@ const BEFORE_MODULUS = fromHex(
 const AFTER_MODULUS = fromHex("key", "0203010001", 5);
 
 /** An answer that gives no token: the issuer is broken, or cheats. */
-export class TokenError extends Error {}
+export class TokenError extends Error {
+  override name = "TokenError";
+}
 
 /** A key that signs the tokens of one recipe. */
 export interface TokenKey {

@@ -42,10 +42,14 @@ export interface Answer {
 }
 
 /** There is no answer of the server: nobody knows whether the request arrived. */
-export class NoAnswerError extends Error {}
+export class NoAnswerError extends Error {
+  override name = "NoAnswerError";
+}
 
 /** A report that will never be taken: its recipe is closed, or it was refused for good, or its token was. */
-export class UndeliverableError extends Error {}
+export class UndeliverableError extends Error {
+  override name = "UndeliverableError";
+}
 
 /** To one server. */
 export interface Way {
@@ -227,7 +231,10 @@ async function fetched(
       signal: AbortSignal.timeout(PATIENCE),
     });
   } catch (error) {
-    throw new NoAnswerError(`no answer from ${url}: ${(error as Error).message}`);
+    // A browser does not tell a page which of the two it is.
+    const why = "it cannot be reached, or its PANAPP_DEVICE_ORIGINS lacks the origin of this page";
+    const also = error instanceof TypeError ? ` (${why})` : "";
+    throw new NoAnswerError(`no answer from ${url}: ${(error as Error).message}${also}`);
   }
 }
 
