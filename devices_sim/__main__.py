@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 
 from devices_sim.algorithm import DeviceError
-from devices_sim.client import TokenNotDueError
+from devices_sim.client import TokenNotDueError, TokenRefusedError
 from devices_sim.commands.fleet import add_fleet
 from devices_sim.commands.join import add_join
 from devices_sim.commands.log import log_options
@@ -40,6 +40,7 @@ LOST = (
     RecipeClosedError,
     ReportRejectedError,
     TokenLostError,
+    TokenRefusedError,
     UnknownDeliveryError,
 )
 

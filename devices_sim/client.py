@@ -28,7 +28,7 @@ from devices_sim.algorithm import (
 from devices_sim.attributes import NONE_GIVEN
 from devices_sim.state_file import DoneState, Enrolment, LiveState, decode, encode
 from devices_sim.storage import AtomicFile
-from devices_sim.tokens import TokenClient, TokenState, token_drawn
+from devices_sim.tokens import TokenClient, TokenLostError, TokenState, token_drawn
 from devices_sim.transport import (
     Closable,
     Delivery,
@@ -63,6 +63,10 @@ class TokenNotDueError(DeviceError):
 
 class NoTokenError(DeviceError):
     """A report that needs a token, of a device that has not asked for it yet."""
+
+
+class TokenRefusedError(ParticipationOverError):
+    """This device is done with the recipe, of which it never got its token."""
 
 
 class Device(Closable):
@@ -174,6 +178,7 @@ class Device(Closable):
         Raises:
             NotJoinedError: there is none.
             ParticipationOverError: the file says that this device is done.
+            TokenRefusedError: it is, because no attempt can bring it a token.
             ForeignStateError, DamagedStateError: the file is not a state file, or is damaged.
             StateFileBusyError: another process has it open.
         """
@@ -184,7 +189,10 @@ class Device(Closable):
                 raise _not_joined(path)
             live = decode(content)
             if isinstance(live, DoneState):
-                raise ParticipationOverError(f"this device is done with recipe {live.identifier}")
+                done = f"this device is done with recipe {live.identifier}"
+                if live.refused:
+                    raise TokenRefusedError(f"{done}, without a token: {live.refused}")
+                raise ParticipationOverError(done)
             return cls(file, live, source)
 
         if not path.exists():  # Then there is nothing to lock either.
@@ -278,7 +286,8 @@ class Device(Closable):
         self, transport: Transport, signing_key: Ed25519PrivateKey, *, now: datetime | None = None
     ) -> None:
         """Ask for the token of this recipe, sampled or not, and store it; repeat until it returns. Does
-        nothing where it is there, or where the recipe asks for none.
+        nothing where it is there, or where the recipe asks for none. Where no further attempt can succeed the
+        device is done: the file says so, and why, and this object refuses to go on.
 
         Args:
             transport: what reaches other servers: the attester is asked directly.
@@ -310,7 +319,11 @@ class Device(Closable):
             except RecipeNotOpenError as error:
                 # Tokens are issued from the publishing on: it is not too early.
                 message = "the recipe is closed: it issues no tokens any more"
+                self._end_without_token(message)
                 raise error.told_as(RecipeClosedError, message) from error
+            except TokenLostError as error:
+                self._end_without_token(str(error))
+                raise
 
     def send(
         self,
@@ -406,6 +419,12 @@ class Device(Closable):
         self._file.replace(encode(self._enrolment, state, self._token))
         self._state = state
         self._usable = True
+
+    def _end_without_token(self, refused: str) -> None:
+        self._usable = False
+        done = DeviceState(phase=Phase.DONE, step=self._state.step)
+        self._file.replace(encode(self._enrolment, done, refused=refused))
+        self._state = done
 
     def _keep_token(self, token: TokenState) -> None:
         self._usable = False

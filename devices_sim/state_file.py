@@ -1,7 +1,8 @@
 """The bytes of a device's state file: version, checksum, canonical JSON.
 
 It holds the public recipe, the public step counter, the report's random nonce, and ciphertexts; no seed, no
-plaintext, no time of anything that happened. Its size depends on the recipe and the counter only, and on
+plaintext, no time of anything that happened. Of a device that is done it says only that, and why there is no
+token where that is so. Before that its size depends on the recipe and the counter only, and on
 whether the token has come where the recipe asks for one: sampled or not, every device draws, asks for and
 keeps a token in the same way.
 """
@@ -30,6 +31,9 @@ FORMATS = (FORMAT, b"panapp-device-state-1\n")
 
 ANY_FORMAT = b"panapp-device-state-"
 CHECKSUM_BYTES = 32
+
+MOST_REFUSED_BYTES = 300
+"""Of the words, partly another's, that say why a device gets no token."""
 
 
 class ForeignStateError(StateFileError):
@@ -63,9 +67,16 @@ class Enrolment:
         return self.served.verified(self.verification_key, self.helper_key, self.issuer_key)
 
 
-def encode(enrolment: Enrolment, state: DeviceState, token: TokenState | None = None) -> bytes:
-    """The file's content. In phase `done` it says only that, and which recipe is done."""
+def encode(
+    enrolment: Enrolment, state: DeviceState, token: TokenState | None = None, *, refused: str = ""
+) -> bytes:
+    """The file's content. In phase `done` it says only that, which recipe is done, and what `refused` says:
+    why the device gets no token (the first 300 bytes)."""
     members: dict[str, Any] = {"phase": state.phase.value, "recipe": enrolment.served.identifier}
+    if refused:
+        # Another's words need not be text that can be written.
+        written = refused.encode(errors="replace")[:MOST_REFUSED_BYTES]
+        members["refused"] = written.decode(errors="ignore")
     if state.phase is not Phase.DONE:
         members |= {
             "document": enrolment.served.document,
@@ -91,9 +102,10 @@ def encode(enrolment: Enrolment, state: DeviceState, token: TokenState | None = 
 
 @dataclass(frozen=True)
 class DoneState:
-    """A file that says only that the recipe `identifier` is done."""
+    """A file that says only that the recipe `identifier` is done, and why without a token (else empty)."""
 
     identifier: str
+    refused: str = ""
 
 
 @dataclass(frozen=True)
@@ -123,7 +135,7 @@ def decode(content: bytes) -> LiveState | DoneState:
     try:
         members = json.loads(body)
         if members["phase"] == Phase.DONE:
-            return DoneState(members["recipe"])
+            return DoneState(members["recipe"], members.get("refused", ""))
         return _live(members)
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedStateError(f"the state file is damaged: {error}") from error

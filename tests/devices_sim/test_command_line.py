@@ -13,7 +13,7 @@ from devices_sim.__main__ import main
 from devices_sim.announcement import announcement
 from devices_sim.client import Device
 from devices_sim.commands.log import UNCHECKED
-from tests.devices_sim.attester import MemoryAttester
+from tests.devices_sim.attester import MemoryAttester, problem
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.panprivacy.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY
@@ -320,6 +320,25 @@ def test_main_device_with_an_identity_enrols_gets_its_token_and_reports(
             assert main(["send", "--state", state]) == 0
     assert len(server.reports) == 1
     assert stat.S_IMODE((tmp_path / "identity").stat().st_mode) == 0o600
+
+
+def test_main_token_that_cannot_come_any_more_is_asked_for_once(make_server, state, tmp_path, capsys):
+    identity = str(tmp_path / "identity")
+    attester = MemoryAttester({})
+    attester.meddle = lambda _: problem(409, "/problems/already-issued", "Another device has it")
+    with listening(attester) as at_attester:
+        server = make_server(tokens=True, attester_url=at_attester, steps=1)
+        with listening(server) as url:
+            issuer = base64.b64encode(ISSUER_KEY.public_key().public_bytes_raw()).decode()
+            options = ["--state", state, "--verification-key", KEY, "--issuer-key", issuer, "--simulation"]
+            assert main(["identity", "--identity", identity]) == 0
+            assert main(["join", url, server.recipe.identifier, *options]) == 0
+            ask = ["token", "--state", state, "--identity", identity]
+            for _ in range(2):
+                assert main(ask) == 3
+                assert "Another device has it" in capsys.readouterr().err
+            assert main(["send", "--state", state]) == 3
+    assert len(attester.capsules) == 1
 
 
 @pytest.mark.parametrize("content", [None, b"", b"panapp-device-identity-1 AAAA\n", b"\xff"])
