@@ -65,11 +65,12 @@ def joined(visitor: Visitor) -> tuple[Page, Recipe]:
     page.keyboard.press("Enter")
     page.wait_for_url("**/try/*/")
     expect(page.locator("#try-countdown")).to_contain_text("begins in")
-    expect(page.get_by_role("button", name="It happens now")).to_be_disabled()
+    without_device(page)
     recipe = Recipe.objects.get()
     assert recipe.opens_at is not None
     page.clock.pause_at(recipe.opens_at - timedelta(seconds=1))
     states(page, 1)
+    expect(page.get_by_role("button", name="It happens now")).to_be_disabled()
     return page, recipe
 
 
@@ -86,6 +87,17 @@ def found(visitor: Visitor, page: Page) -> list[str]:
 def states(page: Page, count: int) -> None:
     """The page shows so many states."""
     expect(page.locator("#try-states .stripe")).to_have_count(count)
+
+
+def without_device(page: Page) -> None:
+    """Nothing of a device stands on the page, which has none."""
+    for shown in ("#try-event", "#try-bytes", "#try-states", "#try-reported"):
+        expect(page.locator(shown)).to_be_hidden()
+
+
+def names(page: Page) -> list[str]:
+    """What the page calls the states that it shows."""
+    return page.locator("#try-states th").all_inner_texts()
 
 
 @pytest.mark.parametrize(
@@ -113,7 +125,7 @@ def test_visitor_is_a_device_and_its_intruder_and_the_result_counts_the_browser(
         page.clock.run_for(LOOK)
 
     page.clock.run_for(LOOK + 100)
-    expect(spy.locator("#intruder-status")).to_have_text("Copy 1 is taken.")
+    expect(spy.locator("#intruder-status")).to_have_text("A copy of state 0 s is taken.")
     page.get_by_role("button", name="It happens now").focus()
     page.keyboard.press("Enter")
     expect(page.locator("#try-pressed")).to_contain_text("memory")
@@ -132,7 +144,7 @@ def test_visitor_is_a_device_and_its_intruder_and_the_result_counts_the_browser(
     # It may move by a line where a text above grows, but never by an interval.
     assert abs(spy.get_by_label("it did not").nth(1).evaluate(place) - before) < LINE, "moved under a finger"
     assert found(visitor, page) == []
-    while "Report" not in page.locator("#try-states th").all_inner_texts():
+    while "Report" not in names(page):
         tick()
     expect(page.locator("#try-left")).to_be_visible()
     assert (
@@ -169,7 +181,7 @@ def test_coin_presses_in_secret_until_the_report_is_made(visit: Visit) -> None:
         count += 1
         states(page, count)
     assert set(page.locator("#try-states .since").all_inner_texts()[1:]) == {"The coin knows"}
-    while "Report" not in page.locator("#try-states th").all_inner_texts():
+    while "Report" not in names(page):
         page.clock.run_for(TICK)
         count += 1
         states(page, count)
@@ -192,7 +204,7 @@ def test_intruder_of_a_device_whose_tab_was_closed_is_told_to_begin_another_try(
     spy.goto(f"{visitor.address}/try/intruder/")
     status = spy.locator("#intruder-status")
     spy.clock.run_for(LOOK)
-    expect(status).to_contain_text("Copy 1 is taken.")
+    expect(status).to_have_text("A copy of state \u22125 s is taken.")
     page.clock.run_for(TICK)
     states(page, 2)
     spy.clock.run_for(LOOK)
@@ -204,6 +216,71 @@ def test_intruder_of_a_device_whose_tab_was_closed_is_told_to_begin_another_try(
     spy.clock.run_for(2 * LOOK)
     expect(status).to_contain_text("was closed before it reported, and its try is over. Begin another try")
     expect(spy.locator("#intruder-intervals li")).to_have_count(0)
+
+
+def test_reload_keeps_no_press_and_both_tabs_say_what_is_not_known(visit: Visit) -> None:
+    visitor = visit()
+    page, _ = joined(visitor)
+    spy = visitor.context.new_page()
+    spy.goto(f"{visitor.address}/try/intruder/")
+    page.clock.run_for(LOOK + 100)
+    expect(spy.locator("#intruder-status")).to_contain_text("A copy")
+    for count in (2, 3):
+        page.clock.run_for(TICK - LOOK)
+        states(page, count)
+        page.clock.run_for(LOOK)
+        expect(spy.locator("#intruder-intervals li")).to_have_count(count - 1)
+    spy.get_by_label("it happened").first.check()
+    assert names(page) == ["\u22125 s", "0 s", "5 s"]
+    legends = spy.locator("#intruder-intervals legend").all_inner_texts()
+    assert legends == ["Between states \u22125 s and 0 s", "Between states 0 s and 5 s"]
+    expect(page.locator("#try-forgotten")).to_be_hidden()
+    page.get_by_label("Let chance press for me").check()
+    page.reload()
+    expect(page.locator("#try-status")).to_have_text("Looking for this browser’s device.")
+    without_device(page)
+    page.clock.run_for(TICK)
+    states(page, 1)
+    assert names(page) == ["10 s"]
+    expect(page.locator("#try-states .since").first).to_have_text("Not known here")
+    expect(page.locator("#try-forgotten")).to_be_visible()
+    expect(page.get_by_label("Let chance press for me")).to_be_checked()
+    page.clock.run_for(LOOK)
+    expect(spy.locator("#intruder-intervals li")).to_have_count(3)
+    count = 1
+    while "Report" not in names(page):
+        page.clock.run_for(TICK - LOOK)
+        count += 1
+        states(page, count)
+        page.clock.run_for(LOOK)
+    expect(page.locator("#try-left")).to_be_visible()
+    page.clock.run_for(LOOK)
+    said = spy.locator("#intruder-waits")
+    expect(said).to_contain_text(f"beside {count - 1} of {count + 2} intervals. The others began before")
+    told = spy.locator("#intruder-intervals .told").all_inner_texts()
+    assert told[:3] == ["It is not known."] * 3
+    assert set(told[3:]) <= {"It happened.", "It did not happen."}
+    expect(spy.locator("#intruder-right")).to_have_text("What you guessed cannot be checked.")
+
+
+def test_second_tab_and_late_visitor_are_shown_nothing_of_a_device(visit: Visit) -> None:
+    visitor = visit()
+    page, recipe = joined(visitor)
+    other = visitor.context.new_page()
+    other.goto(page.url)
+    expect(other.locator("#try-status")).to_have_text("This browser becomes a device.")
+    other.clock.run_for(2 * TICK)
+    expect(other.locator("#try-status")).to_contain_text("is in another tab")
+    without_device(other)
+    page.close()
+    states(other, 1)
+    expect(other.locator("#try-forgotten")).to_be_visible()
+    assert recipe.closes_at is not None
+    late = visitor.context.new_page()
+    late.clock.pause_at(recipe.closes_at + timedelta(seconds=1))
+    late.goto(other.url)
+    expect(late.locator("#try-status")).to_have_text("This try is over.")
+    without_device(late)
 
 
 def test_report_carries_no_cookie(visit: Visit) -> None:
@@ -227,7 +304,7 @@ def test_browser_whose_clock_is_wrong_is_told_so(visit: Visit) -> None:
     page = visitor.open("/try/")
     page.get_by_role("button", name="Let this browser be a device").click()
     expect(page.locator("#try-status")).to_contain_text("this computer’s is")
-    expect(page.get_by_role("button", name="It happens now")).to_be_disabled()
+    without_device(page)
 
 
 def test_without_scripts_the_page_says_what_it_would_show_and_offers_no_button(visit: Visit) -> None:

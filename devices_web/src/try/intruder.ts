@@ -3,7 +3,7 @@
 import type { DeviceState } from "../device.ts";
 import { bytesOf, changedText, drawBytes, element, part, say, stripe } from "./drawn.ts";
 import { chanceOfAtLeast, happenedBetween } from "./guesses.ts";
-import { type Asked, channelOf, joined, type Told } from "./told.ts";
+import { type Asked, channelOf, joined, nameOf, type Told } from "./told.ts";
 
 const LOOK_MILLISECONDS = 500;
 
@@ -51,6 +51,7 @@ class Intruder {
   #channel: BroadcastChannel | undefined;
   #copies: string[] = [];
   #last: Uint8Array | undefined;
+  #lastName = "";
   #over = false;
   #changedAt = 0;
 
@@ -119,26 +120,27 @@ class Intruder {
     const bytes = bytesOf(state.ciphertexts ?? []);
     const changed = drawBytes("intruder-bytes", bytes, this.#last);
     this.#copies.push(copy);
-    const number = this.#copies.length;
+    const name = nameOf(state, this.#changedAt);
     say("intruder-changed", from === undefined ? "The first copy." : changedText(changed, bytes.length));
     const reported = state.phase === "reported";
-    say("intruder-status", reported ? "The report waits to be sent." : `Copy ${number} is taken.`);
+    say("intruder-status", reported ? "The report waits to be sent." : `A copy of state ${name} is taken.`);
     if (from !== undefined && this.#last !== undefined) {
-      this.#offer(from, copy, this.#last, bytes, number);
+      this.#offer(from, copy, this.#last, bytes, `Between states ${this.#lastName} and ${name}`);
     }
     this.#last = bytes;
+    this.#lastName = name;
   }
 
-  #offer(from: string, to: string, before: Uint8Array, after: Uint8Array, number: number): void {
+  #offer(from: string, to: string, before: Uint8Array, after: Uint8Array, between: string): void {
     const item = element("li");
     const choices = element("fieldset");
-    choices.append(element("legend", "", `Between copies ${number - 1} and ${number}`));
+    choices.append(element("legend", "", between));
     const interval: Interval = { from, to, item };
     for (const [guess, words] of [[true, "it happened"], [false, "it did not"]] as const) {
       const label = element("label");
       const choice = element("input") as HTMLInputElement;
       choice.type = "radio";
-      choice.name = `interval-${number}`;
+      choice.name = `interval-${this.#intervals.length}`;
       choice.addEventListener("change", () => {
         interval.guess = guess;
       });
@@ -153,7 +155,10 @@ class Intruder {
 
   #ask(): void {
     this.#channel?.postMessage({ kind: "asked" } satisfies Asked);
-    say("intruder-waits", "The device’s tab tells what happened; if it was closed, nobody knows any more.");
+    say(
+      "intruder-waits",
+      "The device’s tab tells what happened; if it was closed or loaded again since, nobody knows any more.",
+    );
   }
 
   #score({ ticks, byChance }: Told): void {
@@ -164,12 +169,17 @@ class Intruder {
     this.#channel?.close();
     let right = 0;
     let guessed = 0;
+    let unknown = 0;
+    let lost = 0;
     for (const { from, to, item, guess } of this.#intervals) {
       const truth = happenedBetween(ticks, from, to);
       item.querySelectorAll("input").forEach((choice) => {
         choice.disabled = true;
       });
       if (truth === undefined) {
+        unknown++;
+        lost += Number(guess !== undefined);
+        item.querySelector("fieldset")!.append(element("span", "told", "It is not known."));
         continue;
       }
       const mark = guess === undefined ? "" : guess === truth ? " You were right." : " You were wrong.";
@@ -180,9 +190,18 @@ class Intruder {
       right += Number(guess === truth);
     }
     say("intruder-status", "The device has reported, and its state is erased.");
-    say("intruder-waits", "What really happened stands beside each interval.");
+    const all = this.#intervals.length;
+    say(
+      "intruder-waits",
+      unknown === 0
+        ? "What really happened stands beside each interval."
+        : `What really happened stands beside ${all - unknown} of ${all} intervals. The others began ` +
+          "before the device’s tab was loaded or took the device over: only a page’s memory holds what was " +
+          "pressed, because storage must not tell it.",
+    );
     part("intruder-score").hidden = false;
-    say("intruder-right", guessed === 0 ? "You made no guess." : `You were right in ${right} of ${guessed}.`);
+    const none = lost === 0 ? "You made no guess." : "What you guessed cannot be checked.";
+    say("intruder-right", guessed === 0 ? none : `You were right in ${right} of ${guessed}.`);
     if (guessed > 0) {
       const chance = Math.round(100 * chanceOfAtLeast(right, guessed));
       say(
@@ -190,6 +209,9 @@ class Intruder {
         `A tossed coin is right in ${guessed / 2} of ${guessed} on average, and does as well as you or ` +
           `better ${chance}% of the time.`,
       );
+    }
+    if (all === unknown) {
+      return;
     }
     say(
       "intruder-known",

@@ -8,7 +8,7 @@ import { joinRecipe, PageDevice, type Recipe, type ServedRecipe, verifiedRecipe 
 import type { Device, DeviceState } from "../device.ts";
 import { drawBit, systemRandom } from "../random.ts";
 import { bytesOf, changedText, drawBytes, element, part, say, stripe } from "./drawn.ts";
-import { type Asked, channelOf, joined, type Tick, type Told } from "./told.ts";
+import { type Asked, channelOf, joined, nameOf, type Tick, tickSeconds, type Told } from "./told.ts";
 
 /** Seconds by which this computer's clock may differ from the site's. */
 const CLOCK_SECONDS = 5;
@@ -16,10 +16,10 @@ const CLOCK_SECONDS = 5;
 /** Ticks come this long after the full step, so that a step that is over counts as over. */
 const MARGIN_MILLISECONDS = 100;
 
-const TICKS_PER_STEP = 2;
-
 /** After the first tick, for the first state; then another tab has the device, or it is done. */
 const PATIENCE_MILLISECONDS = 4_000;
+
+const OVER = "This try is over.";
 
 class Try {
   readonly #recipe: Recipe;
@@ -33,14 +33,20 @@ class Try {
   #nextTick = 0;
   #reported = false;
   #sent = false;
-  /** In this tab before it was loaded again, or in another one. */
-  #wasDone = false;
+  /** This page itself joined: no other one had the device before, nor this one before it was loaded again. */
+  #hasJoined = false;
+  /** Why there is no state yet is said, and stays until there is one. */
+  #isToldWhy = false;
 
   constructor(recipe: Recipe, served: ServedRecipe, server: string) {
     this.#recipe = recipe;
-    this.#join = () => joinRecipe(served, { server }, { simulation: true });
-    this.#tickSeconds = Math.max(1, recipe.stepSeconds! / TICKS_PER_STEP);
+    this.#join = () => {
+      this.#hasJoined = true;
+      return joinRecipe(served, { server }, { simulation: true });
+    };
+    this.#tickSeconds = tickSeconds(recipe.stepSeconds!);
     part("try-event").addEventListener("click", () => this.#press());
+    this.#keepChance(part<HTMLInputElement>("try-chance"));
     const channel = channelOf(recipe.id);
     channel.onmessage = ({ data }: MessageEvent<Asked | Told>) => {
       if (data.kind === "asked" && this.#reported) {
@@ -60,15 +66,34 @@ class Try {
       join: this.#join,
       deliver: (device) => this.#deliver(device),
       stored: (state) => this.#stored(state),
-      failed: (error) => say("try-status", `It failed, and is tried again: ${text(error)}`),
+      failed: (error) => {
+        this.#isToldWhy = true;
+        say("try-status", `It failed, and is tried again: ${text(error)}`);
+      },
       tickSeconds: this.#tickSeconds,
     });
     setTimeout(() => {
-      if (this.#ticks.length === 0 && !this.#wasDone) {
-        say("try-status", "This browser’s device is in another tab. Go on there, or begin another try.");
-        count("");
+      if (this.#ticks.length === 0 && !this.#hasJoined && !this.#isToldWhy) {
+        this.#isToldWhy = true;
+        without("This browser’s device is in another tab. Go on there, or begin another try.");
       }
     }, PATIENCE_MILLISECONDS);
+  }
+
+  /**
+   * Whether chance presses outlasts a reload. It says nothing of events; what would, a press or a coin, is in
+   * this page's memory alone: whoever reads the profile reads the storage of tabs, too.
+   */
+  #keepChance(box: HTMLInputElement): void {
+    const name = `try chance ${this.#recipe.id}`;
+    box.checked = sessionStorage.getItem(name) !== null;
+    box.addEventListener("change", () => {
+      if (box.checked) {
+        sessionStorage.setItem(name, "");
+      } else {
+        sessionStorage.removeItem(name);
+      }
+    });
   }
 
   #press(): void {
@@ -92,10 +117,17 @@ class Try {
     this.#ticks.push({ state: known, happened: this.#pending });
     const bytes = bytesOf(state.ciphertexts ?? []);
     const changed = drawBytes("try-bytes", bytes, this.#before);
-    say("try-changed", this.#before === undefined ? "The first state." : changedText(changed, bytes.length));
+    if (this.#before === undefined) {
+      const first = this.#hasJoined ? "The first state." : "The first state since this page has the device.";
+      say("try-changed", first);
+      part("try-forgotten").hidden = this.#hasJoined;
+      showDevice(true);
+    } else {
+      say("try-changed", changedText(changed, bytes.length));
+    }
     this.#before = bytes;
     this.#reported = state.phase === "reported";
-    this.#list(bytes);
+    this.#list(bytes, nameOf(state, Date.now()));
     this.#pending = false;
     say("try-pressed", "It has not happened since the last tick.");
     if (!this.#reported) {
@@ -114,11 +146,10 @@ class Try {
     this.#byChance &&= asked || !this.#isOpen();
   }
 
-  #list(bytes: Uint8Array): void {
+  #list(bytes: Uint8Array, called: string): void {
     const rows = part("try-states");
-    rows.querySelector(".none")?.remove();
     const row = element("tr");
-    const name = element("th", "", this.#reported ? "Report" : String(this.#ticks.length));
+    const name = element("th", "", called);
     name.setAttribute("scope", "row");
     const since = element("td", "since");
     const shown = element("td");
@@ -132,7 +163,8 @@ class Try {
     const secret = part<HTMLInputElement>("try-chance").checked && !this.#reported;
     part("try-states").querySelectorAll(".since").forEach((cell, at) => {
       const happened = this.#ticks[at]!.happened ? "It happened" : "Nothing";
-      cell.textContent = at === 0 ? "It begins" : secret ? "The coin knows" : happened;
+      const first = this.#hasJoined ? "It begins" : "Not known here";
+      cell.textContent = at === 0 ? first : secret ? "The coin knows" : happened;
     });
   }
 
@@ -148,14 +180,15 @@ class Try {
     const open = this.#isOpen() && !this.#reported && this.#ticks.length > 0;
     part<HTMLButtonElement>("try-event").disabled = !open;
     part<HTMLInputElement>("try-chance").disabled = this.#reported;
-    if (this.#reported || now >= this.#recipe.closesAt) {
+    const waits = this.#ticks.length === 0;
+    if (this.#reported || now >= this.#recipe.closesAt || (waits && this.#isToldWhy)) {
       return;
     }
     if (now < opensAt) {
       say("try-status", "This browser becomes a device.");
       count(`The first step begins in ${seconds(opensAt - now)}.`);
-    } else if (this.#ticks.length === 0) {
-      return; // joining, or in another tab
+    } else if (waits) {
+      say("try-status", "Looking for this browser’s device.");
     } else if (now < endOf(this.#recipe)) {
       const step = Math.floor((now - opensAt) / stepSeconds!) + 1;
       say("try-status", `Step ${step} of ${steps}: press the button, or do not.`);
@@ -187,18 +220,16 @@ class Try {
   }
 
   #done(state: DeviceState): void {
+    this.#isToldWhy = true;
     if (this.#ticks.length === 0) {
-      this.#wasDone = true;
-      say("try-status", "This browser’s device is done with this try. Begin another one to see it again.");
-      count("");
+      const done = "This browser’s device is done with this try. Begin another one to see it again.";
+      without(this.#hasJoined ? OVER : done);
       return;
     }
     if (!this.#reported) {
       say("try-status", "This try ended before this browser could report.");
-      count("");
-      return;
-    }
-    if (this.#sent) {
+      say("try-reported", "None was made, and none will be.");
+    } else if (this.#sent) {
       say("try-status", "Your report is sent. The total follows below.");
     } else {
       say("try-status", "The try ended before your report arrived. The total follows below, without it.");
@@ -212,9 +243,11 @@ class Try {
     part("try-bytes").setAttribute("aria-label", "The encrypted answer is erased");
     say("try-changed", "The encrypted answer is erased.");
     this.#tellRows();
-    const channel = channelOf(this.#recipe.id);
-    channel.postMessage(this.#told());
-    channel.close();
+    if (this.#reported) {
+      const channel = channelOf(this.#recipe.id);
+      channel.postMessage(this.#told());
+      channel.close();
+    }
   }
 
   #told(): Told {
@@ -228,6 +261,20 @@ function endOf({ opensAt, stepSeconds, parameters }: Recipe): number {
 
 function seconds(left: number): string {
   return `${Math.max(0, Math.ceil(left))} s`;
+}
+
+/** Show what there is of this page's own device, or nothing of it. */
+function showDevice(shown: boolean): void {
+  document.querySelectorAll<HTMLElement>("[data-own-device]").forEach((own) => {
+    own.hidden = !shown;
+  });
+}
+
+/** Say why no device is in this page. */
+function without(why: string): void {
+  showDevice(false);
+  say("try-status", why);
+  count("");
 }
 
 function count(line: string): void {
@@ -248,14 +295,18 @@ async function begin(page: HTMLElement): Promise<void> {
   const served = (await answer.json()) as ServedRecipe;
   const recipe = verifiedRecipe(served, { server });
   if (served.status === "closed") {
-    say("try-status", "This try is over.");
+    without(OVER);
     return;
   }
   const date = Date.parse(answer.headers.get("Date") ?? "");
   const off = Math.round((Date.now() - date) / 1000);
   if (Math.abs(off) > CLOCK_SECONDS) {
-    say("try-status", `A device follows its own clock, and this computer’s is ${Math.abs(off)} s ${
+    without(`A device follows its own clock, and this computer’s is ${Math.abs(off)} s ${
       off > 0 ? "fast" : "slow"}. Set it right, and try again.`);
+    return;
+  }
+  if (Date.now() >= 1000 * recipe.closesAt) {
+    without(OVER);
     return;
   }
   new Try(recipe, served, server);
@@ -268,7 +319,7 @@ if (start !== null) {
 }
 const page = document.getElementById("try-device");
 if (page !== null) {
-  const refused = (why: string) => say("try-status", `This browser cannot take part: ${why}.`);
+  const refused = (why: string) => without(`This browser cannot take part: ${why}.`);
   if (able) {
     begin(page).catch((error) => refused(`${text(error)}. Load the page again, or begin another try`));
   } else {
