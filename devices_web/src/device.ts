@@ -4,9 +4,10 @@
  */
 
 import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toBase64 } from "./bytes.ts";
+import { randomizedCategory } from "./categories.ts";
 import { categoriesVdaf, type DapUpload, dapUpload } from "./dap.ts";
 import type { Ciphertext, EncryptionKey } from "./elgamal.ts";
-import { type Mechanism, mechanismOf, randomizedCategory, reportingRate, required } from "./mechanisms.ts";
+import { type Mechanism, mechanismOf, reportingRate, required } from "./mechanisms.ts";
 import { Prio3 } from "./prio3.ts";
 import { drawUnit, type RandomSource, systemRandom } from "./random.ts";
 import {

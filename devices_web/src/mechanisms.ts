@@ -215,26 +215,3 @@ export function mechanismOf(statistic: string, parameters: Parameters): Mechanis
   }
   return new MECHANISMS[statistic as keyof typeof MECHANISMS](parameters);
 }
-
-/**
- * Which of k categories, one-hot, each place flipped with 1/(e^ε + 1), drawn again until there are at most w
- * ones (SAA, section 4.5; `panprivacy.randomizers.categories`).
- *
- * @throws FieldError naming `value` unless it is a whole number from 0 to k − 1.
- */
-export function randomizedCategory(parameters: Parameters, value: number, random: RandomSource): Bit[] {
-  const k = required(parameters, "k");
-  const weight = required(parameters, "max_weight");
-  if (!Number.isInteger(value) || value < 0 || value >= k) {
-    throw new FieldError("value", `must be a whole number from 0 to ${k - 1}`);
-  }
-  const response = new RandomizedResponse(parameters.epsilon);
-  for (;;) {
-    const bits = Array.from({ length: k }, (_, place) =>
-      response.respond(Number(place === value) as Bit, random),
-    );
-    if (bits.reduce<number>((sum, bit) => sum + bit, 0) <= weight) {
-      return bits;
-    }
-  }
-}

@@ -5,6 +5,7 @@ import { sha256 } from "@noble/hashes/sha2.js";
 import canonicalize from "canonicalize";
 
 import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toHex, utf8 } from "./bytes.ts";
+import { requireWeight } from "./categories.ts";
 import { ElGamalKey, type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Parameters } from "./mechanisms.ts";
 import { DAP_VERSION, SharedKey } from "./shared_key.ts";
@@ -193,6 +194,9 @@ export function requireTakesPart(
   const { cohort_size, epsilon, delta, guarantee } = recipe.parameters;
   if (recipe.statistic === "mean") {
     requireLocalMean(recipe.parameters);
+  }
+  if (recipe.statistic === "categories") {
+    requireWeight(recipe.parameters);
   }
   if (simulation) {
     return;

@@ -30,6 +30,11 @@ export class RandomizedResponse {
     }
   }
 
+  /** 1/(e^ε + 1), as rounded: with which the response differs from the bit. */
+  get flipProbability(): number {
+    return Number(this.#randomizedSides) / Number(2n * SIDES);
+  }
+
   /** Whether to send a fair bit in place of the true one, and that bit. Both are drawn always. */
   toss(random: RandomSource): { randomize: Bit; fair: Bit } {
     const randomize = Number((drawBits(COIN_BITS, random) - this.#randomizedSides) < 0n) as Bit;

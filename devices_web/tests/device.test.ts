@@ -7,6 +7,7 @@ import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { concat, fromBase64, toBase64, toHex, utf8 } from "../src/bytes.ts";
+import { randomizedCategory } from "../src/categories.ts";
 import {
   Device,
   DeviceError,
@@ -282,6 +283,22 @@ for (const [changes, message] of [
 test("a category beyond the last is refused", () => {
   const options = { simulation: true, random: new GivenBytes("value") };
   assert.throws(() => valueReport(...served("categories"), 6, options), /value: must be a whole number/);
+});
+
+test("categories whose reports would be drawn again for ever are refused", () => {
+  const [recipe, keys] = served("categories", { k: 100, epsilon: 0.1, max_weight: 1 });
+  const options = { simulation: true, random: new GivenBytes("heavy") };
+  assert.throws(() => valueReport(recipe, keys, 0, options), /max_weight: must be from \d+ to 100, not 1$/);
+  const { k, max_weight } = python.recipes.categories!.served.document as Record<string, number>;
+  for (const weight of [max_weight! - 1, k! + 1]) {
+    const other = served("categories", { max_weight: weight });
+    assert.throws(() => valueReport(...other, 0, options), new RegExp(`from ${max_weight} to ${k}, not`));
+  }
+});
+
+test("a report of which no draw is light enough is given up", () => {
+  const [parameters] = python.weights.map(({ parameters }) => ({ ...parameters, k: 1000, max_weight: 1 }));
+  assert.throws(() => randomizedCategory(parameters!, 0, new GivenBytes("heavy")), RangeError);
 });
 
 test("base64 has one spelling", () => {

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { type Bytes, bigEndian, concat, fromBase64, toBase64, toNumber, utf8 } from "../src/bytes.ts";
 import type { HpkeConfig } from "../src/dap.ts";
 import { Device, type DeviceState, joinRecipe, valueReport } from "../src/device.ts";
+import type { Parameters } from "../src/mechanisms.ts";
 import type { RandomSource } from "../src/random.ts";
 import type { PinnedKeys, ServedRecipe } from "../src/recipe.ts";
 import { askForToken, drawsOf, tokenKept, type TokenState } from "../src/token.ts";
@@ -55,6 +56,8 @@ export interface Vectors {
   /** Name of a recipe whose devices take steps → bytes of its longest request. */
   readonly request_bytes: Readonly<Record<string, number>>;
   readonly noise: readonly { scale: number; largest: number; drawn: readonly number[] }[];
+  /** What recipes of categories say, and the smallest `max_weight` with which they keep their promise. */
+  readonly weights: readonly { parameters: Parameters; smallest: number }[];
   readonly log: { readonly policy: string; readonly proof: string };
   readonly capsule: Readonly<Record<"keys" | "signature" | "capsule" | "answer", string>>;
   readonly token: Readonly<Record<"key" | "request" | "response" | "token", string>>;

@@ -7,6 +7,7 @@ every state, the report, and its upload. From the same bytes either side makes t
 import base64
 import functools
 import hashlib
+import itertools
 import json
 import random
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.oblivious_http.binary_http import Request, Response
 from panprivacy.privacy_pass import issuance, rsa_keys
 from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
+from panprivacy.randomizers.categories import CategoriesParameters
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import published_report_bytes
@@ -289,6 +291,19 @@ def noise(scale: float, largest: int) -> dict[str, Any]:
     return {"scale": scale, "largest": largest, "drawn": drawn}
 
 
+def weights() -> list[dict[str, Any]]:
+    """The smallest weight with which categories keep their promise: few and many places, all sizes of ε."""
+    found = []
+    guarantees = ((0.1, 2), (1e-6, 1_000), (1e-30, 10**9))
+    for k, epsilon, (delta, cohort) in itertools.product((6, 1_000), (1e-6, 0.1, 1.0, 20.0), guarantees):
+        asked = CategoriesParameters(
+            k=k, epsilon=epsilon, delta=delta, cohort_size=cohort, sampling_rate=1.0
+        ).calibrated()
+        members = {name: value for name, value in asked.as_dict().items() if name != "max_weight"}
+        found.append({"parameters": members, "smallest": asked.max_weight})
+    return found
+
+
 def log() -> dict[str, str]:
     """A recipe's place in a public log of seven entries that two of three witnesses have signed."""
     entries = [*other_entries(4), entry_of(recipe_of("count").identifier), *other_entries(2, "later")]
@@ -375,6 +390,7 @@ def contents() -> dict[str, Any]:
             if asked["statistic"] != "categories"
         },
         "noise": [noise(0.05, 3), noise(1.25, 20), noise(41.003117, 700)],
+        "weights": weights(),
         "log": log(),
         "capsule": capsule(),
         "token": token(),
