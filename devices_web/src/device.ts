@@ -202,23 +202,33 @@ export class Device {
   }
 
   /**
-   * Take the next time step: all ciphertexts change, with an event and without.
+   * Take the next time step: all ciphertexts change, with an event and without. After a pause also all
+   * further ones up to `last`, without events.
    *
-   * @param events how often the event occurred in this step; more than once is once.
+   * One rerandomization stands for all of them. A step adds r·(G, H) to what it leaves in each place, with an
+   * r drawn for it alone, uniform but for at most five values out of q ≈ 2^256 (0, and what would lead to
+   * infinity). So after the first step, as after any number of them, the randomness of every ciphertext is
+   * uniform, independently of all earlier states, and steps without an event change no plaintext. Nobody sees
+   * the states between: none is kept. The two distributions differ by less than 2^−230, for all places.
+   *
+   * @param events how often the event occurred in the next step; more than once is once.
+   * @param last number of the last step that is taken: by default of the next.
    * @throws DeviceError after the last step, or when the report is made.
    */
-  step(events: number): DeviceState {
+  step(events: number, last = this.stepsTaken + 1): DeviceState {
     this.#requireCollecting();
-    const step = this.stepsTaken + 1;
-    if (step > this.steps) {
+    if (this.stepsTaken >= this.steps) {
       throw new DeviceError(`all ${this.steps} steps have been taken`);
     }
+    if (!Number.isInteger(last) || last <= this.stepsTaken || last > this.steps) {
+      throw new DeviceError(`steps ${this.stepsTaken + 1} to ${this.steps} can be taken, not up to ${last}`);
+    }
     if (this.phase === "not_sampled") {
-      return this.#become({ ...this.#state, step });
+      return this.#become({ ...this.#state, step: last });
     }
     const event = Number(events > 0) as Bit;
     const taken = this.#mechanism.step(this.#key, this.#ciphertexts, event, this.#random);
-    return this.#become({ ...this.#state, step, ciphertexts: taken.map(toBase64) });
+    return this.#become({ ...this.#state, step: last, ciphertexts: taken.map(toBase64) });
   }
 
   /** Whether `tick` takes events in. Else they stay in memory until `step`; closing the page loses them. */

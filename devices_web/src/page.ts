@@ -238,8 +238,8 @@ export class PageDevice {
   }
 
   /**
-   * The steps that are over by now, or else a tick. An event since the last tick is of the first of them; one
-   * before the recipe opens is of none.
+   * The steps that are over by now, however many, as one; or else a tick. An event since the last tick is of
+   * the first of them; one before the recipe opens is of none.
    */
   #take(device: Device, now: number): void {
     const { opensAt, stepSeconds } = device.recipe;
@@ -251,9 +251,8 @@ export class PageDevice {
       const taken = device.ticksTakeEvents && device.stepsTaken < device.steps ? this.#pending : 0;
       device.tick(taken);
       this.#pending = device.ticksTakeEvents ? 0 : this.#pending;
-    }
-    while (device.stepsTaken < over) {
-      device.step(this.#pending);
+    } else {
+      device.step(this.#pending, over);
       this.#pending = 0;
     }
     if (device.stepsTaken === device.steps && device.asksAt === undefined) {

@@ -252,6 +252,32 @@ for (const name of ["count", "count-two-servers"]) {
   });
 }
 
+for (const name of ["count", "histogram", "mean"]) {
+  for (const event of [0, 1]) {
+    test(`${name}: 100,000 steps that were missed, ${event} events before, take the work of one`, () => {
+      const [recipe, keys] = served(name, { steps: 100_000 });
+      const options = { simulation: true, random: new GivenBytes("device") };
+      const start = joinRecipe(recipe, keys, options).state;
+      const [one, all] = [1, 100_000].map((last) => {
+        const random = new GivenBytes("step");
+        return { state: Device.resume(start, random).step(event, last), taken: random.taken };
+      });
+      assert.equal(all!.taken, one!.taken);
+      assert.deepEqual(all!.state, { ...one!.state, step: 100_000 });
+      assert.equal(Device.resume(all!.state).finish().phase, "reported");
+    });
+  }
+}
+
+test("steps are taken up to one that is ahead and the recipe has", () => {
+  const device = joined("count");
+  device.step(0, 2);
+  for (const last of [1, 2, 6, 2.5, Number.NaN]) {
+    assert.throws(() => device.step(0, last), refused(DeviceError, /steps 3 to 5 can be taken, not up to/));
+  }
+  assert.equal(device.step(0).step, 3);
+});
+
 test("steps end after the last, the report comes after it and stays, and done forgets all", () => {
   const device = joined("count");
   assert.throws(() => device.finish(), refused(DeviceError, /only 0 of 5/));

@@ -11,12 +11,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 from tests.browser.conftest import ARGUMENTS, chromium
-from tests.devices_web.vectors import private_key
+from tests.devices_web.vectors import private_key, recipe_of, served
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.browser
 
-FOLDER = Path(__file__).parent.parent.parent / "devices_web"
 SITE = "https://device.example/"
 TICK = 30_000
 DAY = 86_400_000
@@ -25,6 +24,9 @@ DAY = 86_400_000
 PAGE = """<!doctype html><title>device</title><script type="module">
 import { joinRecipe, PageDevice, UndeliverableError } from "/devices-web.js";
 window.seen = { transactions: 0, messages: 0, requests: 0 };
+window.drawn = 0;
+const draw = crypto.getRandomValues;
+crypto.getRandomValues = (into) => { drawn += into.length; return draw.call(crypto, into); };
 window.told = [];
 for (const [owner, name, of] of [
   [IDBDatabase, "transaction", "transactions"], [BroadcastChannel, "postMessage", "messages"],
@@ -96,15 +98,15 @@ def profile_of(browser: Browser, bundle: str, folder: Path) -> Iterator[BrowserC
     profile.close()
 
 
-def opened(context: BrowserContext, recipe: str) -> Page:
-    return opened_in(context.new_page(), recipe)
+def opened(context: BrowserContext, recipe: str, **changes: object) -> Page:
+    return opened_in(context.new_page(), recipe, **changes)
 
 
-def opened_in(page: Page, recipe: str) -> Page:
+def opened_in(page: Page, recipe: str, **changes: object) -> Page:
+    """A page with a device of a recipe of the vectors, some members of which may be others."""
     page.goto(SITE)
     page.wait_for_function("window.ready")
-    vectors = json.loads((FOLDER / "vectors" / "python.json").read_text())
-    page.evaluate("recipe => begin(recipe)", vectors["recipes"][recipe])
+    page.evaluate("recipe => begin(recipe)", served(recipe_of(recipe, **changes)))
     return page
 
 
@@ -215,6 +217,26 @@ def test_a_page_that_slept_through_steps_reports_once_and_the_report_never_chang
     assert first == second
     assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
     assert page.evaluate("failures") == ["Error: the server is away"]
+
+
+def test_a_page_that_slept_through_99_000_steps_does_at_its_next_tick_what_it_does_at_any(
+    context: BrowserContext,
+) -> None:
+    page = opened(context, "histogram", steps=100_000, step_seconds=1)
+    states(page, 1)
+    drawn: list[int] = []
+    page.evaluate("device.event()")
+    for sleep in (TICK, TICK, 99_000_000):
+        before = page.evaluate("drawn")
+        page.clock.fast_forward(sleep)
+        states(page, 2 + len(drawn))
+        drawn.append(page.evaluate("drawn") - before)
+    taken = [state["step"] for state in page.evaluate("stored")]
+    assert taken == [2, 32, 62, 99_062]
+    assert [holds(state) for state in page.evaluate("stored")[1:]] == [[0, 1, 0, 1, 1, 0]] * 3
+    # 32 bytes for each of six ciphertexts, and what the curve's blinding takes; drawn anew with 2^-125.
+    assert len(set(drawn)) == 1
+    assert drawn[0] >= 6 * 32
 
 
 def test_a_page_comes_back_to_the_stored_state(context: BrowserContext) -> None:

@@ -120,8 +120,9 @@ def private_key() -> PrivateKey:
 
 
 @functools.cache
-def recipe_of(name: str) -> PublishedRecipe:
-    """The recipe of a case: for simulated devices, so that a few reports are a cohort."""
+def recipe_of(name: str, **changes: Any) -> PublishedRecipe:
+    """The recipe of a case, some members of which may be others: for simulated devices, so that a few reports
+    are a cohort."""
     asked = {
         "name": "Shared screens",
         "question": "How often was the café's opening time looked up? “Öffnungszeiten”",
@@ -130,6 +131,7 @@ def recipe_of(name: str) -> PublishedRecipe:
         "delta": 1e-6,
         "cohort_size": 5,
         **ASKED[name],
+        **changes,
     }
     has_tokens = asked.get("admission") == "token"
     if asked.get("trust") == Trust.TWO_SERVER:
