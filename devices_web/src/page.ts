@@ -10,10 +10,10 @@ import { FieldError } from "./bytes.ts";
 import { Device, type DeviceState } from "./device.ts";
 import type { Bit } from "./response.ts";
 import { type Database, openStorage, STATES } from "./storage.ts";
+import { TICK_SECONDS } from "./ticks.ts";
 import { UndeliverableError } from "./way.ts";
 
 const NAME = "devices-web";
-const TICK_SECONDS = { least: 1, most: 3600, usual: 30 };
 /** The longest pause after attempts that failed. */
 const MOST_PAUSE_TICKS = 64;
 

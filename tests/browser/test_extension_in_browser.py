@@ -193,8 +193,11 @@ USABLE = {
             {"origins": ["http://catalogue.example"]},
             'origins: must be https only, .*"http://catalogue.example"',
         ),
-        ({"origins": ["https://catalogue.example/"]}, "origins: must be .*without path and trailing slash"),
-        ({"server": "https://telemetry.example/"}, "server: must be https only, without trailing slash"),
+        ({"origins": ["https://*.example"]}, r'origins: must be .*without \*, path .*"https://\*.example"'),
+        ({"server": "https://telemetry.example/"}, "server: must be https only, .*trailing slash"),
+        ({"tick_seconds": 0}, "tick_seconds: must be a whole number from 1 to 3600, not 0"),
+        ({"tick_seconds": 1.5}, "tick_seconds: must be a whole number from 1 to 3600, not 1.5"),
+        ({"helper_key": "AAAA"}, "helper_key: must be 32 bytes in base64"),
         ({"server": 1}, "server: is missing, or no text"),
     ],
 )

@@ -1,7 +1,8 @@
 /** What the administrator's policy says (`extension/schema.json`). */
 
-import { FieldError } from "../bytes.ts";
+import { FieldError, fromBase64, fromHex } from "../bytes.ts";
 import type { Site } from "../site.ts";
+import { TICK_SECONDS } from "../ticks.ts";
 
 export interface Settings {
   readonly server: string;
@@ -37,9 +38,12 @@ export interface Status {
 }
 
 /**
- * The policy as settings; undefined where there is none. Keys and the log's policy are checked by `atSite`.
+ * The policy as settings; undefined where there is none. The log's policy is checked by `atSite`.
  *
- * @throws FieldError naming a member that is missing or of another kind.
+ * Ranges are checked here and not in the schema: Chromium drops a member that does not fit the schema, and
+ * then the others would be used as if it had never been there.
+ *
+ * @throws FieldError naming a member that is missing, of another kind, or outside its range.
  */
 export function readSettings(policy: Readonly<Record<string, unknown>>): Settings | undefined {
   if (Object.keys(policy).length === 0) {
@@ -50,11 +54,35 @@ export function readSettings(policy: Readonly<Record<string, unknown>>): Setting
       throw new FieldError(name, "is missing, or no text");
     }
   }
-  const { server, recipes, origins } = policy;
-  if (!ADDRESS.test(server as string)) {
-    const problem = "must be https only, without trailing slash, as https://telemetry.example";
+  const { server, recipes, origins, enrolment_code: code = "none", tick_seconds: tick } = policy;
+  if (!isAddress(server)) {
+    const problem = "must be https only, without * and trailing slash, as https://telemetry.example";
     throw new FieldError("server", `${problem}; not ${JSON.stringify(server)}`);
   }
+  for (const name of KEYS.filter((name) => Object.hasOwn(policy, name))) {
+    fromBase64(name, policy[name], 32);
+  }
+  if (typeof code !== "string" || code === "") {
+    throw new FieldError("enrolment_code", "must be a text of at least one character");
+  }
+  requireRecipes(recipes);
+  if (!Array.isArray(origins)) {
+    throw new FieldError("origins", "must be a list of origins, as https://catalogue.example");
+  }
+  const wrong = origins.find((origin) => !isOrigin(origin));
+  if (wrong !== undefined) {
+    const problem = "must be https only, in lower case, without *, path and trailing slash";
+    throw new FieldError("origins", `${problem}, as https://catalogue.example; not ${JSON.stringify(wrong)}`);
+  }
+  if (tick !== undefined) {
+    requireTick(tick);
+  }
+  return policy as unknown as Settings;
+}
+
+const KEYS = ["server_key", "helper_key", "issuer_key"];
+
+function requireRecipes(recipes: unknown): void {
   const isRecipe = (recipe: unknown) => {
     const { id, event } = (recipe ?? {}) as Record<string, unknown>;
     return typeof id === "string" && typeof event === "string";
@@ -62,15 +90,21 @@ export function readSettings(policy: Readonly<Record<string, unknown>>): Setting
   if (!Array.isArray(recipes) || !recipes.every(isRecipe)) {
     throw new FieldError("recipes", "must be a list of objects with id and event");
   }
-  if (!Array.isArray(origins)) {
-    throw new FieldError("origins", "must be a list of origins, as https://catalogue.example");
+  const ids: string[] = recipes.map(({ id }) => id);
+  ids.forEach((id, at) => fromHex(`recipes[${at}].id`, id, 32));
+  // Two devices of one recipe would wait for each other's state, and tell each other their events.
+  const twice = ids.find((id, at) => ids.indexOf(id) < at);
+  if (twice !== undefined) {
+    throw new FieldError("recipes", `must name each recipe once, not ${twice} twice`);
   }
-  const wrong = origins.find((origin) => !isOrigin(origin));
-  if (wrong !== undefined) {
-    const problem = "must be https only, in lower case, without path and trailing slash";
-    throw new FieldError("origins", `${problem}, as https://catalogue.example; not ${JSON.stringify(wrong)}`);
+}
+
+function requireTick(seconds: unknown): void {
+  const { least, most } = TICK_SECONDS;
+  if (!Number.isInteger(seconds) || (seconds as number) < least || (seconds as number) > most) {
+    const problem = `must be a whole number from ${least} to ${most}`;
+    throw new FieldError("tick_seconds", `${problem}, not ${JSON.stringify(seconds)}`);
   }
-  return policy as unknown as Settings;
 }
 
 /** Whom the devices of these settings speak with. */
@@ -88,11 +122,16 @@ export function siteOf(settings: Settings): Site {
   };
 }
 
-/** This machine itself may be named, too: nobody listens on the way to it. */
-const ADDRESS = /^(https:\/\/|http:\/\/127\.0\.0\.1[:/])\S*[^\s/]$/;
+/**
+ * This machine itself may be named, too: nobody listens on the way to it. A `*` would have the content script
+ * listen on every host that it stands for, and no event of these is taken in.
+ */
+const ADDRESS = /^(https:\/\/|http:\/\/127\.0\.0\.1[:/])[^\s*]*[^\s*/]$/;
+
+function isAddress(text: unknown): text is string {
+  return typeof text === "string" && ADDRESS.test(text) && URL.canParse(text);
+}
 
 function isOrigin(text: unknown): boolean {
-  return (
-    typeof text === "string" && ADDRESS.test(text) && URL.canParse(text) && new URL(text).origin === text
-  );
+  return isAddress(text) && new URL(text).origin === text;
 }

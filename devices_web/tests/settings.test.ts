@@ -1,0 +1,80 @@
+/** Which policies of administrators the extension refuses, and in what words. */
+
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+
+import { FieldError, toBase64 } from "../src/bytes.ts";
+import { readSettings } from "../src/extension/settings.ts";
+
+const ID = "0123456789abcdef".repeat(4);
+const KEY = toBase64(new Uint8Array(32).fill(7));
+const USABLE = {
+  server: "https://telemetry.example",
+  server_key: KEY,
+  log_policy: "log …",
+  recipes: [{ id: ID, event: "looked up" }],
+  origins: ["https://catalogue.example", "https://catalogue.example:8443", "http://127.0.0.1:8000"],
+};
+const OTHERS = { helper_key: KEY, issuer_key: KEY, enrolment_code: "code" };
+
+test("no policy is none, and one that can be used is read as it stands", () => {
+  assert.equal(readSettings({}), undefined);
+  for (const more of [{}, OTHERS, { tick_seconds: 1 }, { tick_seconds: 3600 }]) {
+    assert.deepEqual(readSettings({ ...USABLE, ...more }), { ...USABLE, ...more });
+  }
+});
+
+const ORIGIN = /^origins: must be https only, in lower case, without \*, path and trailing slash, as /;
+const SERVER = /^server: must be https only, without \* and trailing slash, as /;
+const TICK = /^tick_seconds: must be a whole number from 1 to 3600, not /;
+const BASE64 = "must be 32 bytes in base64$";
+const recipes = (...ids: unknown[]) => ({ recipes: ids.map((id) => ({ id, event: "looked up" })) });
+
+for (const [changes, message] of [
+  ...[0, -5, 7200, 1.5, "30", null].map((tick_seconds) => [{ tick_seconds }, TICK]),
+  ...["https://*.example", "https://*", "*", "http://catalogue.example", "https://Catalogue.example"].map(
+    (origin) => [{ origins: [USABLE.origins[0], origin] }, ORIGIN],
+  ),
+  ...["https://catalogue.example/", "https://catalogue.example/a", "https://catalogue.example:443", 1].map(
+    (origin) => [{ origins: [origin] }, ORIGIN],
+  ),
+  [{ origins: "https://catalogue.example" }, /^origins: must be a list of origins, as /],
+  ...["https://telemetry.example/", "http://telemetry.example", "https://*.example", "https://:1"].map(
+    (server) => [{ server }, SERVER],
+  ),
+  [{ server: 1 }, /^server: is missing, or no text$/],
+  ...["server_key", "helper_key", "issuer_key"].flatMap((name) =>
+    ["xx", "AAAA", KEY.slice(0, -1), ""].map((key) => [{ [name]: key }, new RegExp(`^${name}: ${BASE64}`)]),
+  ),
+  [{ enrolment_code: "" }, /^enrolment_code: must be a text of at least one character$/],
+  ...["nonsense", ID.toUpperCase(), ID.slice(1), `${ID}0`].map((id) => [
+    recipes(ID, id),
+    /^recipes\[1\]\.id: must be 64 lower-case hexadecimal digits$/,
+  ]),
+  [recipes(ID, ID), new RegExp(`^recipes: must name each recipe once, not ${ID} twice$`)],
+  ...[undefined, "all", [null], [{ id: ID }], [{ id: 1, event: "looked up" }]].map((given) => [
+    { recipes: given },
+    /^recipes: must be a list of objects with id and event$/,
+  ]),
+] as [object, RegExp][]) {
+  test(`a policy with ${JSON.stringify(changes)} is refused`, () => {
+    assert.throws(
+      () => readSettings({ ...USABLE, ...changes }),
+      (error) => error instanceof FieldError && message.test(error.message),
+    );
+  });
+}
+
+test("the schema says kinds alone: what is outside of a range there would be dropped and not be told", () => {
+  const path = new URL("../../extension/schema.json", import.meta.url);
+  const schema = JSON.parse(readFileSync(path, "utf8"));
+  const words = (node: Record<string, unknown>): string[] => [
+    ...Object.keys(node),
+    ...Object.values((node.properties ?? {}) as Record<string, Record<string, unknown>>).flatMap(words),
+    ...(node.items === undefined ? [] : words(node.items as Record<string, unknown>)),
+  ];
+  assert.deepEqual([...new Set(words(schema))].sort(), ["description", "items", "properties", "type"]);
+  const known = [...Object.keys({ ...USABLE, ...OTHERS }), "tick_seconds"];
+  assert.deepEqual(Object.keys(schema.properties).sort(), known.sort());
+});
