@@ -256,8 +256,11 @@ def test_reload_keeps_no_press_and_both_tabs_say_what_is_not_known(visit: Visit)
     expect(page.locator("#try-left")).to_be_visible()
     page.clock.run_for(LOOK)
     said = spy.locator("#intruder-waits")
-    expect(said).to_contain_text(f"beside {count - 1} of {count + 2} intervals. The others began before")
+    expect(said).to_contain_text("The others began before")
     told = spy.locator("#intruder-intervals .told").all_inner_texts()
+    # A state may be stored while the clock runs to the intruder's look.
+    assert len(told) > 3
+    expect(said).to_contain_text(f"beside {len(told) - 3} of {len(told)} intervals. ")
     assert told[:3] == ["It is not known."] * 3
     assert set(told[3:]) <= {"It happened.", "It did not happen."}
     expect(spy.locator("#intruder-right")).to_have_text("What you guessed cannot be checked.")
