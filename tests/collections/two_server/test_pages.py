@@ -109,7 +109,7 @@ def test_published_vectors_warn_and_their_commands_name_the_option_that_takes_pa
     assert "no local ε holds" in text
     assert "3 numbers with commas between them" in text
     commands = text.split('id="join-code"')[-1]
-    assert "--largest-local-epsilon 1000000000<" in commands
+    assert "--largest-local-epsilon 1000000000 " in commands
 
 
 def test_form_without_a_helper_shows_two_servers_disabled_and_why(signed_in: Client, settings: Any) -> None:
