@@ -22,7 +22,7 @@ from django.test import Client
 from django.utils import timezone
 from kombu.utils.imports import symbol_by_name
 
-from panapp import celery_application
+from panapp.celery import celery_application
 from panapp.ticks import MOST_WAITING, TickScheduler, every
 from recipes.models import Recipe
 from releases.models import Release

@@ -220,7 +220,7 @@ def test_command_of_the_docs_collects(
     _, script, name, *options = shlex.split(command)
     if script == "-m":
         importlib.import_module(name).main()
-        assert "± " in capsys.readouterr().out
+        assert "at 95% confidence" in capsys.readouterr().out
         return
     call_command(name, *options)
     printed = json.loads(capsys.readouterr().out)
