@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any, ClassVar
 
+from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
@@ -21,10 +22,20 @@ from recipes.scopes import RECIPES_WRITE
 from releases.api_shapes import ChangeSerializer, EndsSerializer
 from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import SeriesStateError, series_approval_ask, series_mark, series_publish, series_stop
-from series.selectors import Point, segment_to_follow, series_list, trend
+from series.selectors import (
+    MOST_NUMBERS,
+    MOST_ON_PAGE,
+    MOST_RESULTS,
+    Point,
+    fitting,
+    rounds_of,
+    segment_to_follow,
+    series_list,
+    trend,
+)
 from web.json_requests import read_object, text_member
 from web.openapi import CURSOR, PagedSerializer, example, problem_response
-from web.paging import api_results
+from web.paging import api_cut, api_results
 from web.problems import conflict, not_found
 from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
@@ -36,6 +47,11 @@ MARK = {"note": "version 2.1 released", "at": "2026-01-31T12:00:00Z"}
 
 SEGMENT = OpenApiParameter(
     "segment", str, description="Label of one segment, whose values and changes are told; else everybody's."
+)
+
+PAGES = (
+    f"An answer has at most {MOST_ON_PAGE} rounds, the newest of all, of which {MOST_RESULTS} were asked; "
+    f"and fewer where results have many values: {MOST_NUMBERS:,} in all. `next` leads to older ones."
 )
 
 
@@ -120,7 +136,10 @@ class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
     segment = serializers.CharField(
         allow_null=True, help_text="The one that values and changes are of; null for everybody."
     )
-    rounds = RoundSerializer(many=True)
+    rounds = RoundSerializer(many=True, help_text="In their order; of many, the newest.")
+    next = serializers.CharField(
+        allow_null=True, help_text="Address of the same series with older rounds; null where there are none."
+    )
     marks = MarkSerializer(many=True)
 
 
@@ -191,7 +210,11 @@ class SeriesView(APIView):
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
 
     @extend_schema(
-        summary="Fetch one series", responses=SeriesSerializer, operation_id="series", parameters=[SEGMENT]
+        summary="Fetch one series",
+        description=PAGES,
+        responses=SeriesSerializer,
+        operation_id="series",
+        parameters=[SEGMENT, CURSOR],
     )
     def get(self, request: Request, series: str) -> Response:
         return _answer(_series(series), request)
@@ -204,9 +227,10 @@ class RecipeSeriesView(APIView):
 
     @extend_schema(
         summary="Fetch the series of a recipe",
+        description=PAGES,
         responses=SeriesSerializer,
         operation_id="recipe_series",
-        parameters=[SEGMENT],
+        parameters=[SEGMENT, CURSOR],
     )
     def get(self, request: Request, identifier: str) -> Response:
         series = Series.objects.filter(rounds__recipe__identifier=identifier).first()
@@ -271,8 +295,8 @@ def _series(identifier: str) -> Series:
 
 def _answer(series: Series, request: Request) -> Response:
     with as_problems():
-        segment = segment_to_follow(series, request.query_params.get("segment", ""))
-    return Response(series_document(series, segment))
+        segment_to_follow(series, request.query_params.get("segment", ""))
+    return Response(series_document(series, request.query_params))
 
 
 def series_summary(series: Series) -> dict[str, Any]:
@@ -280,19 +304,31 @@ def series_summary(series: Series) -> dict[str, Any]:
     return dict(SeriesSummarySerializer(series).data)
 
 
-def series_document(series: Series, segment: str = "") -> dict[str, Any]:
-    """A series as plain JSON values; of one segment, if one is given."""
+def series_document(series: Series, query: QueryDict | None = None) -> dict[str, Any]:
+    """A series as plain JSON values, with a page of its rounds.
+
+    Args:
+        query: may have `segment`, by `segment_to_follow`, and the `cursor` of the `next` of the page before.
+
+    Raises:
+        Problem: `cursor` did not come from there.
+    """
+    query = QueryDict() if query is None else query
+    segment = query.get("segment", "")
+    path = reverse("api-series", args=[series.identifier])
+    page, following = api_cut(rounds_of(series), query, MOST_ON_PAGE, path=path, fits=fitting(series))
     marks = [{"at": format_time(mark.at), "note": mark.note} for mark in series.marks.all()]
-    inputs = dict(series.inputs.values_list("number", "identifier"))
+    given = series.inputs.filter(number__in=[found.number for found in page])
+    inputs = dict(given.values_list("number", "identifier"))
     signed = RoundsDocument.objects.filter(series=series).first()
-    rounds = [_round(point, inputs.get(point.round.number)) for point in trend(series, segment)]
     return {
         **series_summary(series),
         "file": series.draft,
         "document": None if signed is None else signed.identifier,
         "privacy": [] if signed is None else [dict(one) for one in signed.published.privacy],
         "segment": segment or None,
-        "rounds": rounds,
+        "rounds": [_round(point, inputs.get(point.round.number)) for point in trend(series, page, segment)],
+        "next": following,
         "marks": marks,
     }
 

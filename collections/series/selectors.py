@@ -1,9 +1,9 @@
 """Reading series: what came of each round, and what changed from one to the next."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate
 
 from django.db.models import QuerySet
 
@@ -11,10 +11,27 @@ from panprivacy.asked_segments import FIELD
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Interval
 from panprivacy.parameters import as_typed
+from panprivacy.series import MOST_ROUNDS
 from releases.changes import Change, change_between
 from releases.models import Release
 from releases.parts import Part, hidden_reason, joint_part
 from series.models import Round, Series
+from storage.columns import stored
+
+MOST_ON_PAGE = MOST_ROUNDS
+"""Rounds: all that are planned by the clock."""
+
+MOST_RESULTS = 100
+MOST_NUMBERS = 10_000
+"""Of all results on a page: 1.6 MB of JSON."""
+
+_LOOKED_BACK = 5
+
+_UNREAD = tuple(
+    f"recipe__release__{name}"
+    for name in ("standard_errors", "projection", "error_bounds", "guarantees", "servers", "rejected")
+)
+"""Columns that can be large, and that no page of a series reads."""
 
 _SUBJECT = re.compile(r"series ([0-9a-f]{16})(?: round [0-9]+| all rounds| rounds 1 to [0-9]+)?")
 """`Series.subject`, and the names of its reservations."""
@@ -90,36 +107,77 @@ def asked_segment(segments: Sequence[str], label: str) -> str:
     return label
 
 
-def trend(series: Series, segment: str = "") -> list[Point]:
-    """Every round, in its order.
+def rounds_of(series: Series) -> QuerySet[Round]:
+    """Its rounds, newest first, for a page of at most `MOST_ON_PAGE` of them that `fitting(series)` cuts."""
+    return series.rounds.order_by("-pk")
+
+
+def fitting(series: Series) -> Callable[[Sequence[Round]], int]:
+    """Tells how many of its rounds, from the first, are enough for a page: those with a recipe may have a
+    result, of which there are `MOST_RESULTS` at most, with `MOST_NUMBERS` together, or there is one.
+
+    Each has as many numbers as the last one, and those of its segments.
+    """
+    values = _released(series).order_by("-pk").values_list("recipe__release__values", flat=True).first()
+    numbers = len(values or ()) * (1 + len(segments_of(series)))
+    most = min(MOST_RESULTS, max(1, MOST_NUMBERS // max(1, numbers)))
+
+    def fits(rounds: Sequence[Round]) -> int:
+        asked = accumulate(found.recipe_id is not None for found in rounds)
+        return sum(so_far <= most for so_far in asked)
+
+    return fits
+
+
+def trend(series: Series, rounds: Sequence[Round], segment: str = "") -> list[Point]:
+    """Rounds that follow each other, in their order, with their recipes and results.
 
     Args:
-        segment: by `segment_to_follow`.
+        rounds: a page of `rounds_of`; nothing else is loaded, but the result before them. `among` how many
+            results their intervals hold together counts all of the series.
+        segment: by `segment_to_follow`. Results of other pages count as if they told of it: intervals then
+            are wider than they had to be, never narrower.
     """
-    rounds = list(series.rounds.select_related("recipe__release").order_by("number"))
+    loaded = Round.objects.select_related("recipe__release").defer(*_UNREAD)
+    rounds = list(loaded.filter(pk__in=[found.pk for found in rounds]).order_by("pk"))
     results = [_told(found, segment) for found in rounds]
-    released = [release for release in results if release is not None]
-    changes = iter(_changes(released, segment))
-    points, seen = [], False
+    told = [release for release in results if release is not None]
+    hidden = sum(_outcome(found) == Release.Outcome.RELEASED for found in rounds) - len(told)
+    among = _released(series).count() - hidden
+    before = _told_before(series, rounds[0], segment) if told else None
+    points = []
     for found, release in zip(rounds, results, strict=True):
-        change = None
+        change = part = None
         if release is not None:
-            change = next(changes) if seen else None
-            seen = True
-        part = None if release is None else joint_part(release, segment, among=len(released))
+            change = None if before is None else change_between(before, release, segment, among=among)
+            part = joint_part(release, segment, among=among)
+            before = release
         points.append(Point(found, getattr(found.recipe, "release", None), part, change))
     return points
 
 
+def _released(series: Series) -> QuerySet[Round]:
+    return series.rounds.filter(recipe__release__outcome=Release.Outcome.RELEASED)
+
+
+def _told_before(series: Series, first: Round, segment: str) -> Release | None:
+    """The last result before a round that tells something of the segment. It is looked for among a few: else
+    nothing is said of the change to it."""
+    loaded = _released(series).select_related("recipe__release").defer(*_UNREAD)
+    earlier = loaded.filter(pk__lt=first.pk).order_by("-pk")
+    return next(
+        (told for found in earlier[: _LOOKED_BACK if segment else 1] if (told := _told(found, segment))), None
+    )
+
+
+def _outcome(found: Round) -> str | None:
+    release: Release | None = getattr(found.recipe, "release", None)
+    return None if release is None else release.outcome
+
+
 def _told(found: Round, segment: str) -> Release | None:
     """The result, where it tells something of the segment."""
-    release: Release | None = getattr(found.recipe, "release", None)
-    if release is None or release.outcome != Release.Outcome.RELEASED:
+    if _outcome(found) != Release.Outcome.RELEASED:
         return None
+    release: Release = stored(found.recipe).release
     return None if segment and hidden_reason(release, segment) else release
-
-
-def _changes(releases: Sequence[Release], segment: str) -> Iterator[Change | None]:
-    """From each result to the next one; None where one of the two has no interval."""
-    for before, after in pairwise(releases):
-        yield change_between(before, after, segment, among=len(releases))

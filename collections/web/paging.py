@@ -14,6 +14,8 @@ TEXT_LENGTH = 200
 
 M = TypeVar("M", bound=Model)
 
+Fits = Callable[[Sequence[M]], int]
+
 
 def text_of(query: QueryDict, name: str) -> str:
     """A text from the query string: trimmed, cut, without control characters (PostgreSQL refuses NUL)."""
@@ -36,8 +38,11 @@ class Page(Generic[M]):
     newest: str
 
 
-def page_of(rows: QuerySet[M], request: HttpRequest, size: int) -> Page[M]:
+def page_of(rows: QuerySet[M], request: HttpRequest, size: int, *, fits: Fits[M] | None = None) -> Page[M]:
     """The `size` of `rows`, newest first, after the request's `before`; the filters stay in the address.
+
+    Args:
+        fits: how many of the rows it is given, from the first, are enough for a page; at least one is shown.
 
     Raises:
         BadRequest: `before` did not come from a page's own link.
@@ -45,7 +50,7 @@ def page_of(rows: QuerySet[M], request: HttpRequest, size: int) -> Page[M]:
     first = request.GET.copy()
     started_at = first.pop("before", None)
     try:
-        found, older = _cut(rows, request.GET if request.GET.get("before") else first, "before", size)
+        found, older = _cut(rows, request.GET if request.GET.get("before") else first, "before", size, fits)
     except ValueError:
         raise BadRequest("`before` must be taken from the link to the next page.") from None
     return Page(found, f"?{older}" if older else "", f"?{first.urlencode()}" if started_at else "")
@@ -69,15 +74,29 @@ def api_page(rows: QuerySet[M], request: HttpRequest, size: int) -> tuple[list[M
     Raises:
         Problem: `cursor` did not come from such an address.
     """
+    return api_cut(rows, request.GET, size, path=request.path)
+
+
+def api_cut(
+    rows: QuerySet[M], query: QueryDict, size: int, *, path: str, fits: Fits[M] | None = None
+) -> tuple[list[M], str | None]:
+    """The same as `api_page`, for an answer that is not at the address of the list.
+
+    Args:
+        path: of the list.
+        fits: as of `page_of`.
+    """
     try:
-        found, following = _cut(rows, request.GET, "cursor", size)
+        found, following = _cut(rows, query, "cursor", size, fits)
     except ValueError:
         detail = "cursor must be taken from the `next` of the page before."
         raise invalid_parameter("cursor", detail) from None
-    return found, f"{request.path}?{following}" if following else None
+    return found, f"{path}?{following}" if following else None
 
 
-def _cut(rows: QuerySet[M], query: QueryDict, name: str, size: int) -> tuple[list[M], str]:
+def _cut(
+    rows: QuerySet[M], query: QueryDict, name: str, size: int, fits: Fits[M] | None = None
+) -> tuple[list[M], str]:
     """The rows after the key that is called `name` in the query, and the query of those after them."""
     key = query.get(name)
     if key is not None:
@@ -85,6 +104,8 @@ def _cut(rows: QuerySet[M], query: QueryDict, name: str, size: int) -> tuple[lis
             raise ValueError(name)
         rows = rows.filter(pk__lt=int(key))
     found = list(rows[: size + 1])
+    if fits is not None:
+        size = min(size, max(1, fits(found)))
     if len(found) <= size:
         return found, ""
     following = query.copy()

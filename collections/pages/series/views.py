@@ -41,7 +41,15 @@ from series.operations import (
     series_publish,
     series_stop,
 )
-from series.selectors import segment_to_follow, segments_of, series_list, trend
+from series.selectors import (
+    MOST_ON_PAGE,
+    fitting,
+    rounds_of,
+    segment_to_follow,
+    segments_of,
+    series_list,
+    trend,
+)
 from web.paging import page_of
 
 SERIES = 20
@@ -140,10 +148,12 @@ def _page(
         segment = segment_to_follow(series, request.GET.get("segment", ""))
     except FieldError as error:
         raise Http404(f"The segment {error.message}.") from None
-    points = trend(series, segment)
+    page = page_of(rounds_of(series), request, MOST_ON_PAGE, fits=fitting(series))
+    points = trend(series, page.rows, segment)
     signed = RoundsDocument.objects.filter(series=series).first()
     guarantees = [] if signed is None else guarantees_together(signed)
-    planned = [point.round for point in points if point.round.state == Round.State.PLANNED]
+    planned = list(series.rounds.filter(state=Round.State.PLANNED).order_by("number"))
+    known = series.rounds.count()
     marks = list(series.marks.all())
     chart = trend_chart(series, points, marks, segment)
     input_is_there = bool(planned) and series.inputs.filter(number=planned[0].number).exists()
@@ -153,19 +163,20 @@ def _page(
         "joint": any(len(point.values) == 1 for point in points),
         "in_points": any(point.change is not None and point.change.shares is not None for point in points),
         "question": series.draft.get("question", ""),
-        "rows": trend_rows([point for point in points if point.round not in planned], segment),
+        "rows": trend_rows([point for point in points if point.round.state != Round.State.PLANNED], segment),
+        "page": page,
         "segment": segment,
         "segments": segments_of(series),
-        "rounds": len(points) if signed is None else signed.rounds,
+        "rounds": known if signed is None else signed.rounds,
         "signed": signed,
         "guarantees": guarantees,
         "main": main_guarantee(guarantees),
         "input_is_there": input_is_there,
-        "begins": _begins(series, planned, len(points), waits_for_input=bool(signed) and not input_is_there),
+        "begins": _begins(series, planned, known, waits_for_input=bool(signed) and not input_is_there),
         "running": series_is_running(series),
         "unasked": len(planned)
         if signed is None
-        else signed.rounds - sum(point.round.state == Round.State.PUBLISHED for point in points),
+        else signed.rounds - series.rounds.filter(state=Round.State.PUBLISHED).count(),
         "planned": planned,
         "failing": [each for each in planned if each.failures],
         "marks": marks,

@@ -4,10 +4,11 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.http import QueryDict
 from django.utils import timezone
 
 from devices_sim.fleet import FleetError
@@ -94,7 +95,8 @@ class Command(BaseCommand):
     def publish(self, options: dict[str, Any]) -> None:
         members = read_recipe_file(options["file"])
         require_series_file(members)
-        series = _place(options).publish(members)
+        place = _place(options)
+        series = _whole(place.publish(members), place)
         if options["site"] is None and approval_needed(series["file"].get("population")):
             self.stderr.write(WITHOUT_APPROVAL)
         openings = [planned["opens_at"] for planned in series["rounds"]]
@@ -114,7 +116,8 @@ class Command(BaseCommand):
         )
 
     def stop(self, options: dict[str, Any]) -> None:
-        series = _place(options).stop(options["identifier"])
+        place = _place(options)
+        series = _whole(place.stop(options["identifier"]), place)
         skipped = sum(planned["state"] == Round.State.SKIPPED for planned in series["rounds"])
         self.stdout.write(
             f"Stopped {series['name']!r}: {skipped} of {len(series['rounds'])} rounds are not asked"
@@ -127,7 +130,9 @@ class Command(BaseCommand):
         self.stdout.write("Marked")
 
     def show(self, options: dict[str, Any]) -> None:
-        series = _place(options).show(options["identifier"], options["segment"] or "")
+        place, segment = _place(options), options["segment"]
+        query = urlencode({"segment": segment}) if segment else ""
+        series = _whole(place.show(options["identifier"], query), place)
         self.stdout.write(json.dumps(series, ensure_ascii=False))
 
     def simulate(self, options: dict[str, Any]) -> None:
@@ -160,9 +165,10 @@ class _Here:
         at = parse_time("at", mark["at"])
         series_mark(series=_series(identifier), at=at, note=mark["note"], actor=None)
 
-    def show(self, identifier: str, segment: str) -> dict[str, Any]:
-        series = _series(identifier)
-        return series_document(series, segment_to_follow(series, segment))
+    def show(self, identifier: str, query: str) -> dict[str, Any]:
+        series, asked = _series(identifier), QueryDict(query)
+        segment_to_follow(series, asked.get("segment", ""))
+        return series_document(series, asked)
 
 
 class _Elsewhere:
@@ -180,9 +186,19 @@ class _Elsewhere:
     def mark(self, identifier: str, mark: dict[str, str]) -> None:
         self._site.post(f"series/{identifier}/mark/", mark)
 
-    def show(self, identifier: str, segment: str) -> dict[str, Any]:
-        query = f"?{urlencode({'segment': segment})}" if segment else ""
-        return self._site.get(f"series/{identifier}/{query}")
+    def show(self, identifier: str, query: str) -> dict[str, Any]:
+        return self._site.get(f"series/{identifier}/" + (f"?{query}" if query else ""))
+
+
+def _whole(series: dict[str, Any], place: _Here | _Elsewhere) -> dict[str, Any]:
+    """The series with all of its rounds, whose older ones come in pages."""
+    pages, following = [series["rounds"]], series.get("next")
+    while following:
+        older = place.show(series["id"], urlsplit(following).query)
+        pages.append(older["rounds"])
+        # A site whose pages lead nowhere is asked no more.
+        following = older.get("next") if older["rounds"] else None
+    return {**series, "rounds": [one for page in reversed(pages) for one in page], "next": None}
 
 
 def _place(options: dict[str, Any]) -> _Here | _Elsewhere:

@@ -153,12 +153,12 @@ def test_intervals_of_a_trend_hold_together_and_of_one_result_stay_its_own(clien
     time_is(monkeypatch, lambda: now[0])
     series = repeated(publisher)
     asked(series, [[0]] * 60)
-    (alone,) = [point for point in trend(series) if point.values]
+    (alone,) = [point for point in trend(series, series.rounds.all()) if point.values]
     own = interval_of(alone.release)
     assert alone.interval == own
     now[0] = START + timedelta(days=7)
     asked(series, [[1]] * 60)
-    first, second = (point for point in trend(series) if point.values)
+    first, second = (point for point in trend(series, series.rounds.all()) if point.values)
     assert first.interval.level == own.level == 0.95
     # Of two results each may fail with half of 5% only: it reaches further where it can.
     assert first.interval.high[0] > own.high[0]
@@ -242,7 +242,7 @@ def test_several_numbers_of_a_round_are_drawn_as_lines_by_round(client, publishe
         now[0] = START + timedelta(days=7 * week)
         counts = [count for count in (1, 2, 3, 4, 5) for _ in range(20 + week)]
         asked(series, [[int(count == place) for place in range(6)] for count in counts])
-    chart = trend_chart(series, trend(series), [])
+    chart = trend_chart(series, trend(series, series.rounds.all()), [])
     (panel,) = chart.panels
     assert [line.x for line in panel.series] == [[1.0, 2.0]] * 5
     assert "Those of 6 that are furthest from zero" in chart.description
