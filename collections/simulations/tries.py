@@ -6,14 +6,16 @@ before it opens joins it. A day has `TRIES_A_DAY` at most, an address begins `TR
 entries of the log. Reports, sums and keys are deleted at its end.
 """
 
+import ipaddress
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.conf import settings
 from django.core.cache import cache
 from django.db import IntegrityError
 from django.db.models import QuerySet
+from django.utils.crypto import salted_hmac
 
 from devices_sim.trust_models import reporting_model
 from panprivacy.times import format_time
@@ -53,6 +55,9 @@ TRIES_AN_HOUR = 20
 TRIES_AT_ONCE = 4
 """More run only where workers do not come to them."""
 
+NETWORK_BITS = 64
+"""Of an IPv6 address: who has one has all of its network."""
+
 _HOUR, _DAY = 3_600, timedelta(days=1)
 
 
@@ -70,7 +75,7 @@ def try_join(*, asker: str) -> Simulation:
     Do not call it in a transaction.
 
     Args:
-        asker: stands for the visitor's address; counted for an hour, and only where a try is made.
+        asker: the visitor's address; counted for an hour under a keyed hash, and only where a try is made.
 
     Raises:
         SimulationRefusedError: none can begin now, or here; the message is a visitor's.
@@ -167,7 +172,7 @@ def _require_room(now: datetime) -> None:
 
 
 def _count(asker: str) -> None:
-    key = f"tries-{asker}"
+    key = f"tries-{_hash_of(asker)}"
     try:
         # A cache that has dropped the count in between has counted one.
         begun = 1 if cache.add(key, 1, _HOUR) else cache.incr(key)
@@ -177,3 +182,23 @@ def _count(asker: str) -> None:
         raise SimulationRefusedError(
             "it was begun very often from your network within an hour; come back in an hour"
         )
+
+
+def _hash_of(asker: str) -> str:
+    """Keyed with the site's secret and the day: all addresses of IPv4 are tried in minutes, so anyone who
+    reads the cache would otherwise have them. At midnight (UTC) counts begin anew."""
+    day = clock.database_now().astimezone(UTC).date().isoformat()
+    return salted_hmac(f"simulations.tries {day}", _counted_as(asker), algorithm="sha256").hexdigest()
+
+
+def _counted_as(asker: str) -> str:
+    """The network of an IPv6 address, the address of IPv4, or what is no address, as it is."""
+    try:
+        address = ipaddress.ip_address(asker)
+    except ValueError:
+        return asker
+    if isinstance(address, ipaddress.IPv4Address):
+        return str(address)
+    if address.ipv4_mapped is not None:
+        return str(address.ipv4_mapped)
+    return str(ipaddress.ip_network((int(address), NETWORK_BITS), strict=False))
