@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -16,6 +16,10 @@ FORMAT = "panapp-round-input-1"
 
 MOST_BYTES = 512 * 1024
 """Most bytes of an input's canonical JSON: devices fetch it in one answer."""
+
+
+MOST_LEVELS = 100
+"""Most objects and lists inside each other in an input, itself counted: far fewer than any reader's limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,9 +39,11 @@ class RoundInput(SignedDocument):
 
     @classmethod
     def made(cls, *, of: str, number: int, content: object) -> Self:
-        """FieldError named `input` where `content` is no JSON object of at most `MOST_BYTES`."""
+        """FieldError named `input` where `content` is no JSON object of at most `MOST_BYTES` and
+        `MOST_LEVELS`."""
         if not isinstance(content, Mapping):
             raise FieldError("input", "must be a JSON object")
+        _require_shallow(content)
         try:
             # As whoever reads it will have it: numbers that are not finite, for one, have no JSON.
             canonical = canonical_json(content)
@@ -70,3 +76,18 @@ class RoundInput(SignedDocument):
     @property
     def document(self) -> dict[str, Any]:
         return {"format": self.format, "of": self.of, "number": self.number, "input": dict(self.content)}
+
+
+def _require_shallow(content: Mapping[str, Any]) -> None:
+    """Level by level, without recursion: each holds what is inside the one before."""
+    level: list[object] = [content]
+    for _ in range(MOST_LEVELS):
+        held = (
+            inside
+            for outer in level
+            for inside in (outer.values() if isinstance(outer, Mapping) else cast(list[object], outer))
+        )
+        level = [inside for inside in held if isinstance(inside, Mapping | list | tuple)]
+        if not level:
+            return
+    raise FieldError("input", f"must be nested at most {MOST_LEVELS} levels deep")

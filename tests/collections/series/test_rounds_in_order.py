@@ -1,9 +1,11 @@
 """Rounds of a recipe follow each other under one budget, composed at publishing; nothing refills it."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import DatabaseError, transaction
+from django.urls import reverse
 
 from audit.models import Entry
 from ledger.budget import Budget
@@ -22,6 +24,7 @@ from series.models import PublicInput, Round, RoundsDocument
 from series.operations import rounds_advance, series_publish, series_stop
 from tests.clock import time_is
 from tests.factories import recipe_members
+from tests.scenes import analyst
 from trust_models.of_rounds import rounds_document_of
 
 pytestmark = pytest.mark.django_db
@@ -175,6 +178,34 @@ def test_a_public_input_cannot_be_changed_and_the_same_twice_is_one(now, pilots)
         PublicInput.objects.update(document="{}")
     with pytest.raises(SeriesStateError, match="no public input"):
         input_publish(series=published(name="Without"), number=1, content={}, actor=None)
+
+
+def nested(levels):
+    """An object, and lists inside each other: so many levels in all."""
+    content = []
+    for _ in range(levels - 2):
+        content = [content]
+    return {"a": content}
+
+
+@pytest.mark.parametrize("levels", [101, 700])
+def test_an_input_that_is_nested_too_deep_is_refused_with_the_limit(client, now, pilots, levels):
+    series = published(public_input=True)
+    client.force_login(analyst())
+    answer = client.post(
+        reverse("api-series-input", args=[series.identifier]),
+        '{"round": 1, "input": {"a": ' + "[" * (levels - 1) + "]" * (levels - 1) + "}}",
+        content_type="application/json",
+    )
+    refused = answer.json()
+    assert (answer.status_code, refused["field"]) == (400, "input")
+    assert "must be nested at most 100 levels deep" in refused["detail"]
+    assert not PublicInput.objects.exists()
+
+
+def test_an_input_of_as_many_levels_as_may_be_is_published(now, pilots):
+    made = input_publish(series=published(public_input=True), number=1, content=nested(100), actor=None)
+    assert json.loads(made.document)["input"] == nested(100)
 
 
 def test_other_servers_are_told_the_document_that_a_round_names_and_none_that_is_not_there(now, pilots):
