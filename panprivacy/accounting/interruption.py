@@ -14,7 +14,8 @@ _before_point: ContextVar[Callable[[], None] | None] = ContextVar("before_point"
 
 @contextmanager
 def interruptible(checkpoint: Callable[[], None]) -> Iterator[None]:
-    """Within the block, call `checkpoint` before each point of a curve and each transform, in this thread.
+    """Within the block, call `checkpoint` before each point of a curve, each transform and each bound over
+    sampled assignments, in this thread.
 
     What it raises ends the computation: nothing is remembered of the number that was under way, and what was
     finished before stays remembered. What has begun is not interrupted: a point takes up to 0.3 s, a

@@ -39,6 +39,7 @@ import numpy as np
 from panprivacy.accounting import binomial
 from panprivacy.accounting.assignments import Inversion
 from panprivacy.accounting.binomial import Numbers
+from panprivacy.accounting.interruption import interruption_point
 
 _OUTSIDE = 1e-40
 _CLOSE = 1e-2  # relative, of δ: a range of assignments that may add no more is not split
@@ -132,6 +133,7 @@ def worst_sampled_divergence(
         if blocks != _COARSE:
             parts, finer = [(first, middle), (middle + 1, last)], _COARSE
         for part_first, part_last in parts:
+            interruption_point()  # one takes milliseconds, and a point of the curve hundreds of them
             part = bound.of(part_first, others - part_last, finer) + outside
             heappush(open_ranges, (-min(part, -found), part_first, part_last, finer))
             work += finer

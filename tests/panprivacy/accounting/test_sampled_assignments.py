@@ -10,11 +10,12 @@ from mpmath import mp
 
 from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.guarantees import bracket
+from panprivacy.accounting.interruption import interruptible
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.proved import proved_epsilon
 from panprivacy.accounting.question import answer
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.sampled_assignments import every_divergence, worst_sampled_divergence
+from panprivacy.accounting.sampled_assignments import _Bound, every_divergence, worst_sampled_divergence
 from panprivacy.accounting.sampling import Sampled
 from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released, sampled
 
@@ -263,3 +264,18 @@ def test_one_hot_proved_epsilon_does_not_jump_where_enumeration_ends(epsilon0, d
     proved = proved_epsilon(beyond, delta)
     assert beyond.epsilon(delta) <= proved <= proved_epsilon(exact, delta) * (1 + 1e-3)
     assert proved_epsilon(exact, delta) == exact.epsilon(delta)
+
+
+def test_each_bound_of_many_devices_can_be_the_last(monkeypatch):
+    """Seconds would pass otherwise: one point of the curve takes hundreds of bounds."""
+    asked, bounded = [], []
+
+    def slowly(self, ones, zeros, blocks):
+        bounded.append(len(asked))
+        return 1.0  # so that it looks ever closer, until its work is done
+
+    monkeypatch.setattr(_Bound, "of", slowly)
+    with interruptible(lambda: asked.append(None)):
+        worst_sampled_divergence(10**9, 0.4, 0.01, 0.2, 0.0, 1e-9)
+    assert len(bounded) > 10
+    assert bounded == list(range(1, len(bounded) + 1))
