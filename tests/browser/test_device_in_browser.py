@@ -277,7 +277,7 @@ def test_a_report_that_will_never_be_taken_is_given_up(context: BrowserContext) 
     page.evaluate("window.closed_early = true")
     page.clock.fast_forward(5 * DAY)
     page.wait_for_function("stored.at(-1).phase === 'done'")
-    assert page.evaluate("failures") == ["Error: the recipe is closed"]
+    assert page.evaluate("failures") == ["UndeliverableError: the recipe is closed"]
     assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
 
 
@@ -327,5 +327,5 @@ def test_a_page_whose_token_will_never_come_ends_and_one_that_cannot_ask_does_no
     other.add_init_script("window.withoutToken = true")
     opened_in(other, "count-of-some-with-token")
     other.wait_for_function("failures.length === 1")
-    assert other.evaluate("failures")[0].startswith("Error: token: must be there")
+    assert other.evaluate("failures")[0].startswith("FieldError: token: must be there")
     assert other.evaluate("stored") == []
