@@ -14,13 +14,17 @@ _UNITS = ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 def duration(seconds: int) -> str:
-    """86400 → "1 day", 5400 → "1 hour 30 minutes"."""
+    """86400 → "1 day", 5400 → "1 hour 30 minutes", 0 → "0 seconds".
+
+    Args:
+        seconds: from 0.
+    """
     parts = []
     for size, name in _UNITS:
         times, seconds = divmod(seconds, size)
         if times:
             parts.append(f"{times:,} {name}{'' if times == 1 else 's'}")
-    return " ".join(parts)
+    return " ".join(parts) or "0 seconds"
 
 
 def duration_and_seconds(seconds: int) -> str:

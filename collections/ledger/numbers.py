@@ -1,4 +1,4 @@
-"""Numbers that took seconds, in the cache of composed numbers: every process finds them there."""
+"""Losses and ε of events, in the cache of composed numbers: every process finds them there."""
 
 import numpy as np
 from django.core.cache import caches

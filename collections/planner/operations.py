@@ -13,7 +13,7 @@ from planner.turns import checkpoint_until, turn
 
 QUICK_SECONDS = 0.18
 """What a request may spend of the processor: on a busy machine it waits longer, and answers as much. What is
-under way then is finished, which takes up to a tenth of a second."""
+under way then is finished, which takes up to 0.3 s."""
 
 FIRST_SECONDS = 0.8
 """What the first one of a process may spend beyond that: it loads what all later ones find loaded."""

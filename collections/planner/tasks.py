@@ -1,4 +1,4 @@
-"""What of a plan takes too long for a request."""
+"""What of plans and guarantees takes too long for a request."""
 
 from contextlib import suppress
 from typing import Any
