@@ -34,9 +34,6 @@ RANDOMIZED = Kind(
     suggested={
         "cohort_size": 1_000,
         "epsilon": 2.0,
-        "devices": 10_000,
-        "counted_devices": 2_000,
-        "rare_share": 0.1,
     },
     reader=RESULTS_ONLY,
     replacement="one device's value by any other, while no other device colludes with that reader",

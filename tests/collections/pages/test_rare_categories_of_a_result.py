@@ -5,6 +5,9 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from django.urls import reverse
 
+from pages.publish.forms import recipe_form_class
+from pages.publish.views import _filled_in
+from panprivacy.randomizers.rare_categories import RareCategories
 from releases.shares import shares_of
 from tests.scenes import analyst, finished_recipe
 
@@ -52,3 +55,9 @@ def test_no_form_for_other_statistics(client):
         )
         == ""
     )
+
+
+def test_form_starts_where_plain_categories_would_do_no_better():
+    form = _filled_in(recipe_form_class(RareCategories), {})
+    form.is_valid()
+    assert "would do better" not in form.statistic().expected_remark(form.cleaned_data["population_size"])
