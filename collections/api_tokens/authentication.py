@@ -1,13 +1,11 @@
 """Who asks: a program with a token, or a browser with a session. Public addresses ask neither."""
 
-import hashlib
 from datetime import timedelta
 from typing import NoReturn
 
 from axes.helpers import get_client_ip_address
 from django.conf import settings
 from django.contrib.auth.models import AbstractBaseUser
-from django.core.cache import cache
 from django.utils import timezone
 from django.utils.crypto import constant_time_compare
 from rest_framework import authentication
@@ -21,6 +19,7 @@ from api_tokens.selectors import tokens_list
 from audit.actor import actor_known
 from audit.operations import entry_append_bounded
 from audit.used_token import used_token
+from web.askers import times_asked
 from web.problems import Problem
 from web.scopes import Public, scope_needed
 
@@ -76,10 +75,8 @@ def _refuse(request: Request, token: ApiToken | None, reason: str) -> NoReturn:
 
     A token that works is never locked out: nobody guesses 256 bits, and others may share the address.
     """
-    address = hashlib.sha256(str(get_client_ip_address(request._request)).encode()).hexdigest()
-    key, seconds = f"api-token-failures-{address}", int(settings.AXES_COOLOFF_TIME * 3600)
-    # A cache that has dropped the count in between has counted one.
-    failures = 1 if cache.add(key, 1, seconds) else _increased(key)
+    address, seconds = str(get_client_ip_address(request._request)), int(settings.AXES_COOLOFF_TIME * 3600)
+    failures = times_asked("api-token-failures", address, seconds=seconds, now=timezone.now())
     if failures > settings.AXES_FAILURE_LIMIT:
         raise Problem(
             "too-many-failures",
@@ -98,10 +95,3 @@ def _refuse(request: Request, token: ApiToken | None, reason: str) -> NoReturn:
             alike="prefix",
         )
     raise AuthenticationFailed(f"The token is refused: {reason}.")
-
-
-def _increased(key: str) -> int:
-    try:
-        return cache.incr(key)
-    except ValueError:
-        return 1

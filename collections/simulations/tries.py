@@ -6,16 +6,13 @@ before it opens joins it. A day has `TRIES_A_DAY` at most, an address begins `TR
 entries of the log. Reports, sums and keys are deleted at its end.
 """
 
-import ipaddress
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
-from django.core.cache import cache
 from django.db import IntegrityError
 from django.db.models import QuerySet
-from django.utils.crypto import salted_hmac
 
 from devices_sim.trust_models import reporting_model
 from panprivacy.times import format_time
@@ -24,6 +21,7 @@ from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import simulation_publish
 from storage import clock
+from web.askers import times_asked
 
 STEPS = 4
 STEP_SECONDS = 10
@@ -54,9 +52,6 @@ TRIES_AN_HOUR = 20
 
 TRIES_AT_ONCE = 4
 """More run only where workers do not come to them."""
-
-NETWORK_BITS = 64
-"""Of an IPv6 address: who has one has all of its network."""
 
 _HOUR, _DAY = 3_600, timedelta(days=1)
 
@@ -172,33 +167,7 @@ def _require_room(now: datetime) -> None:
 
 
 def _count(asker: str) -> None:
-    key = f"tries-{_hash_of(asker)}"
-    try:
-        # A cache that has dropped the count in between has counted one.
-        begun = 1 if cache.add(key, 1, _HOUR) else cache.incr(key)
-    except ValueError:
-        begun = 1
-    if begun > TRIES_AN_HOUR:
+    if times_asked("tries", asker, seconds=_HOUR, now=clock.database_now()) > TRIES_AN_HOUR:
         raise SimulationRefusedError(
             "it was begun very often from your network within an hour; come back in an hour"
         )
-
-
-def _hash_of(asker: str) -> str:
-    """Keyed with the site's secret and the day: all addresses of IPv4 are tried in minutes, so anyone who
-    reads the cache would otherwise have them. At midnight (UTC) counts begin anew."""
-    day = clock.database_now().astimezone(UTC).date().isoformat()
-    return salted_hmac(f"simulations.tries {day}", _counted_as(asker), algorithm="sha256").hexdigest()
-
-
-def _counted_as(asker: str) -> str:
-    """The network of an IPv6 address, the address of IPv4, or what is no address, as it is."""
-    try:
-        address = ipaddress.ip_address(asker)
-    except ValueError:
-        return asker
-    if isinstance(address, ipaddress.IPv4Address):
-        return str(address)
-    if address.ipv4_mapped is not None:
-        return str(address.ipv4_mapped)
-    return str(ipaddress.ip_network((int(address), NETWORK_BITS), strict=False))

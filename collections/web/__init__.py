@@ -2,14 +2,15 @@
 
 Others call `problems`, `api_problems` and `problem_errors` (RFC 9457), `refusing` (the domain's errors as
 such), `failures` and `errors` (answers to what went wrong), `bodies`, `json_requests` and `messagepack`
-(reading what is sent), `scopes` (what API tokens may be for), `bounded_logging`, `compression`, `paging`,
-`openapi`, `numbers` (how figures are shown) and `spreadsheets`.
+(reading what is sent), `scopes` (what API tokens may be for), `askers` (how often an address asked),
+`bounded_logging`, `compression`, `paging`, `openapi`, `numbers` (how figures are shown) and `spreadsheets`.
 
 It must not know recipes, reports, or any other room.
 """
 
 __all__ = [
     "api_problems",
+    "askers",
     "bodies",
     "bounded_logging",
     "compression",

@@ -231,11 +231,15 @@ class RareCategories(Categories):
         )
         if plain_other > other * _NO_BETTER:
             return said
-        return (
-            f"{said} The statistic categories would do better here: a standard error of "
-            f"{_shown(plain_other)} in place of {_shown(other)}, and of {_shown(plain_default)} in place of "
-            f"{_shown(default)} for the default. That is {self._way.alike}."
-        )
+        of_default = f"{_shown(plain_default)} in place of {_shown(default)}"
+        if _shown(plain_other) == _shown(other):
+            better = f"for the default a standard error of {of_default}, and for the others the same"
+        else:
+            better = (
+                f"a standard error of {_shown(plain_other)} in place of {_shown(other)}, and of {of_default} "
+                "for the default"
+            )
+        return f"{said} The statistic categories would do better here: {better}. That is {self._way.alike}."
 
     def _expected_error_of_default(self, population: int) -> float:
         return self._error(0, population - self._rare(population), self._expected_reports(population))

@@ -2,7 +2,8 @@
 
 import io
 import logging
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from api_tokens import authentication
 from api_tokens.models import ApiToken
 from api_tokens.operations import MOST_TOKENS, token_create, token_revoke
 from audit.models import Entry
@@ -119,7 +121,11 @@ def test_wrong_secret_after_a_right_prefix_is_refused() -> None:
     assert "no such token" in ask(wrong).json()["detail"]
 
 
-def test_failures_are_limited_and_lock_out_nobody_who_has_a_right_token() -> None:
+def test_failures_are_limited_and_lock_out_nobody_who_has_a_right_token(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    today = datetime(2026, 3, 1, 12, tzinfo=UTC)  # at midnight counts begin anew
+    monkeypatch.setattr(authentication, "timezone", SimpleNamespace(now=lambda: today))
     _, right = made(analyst())
     answers = [ask(f"panapp_00000000_{'A' * 43}") for _ in range(12)]
     assert [answer.status_code for answer in answers] == [401] * 8 + [429] * 4

@@ -1,7 +1,6 @@
 """Tries: beginning, joining and ending them, and how many strangers can begin."""
 
-import hashlib
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -109,54 +108,6 @@ def test_address_begins_so_many_tries_in_an_hour_and_may_join_any(monkeypatch: p
         try_join(asker="a")
     other = try_join(asker="b")
     assert try_join(asker="a") == other
-
-
-def keys_of_cache(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Keys of the counts that are begun from now on."""
-    keys: list[str] = []
-    add = cache.add
-
-    def noted(key: str, *arguments: Any) -> bool:
-        keys.append(key)
-        return bool(add(key, *arguments))
-
-    monkeypatch.setattr(tries.cache, "add", noted)
-    return keys
-
-
-def begun_by(monkeypatch: pytest.MonkeyPatch, *askers: str) -> None:
-    for asker in askers:
-        cancelled(try_join(asker=asker))
-        later(monkeypatch, 61)
-
-
-def test_cache_tells_nobody_without_the_secret_an_address_nor_the_next_day(
-    monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    time_is(monkeypatch, lambda: datetime(2026, 3, 1, 12, tzinfo=UTC))
-    keys = keys_of_cache(monkeypatch)
-    begun_by(monkeypatch, "192.0.2.1", "192.0.2.1")
-    same, again = keys
-    assert same == again
-    assert "192.0.2.1" not in same
-    assert hashlib.sha256(b"192.0.2.1").hexdigest() not in same
-    settings.SECRET_KEY = "another" * 10
-    begun_by(monkeypatch, "192.0.2.1")
-    later(monkeypatch, 86_400)
-    begun_by(monkeypatch, "192.0.2.1")
-    assert len(set(keys)) == 3
-
-
-def test_ipv6_network_is_counted_as_one_and_a_mapped_address_as_itself(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    keys = keys_of_cache(monkeypatch)
-    time_is(monkeypatch, lambda: datetime(2026, 3, 1, 12, tzinfo=UTC))
-    begun_by(monkeypatch, "2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:2::1")
-    begun_by(monkeypatch, "192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2", "None")
-    one, same, other, old, mapped, next_to_it, none = keys
-    assert (one, old) == (same, mapped)
-    assert len({one, other, old, next_to_it, none}) == 5
 
 
 def test_day_has_so_many_tries_for_all_together(monkeypatch: pytest.MonkeyPatch) -> None:

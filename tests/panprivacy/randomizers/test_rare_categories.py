@@ -515,7 +515,11 @@ def test_where_categories_would_do_better_both_errors_are_said(participation, co
     assert (plainly <= rarely * 1.001) is better
     assert ("categories would do better here" in said) is better
     if better:
-        assert f"a standard error of {plainly:.3g} in place of {rarely:.3g}, and of {plainly:.3g}" in said
+        if f"{plainly:.3g}" == f"{rarely:.3g}":
+            assert f"for the default a standard error of {plainly:.3g} in place of " in said
+            assert said.count(f"{plainly:.3g}") == 1
+        else:
+            assert f"a standard error of {plainly:.3g} in place of {rarely:.3g}, and of {plainly:.3g}" in said
         assert f"ε = {replaced:.3g}, replacement, δ = 0" in said
 
 

@@ -1,0 +1,54 @@
+"""Counts by address: of whom, and what the cache tells of them."""
+
+import hashlib
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from web import askers
+
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def asked(*addresses: str, what: str = "tries", now: datetime = NOON) -> list[int]:
+    return [askers.times_asked(what, address, seconds=60, now=now) for address in addresses]
+
+
+def test_each_asker_is_counted_alone_and_for_each_thing() -> None:
+    assert asked("192.0.2.1", "192.0.2.1", "192.0.2.2", "192.0.2.1") == [1, 2, 1, 3]
+    assert asked("192.0.2.1", what="tokens") == [1]
+
+
+def test_network_of_ipv6_is_counted_as_one_and_a_mapped_address_as_itself() -> None:
+    assert asked("2001:db8:0:1::1", "2001:db8:0:1:ffff::2", "2001:db8:0:2::1") == [1, 2, 1]
+    assert asked("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2", "None", "None") == [1, 2, 1, 1, 2]
+
+
+def test_cache_tells_nobody_without_the_secret_an_address_nor_the_next_day(
+    monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    keys: list[str] = []
+    add = cache.add
+
+    def noted(key: str, *arguments: Any) -> bool:
+        keys.append(key)
+        return bool(add(key, *arguments))
+
+    monkeypatch.setattr(askers.cache, "add", noted)
+    asked("192.0.2.1", "192.0.2.1")
+    same, again = keys
+    assert same == again
+    assert "192.0.2.1" not in same
+    assert hashlib.sha256(b"192.0.2.1").hexdigest() not in same
+    settings.SECRET_KEY = "another" * 10
+    asked("192.0.2.1")
+    asked("192.0.2.1", now=NOON + timedelta(days=1))
+    assert len(set(keys)) == 3
+
+
+def test_count_that_the_cache_drops_in_between_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked("192.0.2.1")
+    monkeypatch.setattr(askers.cache, "add", lambda *_: cache.clear())
+    assert asked("192.0.2.1") == [1]
