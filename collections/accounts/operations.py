@@ -66,6 +66,14 @@ def account_change(*, user: User, active: bool, groups: Sequence[str]) -> User:
     return locked
 
 
+@transaction.atomic
+def password_change(*, user: User, password: str) -> None:
+    """Set another password, which was validated. Every other session of the account ends, and every API
+    token; the password and the entry in the log stand or fall together (audit.accounts)."""
+    user.set_password(password)
+    user.save()
+
+
 def _groups(names: Sequence[str]) -> list[Group]:
     known = {group.name: group for group in Group.objects.order_by("name")}
     for name in names:

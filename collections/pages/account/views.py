@@ -5,11 +5,11 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth import logout, update_session_auth_hash
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from accounts.operations import password_change
 from api_tokens.operations import token_create, token_revoke
 from api_tokens.selectors import tokens_of
 from audit.access import signed_in_user
@@ -38,9 +38,8 @@ class OwnPasswordView(OwnView):
         form = OwnPasswordForm(request, request.POST)
         if not form.is_valid():
             return _page(request, form, status=422)
-        # The entry in the log and the password stand or fall together (audit.accounts).
-        with transaction.atomic():
-            user = form.save()
+        user = signed_in_user(request)
+        password_change(user=user, password=form.cleaned_data["new_password1"])
         update_session_auth_hash(request, user)
         messages.success(
             request,

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from django import template
 
+from pages.words.balances import left_sentence
 from pages.words.certainty import delta_text
 from pages.words.rejections import explanation
 from panprivacy.catalogue import statistic_class
@@ -22,6 +23,7 @@ register.filter("duration_and_seconds", duration_and_seconds)
 register.filter("in_unit", numbers.in_unit)
 register.filter("explanation", explanation)
 register.filter("delta", delta_text)
+register.filter("left_sentence", left_sentence)
 
 
 @register.filter
