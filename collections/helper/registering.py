@@ -31,7 +31,6 @@ from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
 from panprivacy.tls_messages import InvalidMessageError
 from panprivacy.trust_models.members import require_url
 from panprivacy.trust_models.two_server import TwoServers
-from peers.helper_calls import REQUEST_BYTES
 from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from peers.required import required
@@ -182,17 +181,6 @@ def decode_bytes(name: str, value: str) -> bytes:
         return base64_text.decode(value)
     except base64_text.Base64Error:
         raise refused(f"{name}: must be base64.") from None
-
-
-def decode_request(value: str) -> bytes:
-    """The identifier of a request, from hexadecimal digits."""
-    try:
-        decoded = bytes.fromhex(value)
-    except ValueError:
-        decoded = b""
-    if len(decoded) != REQUEST_BYTES or decoded.hex() != value:
-        raise refused(f"request: must be {2 * REQUEST_BYTES} lower-case hexadecimal digits.")
-    return decoded
 
 
 def _share_key(task_id: bytes, request: bytes) -> PrivateKey:

@@ -20,7 +20,6 @@ from helper.limits import AGGREGATE_SHARE_BYTES, AGGREGATION_JOB_BYTES, COUNT_BY
 from helper.models import AggregationJob, Answer, ReleasedShare
 from helper.registering import (
     decode_bytes,
-    decode_request,
     plain_task_register,
     recipe_task_register,
     share_key_make,
@@ -33,6 +32,7 @@ from panprivacy.dap.media import media_type
 from panprivacy.tls_messages import InvalidMessageError, Message
 from peers.json_bodies import json_response, read_json
 from peers.problems import dap_problem
+from peers.request_ids import request_of
 from peers.required import required
 from peers.signed_views import signed
 from storage import clock
@@ -83,7 +83,7 @@ def keys(request: HttpRequest, body: bytes) -> HttpResponse:
     content = read_json(request, body, {"request", "encryption"})
     now = timezone.now()
     upkeep(now=clock.settled_now())
-    public = share_key_make(request=decode_request(content["request"]), scheme=content["encryption"], now=now)
+    public = share_key_make(request=request_of(content["request"]), scheme=content["encryption"], now=now)
     return json_response({"public_key": public})
 
 
@@ -128,7 +128,7 @@ def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse
     signature = recipe_task_register(
         task_id=task_id,
         document=content["document"],
-        request=decode_request(content["request"]),
+        request=request_of(content["request"]),
         verify_key=verify_key,
         collector_config=collector_config,
         rounds=content.get("rounds", ""),

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from django.db import models
 
 from panprivacy.recipe import recipe_of
-from peers.issuer_calls import HANDLE_BYTES, REQUEST_BYTES
+from peers.issuer_calls import HANDLE_BYTES
+from peers.request_ids import REQUEST_BYTES
 from storage.device_rows import DeviceRow
 
 SIMULATION_LIFETIME = timedelta(days=1)

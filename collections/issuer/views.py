@@ -23,9 +23,10 @@ from panprivacy import base64_text
 from panprivacy.oblivious_http.capsules import LARGEST_CAPSULE
 from panprivacy.oblivious_prf.evaluation import ELEMENT_BYTES
 from panprivacy.signed_count import IssuedTokens
-from peers.issuer_calls import HANDLE_BYTES, REQUEST_BYTES
+from peers.issuer_calls import HANDLE_BYTES
 from peers.json_bodies import json_response, read_json
 from peers.problems import refused
+from peers.request_ids import request_of
 from peers.required import required
 from peers.signed_views import signed
 from storage import clock
@@ -51,7 +52,7 @@ def token_keys(request: HttpRequest, body: bytes) -> HttpResponse:
     """A token key for a recipe that is about to be published."""
     content = read_json(request, body, {"request"})
     upkeep(now=clock.settled_now())
-    token_key = token_key_make(request=_request(content["request"]), now=timezone.now())
+    token_key = token_key_make(request=request_of(content["request"]), now=timezone.now())
     return json_response(
         {
             "token_key": base64_text.encode(token_key),
@@ -69,7 +70,7 @@ def recipe(request: HttpRequest, body: bytes, *, identifier: str) -> HttpRespons
     signature = issuance_register(
         identifier=identifier,
         document=content["document"],
-        request=_request(content["request"]),
+        request=request_of(content["request"]),
         now=timezone.now(),
     )
     return json_response({"signature": base64_text.encode(signature)})
@@ -107,16 +108,6 @@ def tokens(request: HttpRequest, body: bytes) -> HttpResponse:
             "handle": _text(answered.handle),
         }
     )
-
-
-def _request(value: str) -> bytes:
-    try:
-        decoded = bytes.fromhex(value)
-    except ValueError:
-        decoded = b""
-    if len(decoded) != REQUEST_BYTES or decoded.hex() != value:
-        raise refused(f"request: must be {2 * REQUEST_BYTES} lower-case hexadecimal digits.")
-    return decoded
 
 
 def _handles(values: Sequence[str]) -> list[bytes]:

@@ -2,7 +2,7 @@
 
 Others call `client` and `transport` to ask, `signed_views` and `json_bodies` to answer, `helper_calls`,
 `shuffler_calls` and `issuer_calls` for the requests that have names, `partner` and `roles` for who the other
-is, `recipe_document`, `server_status` and `problems` for what is said.
+is, `recipe_document`, `request_ids`, `server_status` and `problems` for what is said.
 
 It must not know what a server does with what it is told, nor the room `dap`.
 """
@@ -15,6 +15,7 @@ __all__ = [
     "partner",
     "problems",
     "recipe_document",
+    "request_ids",
     "required",
     "roles",
     "server_status",

@@ -21,9 +21,6 @@ from peers.client import (
 )
 from peers.partner import Partner, ask_json, member_of, signature_of
 
-REQUEST_BYTES = 16
-"""Of the name that the leader gives to its request for a key, on both sides."""
-
 
 def helper_key(partner: Partner, *, request: bytes, scheme: str) -> PublicKey:
     """The helper's public key for the shares of one recipe.

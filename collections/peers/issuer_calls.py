@@ -11,9 +11,6 @@ from panprivacy.signed_count import CountRefusedError, IssuedTokens
 from peers.client import PeerClient, PeerUnavailableError
 from peers.partner import Partner, ask_json, member_of, signature_of
 
-REQUEST_BYTES = 16
-"""Of the name that the site gives to its request for a key, on both sides."""
-
 HANDLE_BYTES = 16
 """Of the name that the issuer gives to each answer to an attester, on both sides."""
 

@@ -17,8 +17,9 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import relayed_bytes, report_bytes
 from panprivacy.statistic import Statistic
-from peers.issuer_calls import REQUEST_BYTES, recipe_register, token_key_ask
+from peers.issuer_calls import recipe_register, token_key_ask
 from peers.partner import Partner
+from peers.request_ids import REQUEST_BYTES
 from peers.roles import ISSUER
 from recipes.models import IssuerSignature, Recipe
 from trust_models.agreement import asked, require_signed

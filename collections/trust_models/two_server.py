@@ -34,8 +34,9 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
 from panprivacy.trust_models.two_server import TwoServers
 from panprivacy.two_server import noisy_count
-from peers.helper_calls import REQUEST_BYTES, helper_key, recipe_task_register
+from peers.helper_calls import helper_key, recipe_task_register
 from peers.partner import Partner
+from peers.request_ids import REQUEST_BYTES
 from peers.roles import HELPER
 from recipes.errors import RecipeStateError
 from recipes.models import HelperSignature, Recipe

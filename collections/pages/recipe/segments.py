@@ -6,7 +6,7 @@ from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
-from pages.recipe.presentation import Headline
+from pages.recipe.presentation import Headline, percent
 from panprivacy.asked_segments import FIELD
 from recipes.models import Recipe
 from releases.exports import segments_document
@@ -80,7 +80,7 @@ def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     labels = [recipe.published.label(place) for place in range(count)]
     rows = [_row(segment, place, label) for segment in shown for place, label in enumerate(labels)]
     return SegmentsShown(
-        level=_percent(shown[0]["intervals"][0]["level"]) if shown else "",
+        level=percent(shown[0]["intervals"][0]["level"]) if shown else "",
         first=shown[0]["label"] if shown else "",
         compared=len(shown) > 1,
         rows=tuple(rows[:MOST_ROWS]),
@@ -98,7 +98,7 @@ def segment_headline(release: Release, label: str) -> Headline:
     if segment is None or not segment["shown"]:
         return Headline(f"Not shown: {hidden_reason(release, label)}", "")
     widest = segment["intervals"][0]
-    level, devices = _percent(widest["level"]), _with_ends(segment["devices"], widest["devices"])
+    level, devices = percent(widest["level"]), _with_ends(segment["devices"], widest["devices"])
     if len(segment["shares"]) > 1:
         return Headline(f"{len(segment['shares'])} answers of {devices} devices of this segment", level)
     share = _with_ends(segment["shares"][0], widest["shares"][0], points=True)
@@ -140,10 +140,6 @@ def _with_ends(value: float, ends: Sequence[float], *, points: bool = False) -> 
 
 def _bracket(low: str, high: str) -> str:
     return f"({low} to {high})".replace(" ", "\N{NO-BREAK SPACE}")
-
-
-def _percent(level: float) -> str:
-    return f"{number(round(100 * level, 6))}%"
 
 
 def _chart(recipe: Recipe, shown: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> ShownChart:

@@ -1,0 +1,16 @@
+"""Identifiers that a site gives its requests, so that one which is sent again is answered as before."""
+
+from peers.problems import refused
+
+REQUEST_BYTES = 16
+
+
+def request_of(value: str) -> bytes:
+    """The identifier, from hexadecimal digits; Problem that names the field where it is none."""
+    try:
+        decoded = bytes.fromhex(value)
+    except ValueError:
+        decoded = b""
+    if len(decoded) != REQUEST_BYTES or decoded.hex() != value:
+        raise refused(f"request: must be {2 * REQUEST_BYTES} lower-case hexadecimal digits.")
+    return decoded
