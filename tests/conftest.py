@@ -200,8 +200,17 @@ def store_server() -> Iterator[StoreServer]:
 
 
 @pytest.fixture
-def report_store(store_server: StoreServer, settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
-    """An empty bucket, in which reports of recipes lie that the test publishes."""
+def report_store(settings: Any, tmp_path: Path) -> str:
+    """An empty directory, in which reports of recipes lie that the test publishes: a store like any other, as
+    tests/collections/storage/test_object_store.py sees, and sooner asked than a server."""
+    settings.REPORT_STORE = f"file://{tmp_path}/reports"
+    address: str = settings.REPORT_STORE
+    return address
+
+
+@pytest.fixture
+def s3_store(store_server: StoreServer, settings: Any, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An empty bucket instead."""
     for name, value in store_server.environment.items():
         monkeypatch.setenv(name, value)
     settings.REPORT_STORE = store_server.bucket()

@@ -68,11 +68,11 @@ def way(store_server: StoreServer) -> Iterator[Way]:
 
 
 @pytest.fixture
-def services(report_store: str, way: Way, store_server: StoreServer) -> Iterator[Services]:
+def services(s3_store: str, way: Way, store_server: StoreServer) -> Iterator[Services]:
     environment = {
         **store_server.environment,
         "AWS_ENDPOINT_URL": f"http://{way.address}:{way.port}",
-        "PANAPP_REPORT_STORE": report_store,
+        "PANAPP_REPORT_STORE": s3_store,
     }
     with services_on_test_database(environment=environment) as started:
         yield started

@@ -16,7 +16,6 @@ REPORTS, DUPLICATES = 90, 9
 
 @pytest.fixture
 def several_shards(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_ALLOW_HTTP", "true")  # a server of this machine
     monkeypatch.setattr("examples.ray_shards.REPORTS_OF_A_SHARD", 20)
     monkeypatch.setattr(shards, "SHARD_REPORTS", shards.SHARD_REPORTS)  # the example changes it
     monkeypatch.setitem(MEMBERS, "cohort_size", 50)

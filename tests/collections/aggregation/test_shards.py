@@ -86,14 +86,14 @@ def test_reports_in_the_store_are_in_no_table(report_store: str) -> None:
     assert not any(model.objects.exists() for model in (StoredReports, ReportNonce, CiphertextDigest))
 
 
-@pytest.mark.parametrize("statistic", ["count_nonzero", "histogram"])
+@pytest.mark.parametrize(("statistic", "kind"), [("count_nonzero", "s3_store"), ("histogram", "report_store")])
 def test_the_result_is_that_of_the_database(
-    statistic: str, report_store: str, several_shards: None, settings: Any
+    statistic: str, kind: str, several_shards: None, settings: Any, request: pytest.FixtureRequest
 ) -> None:
     """Reports that came twice, and one whose ciphertexts came under another nonce, count once in both."""
     changes = {"k": 3} if statistic == "histogram" else {}
     found = []
-    for store in ("", report_store):
+    for store in ("", request.getfixturevalue(kind)):
         settings.REPORT_STORE = store
         recipe = published_recipe(cohort_size=5, statistic=statistic, **changes)
         length = recipe.published.calibrated_statistic.report_ciphertexts

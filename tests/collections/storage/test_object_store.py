@@ -1,6 +1,5 @@
 """One contract for every object store: a server of S3's protocol, and a directory."""
 
-from pathlib import Path
 from typing import Any
 
 import obstore
@@ -26,11 +25,8 @@ from tests.patience import PATIENCE
 
 
 @pytest.fixture(params=["s3", "file"])
-def store(request: pytest.FixtureRequest, settings: Any, tmp_path: Path) -> str:
-    if request.param == "s3":
-        return request.getfixturevalue("report_store")
-    settings.REPORT_STORE = f"file://{tmp_path}/reports"
-    return settings.REPORT_STORE
+def store(request: pytest.FixtureRequest) -> str:
+    return request.getfixturevalue("s3_store" if request.param == "s3" else "report_store")
 
 
 def test_get_gives_what_was_put(store: str) -> None:
@@ -156,7 +152,7 @@ def test_a_store_that_does_not_answer_is_down(unreachable: None, monkeypatch: py
         assert "127.0.0.1" not in str(caught.value)
 
 
-def test_a_bucket_that_is_not_there_is_not_written_to(report_store: str, settings: Any) -> None:
+def test_a_bucket_that_is_not_there_is_not_written_to(s3_store: str, settings: Any) -> None:
     settings.REPORT_STORE = "s3://another-bucket/reports"
     with pytest.raises(StoreDownError):
         object_put("a", b"")
