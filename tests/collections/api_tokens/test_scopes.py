@@ -54,6 +54,10 @@ ROLES = {
 OTHERS = sorted(set(ROLES) - {"administrator"})
 DONE = {200, 201, 202, 204}
 
+NEEDY = {"api-simulation", "api-series-stop", "api-series-mark", "api-series-input", "api-withhold", "api-held"}
+"""Addresses that are about something else than a draft, a published recipe or an account. So are those of
+intrusions and approvals."""
+
 
 @pytest.fixture(autouse=True)
 def _site(settings: Any) -> None:
@@ -82,34 +86,41 @@ def account_of(role: str) -> User:
     return user
 
 
-def scene(operation: Operation) -> tuple[Recipe, Recipe]:
+def needs_of(operation: Operation) -> str:
+    """What besides a draft, a published recipe and an account it is about, as the name of its address."""
+    name = operation.name
+    special = name in NEEDY or name.startswith("api-intrusion") or "approv" in name or "decline" in name
+    return name if special else "nothing"
+
+
+def scene(name: str) -> tuple[Recipe, Recipe]:
+    """Of `needs_of`."""
     draft, recipe = draft_recipe(), published_recipe()
-    if operation.name.startswith("api-intrusion"):
+    account("passer")
+    if name.startswith("api-intrusion"):
         recipe = published_stream(announced_intrusions=2)
-    if operation.name == "api-intrusion-state":
+    if name == "api-intrusion-state":
         intrusion_announce(identifier=str(recipe.identifier), actor=None, reason="x", now=timezone.now())
-    if operation.name == "api-account":
-        account("passer")
-    if operation.name == "api-simulation":
+    if name == "api-simulation":
         simulation_start(
             members=BODIES["POST", "api-simulations"]["recipe"],
             workload=BODIES["POST", "api-simulations"]["workload"],
             seed=None,
             actor=None,
         )
-    if operation.name in {"api-series-stop", "api-series-mark"}:
+    if name in {"api-series-stop", "api-series-mark"}:
         series_publish(members=BODIES["POST", "api-series-list"], actor=None)
-    if operation.name == "api-series-input":
+    if name == "api-series-input":
         in_rounds = {"steps": 1, "step_seconds": 1, "rounds": 1, "round_seconds": 60, "public_input": True}
         series_publish(members={**RECIPE, **in_rounds}, actor=None)
-    if "approv" in operation.name or "decline" in operation.name:
+    if "approv" in name or "decline" in name:
         Population.objects.update(four_eyes=True)
-    if operation.name.startswith("api-approv") or "decline" in operation.name:
+    if name.startswith("api-approv") or "decline" in name:
         asker = account("asker", "Analysts")
         draft_approval_ask(recipe=draft, reviewed=draft.draft_hash, actor=asker)
-    if operation.name in ("api-withhold", "api-held"):
+    if name in ("api-withhold", "api-held"):
         recipe = recipe_close(recipe=recipe, actor=None)
-    if operation.name == "api-held":
+    if name == "api-held":
         now = timezone.now()
         HeldResult.objects.create(recipe=recipe, issued=1, expected=1.0, most=1, held_at=now)
     return draft, recipe
@@ -165,7 +176,7 @@ def sufficient(operation: Operation) -> set[str]:
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """What is done within is taken back, so that one scene serves several requests."""
+    """What is done within is taken back, so that one scene serves many requests."""
     around = transaction.atomic()
     around._from_testcase = True  # as the test's own: within, transactions may ask to be the outermost
     with around:
@@ -173,71 +184,99 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
-@pytest.mark.parametrize("operation", RESTRICTED, ids=str)
+@contextmanager
+def each(operation: Operation) -> Iterator[None]:
+    """Alone, and named where it fails."""
+    try:
+        with undone():
+            yield
+    except AssertionError as error:
+        error.add_note(f"in {operation}")
+        raise
+
+
+def signed_in(user: User) -> Client:
+    browser = Client(enforce_csrf_checks=True)
+    browser.force_login(user)
+    browser.get("/password/")
+    return browser
+
+
+@pytest.fixture(params=sorted({needs_of(operation) for operation in RESTRICTED}))
+def asked(request: pytest.FixtureRequest) -> tuple[Recipe, Recipe, list[Operation]]:
+    """A draft and a recipe, and all that can be asked of them."""
+    draft, recipe = scene(request.param)
+    return draft, recipe, [operation for operation in RESTRICTED if needs_of(operation) == request.param]
+
+
 def test_a_token_does_what_its_scope_is_for_and_a_session_the_same_with_its_csrf_token(
-    client: Client, operation: Operation
+    client: Client, asked: tuple[Recipe, Recipe, list[Operation]]
 ) -> None:
-    assert isinstance(operation.needed, Scope)
-    draft, recipe = scene(operation)
+    draft, recipe, restricted_ones = asked
     with undone():
         administrator = account_of("administrator")
-        for name in sorted(sufficient(operation)):
-            with undone():
-                bearer = f"Bearer {token_text(administrator, name)}"
-                answer = operation.ask(client, draft, recipe, Authorization=bearer)
+        browser = signed_in(administrator)
+        token = {"X-CSRFToken": browser.cookies["csrftoken"].value}
+        for operation in restricted_ones:
+            for name in sorted(sufficient(operation)):
+                with each(operation):
+                    bearer = f"Bearer {token_text(administrator, name)}"
+                    answer = operation.ask(client, draft, recipe, Authorization=bearer)
+                    assert answer.status_code in DONE, answer.content
+                    assert "no-store" in answer["Cache-Control"]
+            with each(operation):
+                headers = {} if operation.method == "GET" else token
+                answer = operation.ask(browser, draft, recipe, **headers)
                 assert answer.status_code in DONE, answer.content
-                assert "no-store" in answer["Cache-Control"]
-        browser = Client(enforce_csrf_checks=True)
-        browser.force_login(administrator)
-        browser.get("/password/")
-        token = {} if operation.method == "GET" else {"X-CSRFToken": browser.cookies["csrftoken"].value}
-        answer = operation.ask(browser, draft, recipe, **token)
-        assert answer.status_code in DONE, answer.content
     for role in OTHERS:
-        if operation.needed.name in ROLES[role]:
-            with undone():
-                answer = operation.ask(client, draft, recipe, Authorization=f"Bearer {token_of_old(role)}")
-                assert answer.status_code in DONE, answer.content
+        with undone():
+            bearer = f"Bearer {token_of_old(role)}"
+            for operation in restricted_ones:
+                if operation.needed.name in ROLES[role]:
+                    with each(operation):
+                        answer = operation.ask(client, draft, recipe, Authorization=bearer)
+                        assert answer.status_code in DONE, answer.content
 
 
-@pytest.mark.parametrize("operation", RESTRICTED, ids=str)
 def test_nobody_and_no_token_without_the_scope_or_the_right_changes_anything(
-    client: Client, operation: Operation
+    client: Client, asked: tuple[Recipe, Recipe, list[Operation]]
 ) -> None:
     """All other scopes at once: more scopes allow more, so none of them would do alone either."""
-    assert isinstance(operation.needed, Scope)
-    draft, recipe = scene(operation)
+    draft, recipe, restricted_ones = asked
     before = state()
-    answer = operation.ask(client, draft, recipe)
-    assert answer.status_code == 401
-    assert answer["WWW-Authenticate"].startswith("Bearer")
-    assert answer.json()["type"] == "/problems/not-authenticated"
-    assert state() == before
+    for operation in restricted_ones:
+        with each(operation):
+            answer = operation.ask(client, draft, recipe)
+            assert answer.status_code == 401
+            assert answer["WWW-Authenticate"].startswith("Bearer")
+            assert answer.json()["type"] == "/problems/not-authenticated"
+            assert state() == before
     with undone():
         administrator = account_of("administrator")
-        text = token_text(administrator, *(set(scopes_declared()) - sufficient(operation)))
-        before = state()
-        answer = operation.ask(client, draft, recipe, Authorization=f"Bearer {text}")
-        assert answer.status_code == 403
-        assert answer.json()["type"] == "/problems/insufficient-scope"
-        assert answer.json()["scope"] == operation.needed.name
-        assert state() == before
-        browser = Client(enforce_csrf_checks=True)
-        browser.force_login(administrator)
-        browser.get("/password/")
-        before = state()
-        if operation.method != "GET":
-            assert operation.ask(browser, draft, recipe).status_code == 403
-            assert state() == before
-    for role in OTHERS:
-        if operation.needed.name not in ROLES[role]:
-            with undone():
-                text = token_of_old(role)
+        browser = signed_in(administrator)
+        for operation in restricted_ones:
+            with each(operation):
+                text = token_text(administrator, *(set(scopes_declared()) - sufficient(operation)))
                 before = state()
                 answer = operation.ask(client, draft, recipe, Authorization=f"Bearer {text}")
                 assert answer.status_code == 403
-                assert answer.json()["type"] == "/problems/forbidden"
+                assert answer.json()["type"] == "/problems/insufficient-scope"
+                assert answer.json()["scope"] == operation.needed.name
                 assert state() == before
+                if operation.method != "GET":
+                    assert operation.ask(browser, draft, recipe).status_code == 403
+                    assert state() == before
+    for role in OTHERS:
+        with undone():
+            bearer = f"Bearer {token_of_old(role)}"
+            before = state()
+            for operation in restricted_ones:
+                if operation.needed.name not in ROLES[role]:
+                    with each(operation):
+                        answer = operation.ask(client, draft, recipe, Authorization=bearer)
+                        assert answer.status_code == 403
+                        assert answer.json()["type"] == "/problems/forbidden"
+                        assert state() == before
 
 
 @pytest.mark.parametrize("role", ROLES)
