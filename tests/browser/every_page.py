@@ -25,7 +25,7 @@ from series.in_order import input_publish
 from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
 from simulations.operations import simulation_start
 from simulations.tries import try_join
-from tests.collections.two_server.randomized_scene import honest_report, randomized, released
+from tests.collections.two_server.randomized_scene import honest_reports, randomized, released
 from tests.collections.two_server.scene import two_server_recipe
 from tests.factories import draft_recipe, recipe_members
 from tests.scenes import (
@@ -191,7 +191,7 @@ def _vectors() -> Recipe:
 
 def _of_values(recipe: Recipe, values: list[Any]) -> Recipe:
     sent = randomized(recipe, values, random.Random(1))
-    released(recipe, [honest_report(recipe, measurement) for measurement in sent])
+    released(recipe, honest_reports(recipe, sent))
     return Recipe.objects.get(pk=recipe.pk)
 
 

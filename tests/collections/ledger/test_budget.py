@@ -84,9 +84,11 @@ def test_refusal_does_not_wait_for_what_would_fit(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.django_db
-def test_refusal_says_what_is_left_and_what_would_fit_and_stores_nothing() -> None:
+@pytest.mark.parametrize("room", [1.6, pytest.param(1.2, marks=pytest.mark.long)])
+def test_refusal_says_what_is_left_and_what_would_fit_and_stores_nothing(room: float) -> None:
+    """With room for twice 80 % of it, or 60 %: then a cohort would fit that takes seconds to compose."""
     alone = composed_epsilon(events_of(**COHORT), DELTA)
-    budgeted(1.2 * alone)
+    budgeted(room * alone)
     published_recipe(population="clinics", **COHORT)
     recipe = draft_recipe(population="clinics", **COHORT)
     entries = Entry.objects.count()

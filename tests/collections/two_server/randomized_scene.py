@@ -22,12 +22,17 @@ from trust_models.publishing import recipe_close
 _TOGETHER = 200
 
 
-def honest_report(recipe: Recipe, measurement: Sequence[int]) -> Report:
-    """What a device uploads that made this measurement of its value."""
-    sharded = shard_measurement(
-        *task_of(recipe.published), measurement, time=REPORT_TIME, random_source=secrets.SystemRandom()
+def honest_reports(recipe: Recipe, measurements: Iterable[Sequence[int]]) -> list[Report]:
+    """What devices upload that made these measurements of their values."""
+    task_id, configuration = task_of(recipe.published)
+    source = secrets.SystemRandom()
+    return _sealed(
+        recipe,
+        (
+            shard_measurement(task_id, configuration, measurement, time=REPORT_TIME, random_source=source)
+            for measurement in measurements
+        ),
     )
-    return _sealed(recipe, sharded)
 
 
 def lying_report(recipe: Recipe, elements: Sequence[int]) -> Report:
@@ -37,7 +42,8 @@ def lying_report(recipe: Recipe, elements: Sequence[int]) -> Report:
     public, (leader, helper) = vdaf.shard_encoded(
         context_of(task_id), elements, report_id, secrets.token_bytes(vdaf.rand_size)
     )
-    return _sealed(recipe, ShardedReport(ReportMetadata(report_id, REPORT_TIME), public, leader, helper))
+    sharded = ShardedReport(ReportMetadata(report_id, REPORT_TIME), public, leader, helper)
+    return _sealed(recipe, [sharded])[0]
 
 
 def undecodable_report(recipe: Recipe, measurement: Sequence[int]) -> Report:
@@ -46,7 +52,8 @@ def undecodable_report(recipe: Recipe, measurement: Sequence[int]) -> Report:
         *task_of(recipe.published), measurement, time=REPORT_TIME, random_source=secrets.SystemRandom()
     )
     leader = b"\xff" * 16 + made.leader_share[16:]
-    return _sealed(recipe, ShardedReport(made.metadata, made.public_share, leader, made.helper_share))
+    sharded = ShardedReport(made.metadata, made.public_share, leader, made.helper_share)
+    return _sealed(recipe, [sharded])[0]
 
 
 def encoded(recipe: Recipe, measurement: Sequence[int]) -> list[Any]:
@@ -73,6 +80,9 @@ def randomized(recipe: Recipe, values: Iterable[Any], source: random.Random) -> 
     return [measurement for measurement in made if measurement is not None]
 
 
-def _sealed(recipe: Recipe, sharded: ShardedReport) -> Report:
+def _sealed(recipe: Recipe, sharded: Iterable[ShardedReport]) -> list[Report]:
+    """As devices seal them that all asked for the keys at the same time: once is enough here."""
     config = hpke_config_list(now=timezone.now()).configs[0]
-    return seal_report(sharded, *task_of(recipe.published), config, config, secrets.SystemRandom())
+    task_id, configuration = task_of(recipe.published)
+    source = secrets.SystemRandom()
+    return [seal_report(one, task_id, configuration, config, config, source) for one in sharded]

@@ -15,7 +15,7 @@ from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.measured import Point
 from research.reproduction.sampled_gaussian import noise_multiplier
-from tests.collections.two_server.randomized_scene import honest_report, randomized, released
+from tests.collections.two_server.randomized_scene import honest_reports, randomized, released
 from tests.collections.two_server.scene import two_server_recipe
 from tests.reproduced import reproduced
 
@@ -32,7 +32,7 @@ def collected(measurements: list[tuple[int, ...]], **members: Any) -> tuple[Reci
 
 def released_whole(recipe: Recipe, measurements: list[tuple[int, ...]]) -> Release:
     """The result of devices with these measurements, none of which is refused."""
-    release, refused = released(recipe, [honest_report(recipe, each) for each in measurements])
+    release, refused = released(recipe, honest_reports(recipe, measurements))
     assert refused == []
     assert (release.outcome, release.reason, release.rejected) == (Release.Outcome.RELEASED, "", {})
     return release
@@ -171,7 +171,7 @@ def test_mean_of_vectors_is_as_noisy_as_examples_3_and_5_ask_for() -> None:
     source = random.Random(5)
     value = tuple(math.cos(place) / 8 for place in range(dimension))
     sent = randomized(recipe, [value] * devices, source)
-    release, _ = released(recipe, [honest_report(recipe, each) for each in sent])
+    release, _ = released(recipe, honest_reports(recipe, sent))
     assert release.reports == devices
     off = sum((found - true) ** 2 for found, true in zip(release.values, value, strict=True))
     ratio = off / (noise / devices) ** 2

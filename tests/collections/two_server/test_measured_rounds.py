@@ -24,7 +24,7 @@ from releases.models import Release
 from research.reproduction.measured_rounds import DELTA, RATE, ROUNDS, SIGMA, Collections
 from series.models import RoundsDocument
 from series.operations import rounds_advance, series_publish, series_stop
-from tests.collections.two_server.randomized_scene import honest_report, released
+from tests.collections.two_server.randomized_scene import honest_reports, released
 from tests.collections.two_server.scene import partners, two_server_members
 from tests.reproduced import reproduced
 from trust_models import publishing
@@ -123,7 +123,7 @@ def test_rounds_of_example_5_are_as_noisy_as_computed_and_charged_as_computed(mo
         statistic: Any = devices.statistic
         source = source or asked.rounds(statistic, devices.is_sampled)
         sent = next(source)
-        release, refused = released(recipe, [honest_report(recipe, each) for each in sent.values()])
+        release, refused = released(recipe, honest_reports(recipe, sent.values()))
         assert (release.outcome, release.reports, refused) == (Release.Outcome.RELEASED, len(sent), [])
         taking_part.append(set(sent))
         reports.append(len(sent))
