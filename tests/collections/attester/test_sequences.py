@@ -19,7 +19,7 @@ from tests.collections.attester.sequences import Course, forget_everything
 
 pytestmark = pytest.mark.django_db
 
-SHORT_RUN = 60
+SHORT_RUN = 30
 SUITE_EXAMPLES = 25
 """Of the profile `suite` (tests/conftest.py)."""
 

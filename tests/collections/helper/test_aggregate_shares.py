@@ -5,6 +5,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from django.db import transaction
 
 from audit.models import Entry
 from dap.models import BatchBucket, CollectedInterval
@@ -265,11 +266,12 @@ class TestRequests:
 
 @pytest.mark.django_db
 def test_release_killed_at_any_statement_leaves_the_batch_open_and_succeeds_when_sent_again() -> None:
+    leader = registered()
+    reports = aggregated(leader, 1, 1, 1)
+    request = leader.share_request(reports, interval_selector(current_time()))
     statement = 0
     while True:
-        leader = registered()
-        reports = aggregated(leader, 1, 1, 1)
-        request = leader.share_request(reports, interval_selector(current_time()))
+        before = transaction.savepoint()
         with killed_at(statement) as died:
             aggregate_share_release(task=leader.task, body=request.encode())
         if not died():
@@ -277,6 +279,7 @@ def test_release_killed_at_any_statement_leaves_the_batch_open_and_succeeds_when
         assert not is_any_collected(leader.task)
         assert not ReleasedShare.objects.filter(task=leader.task).exists()
         assert leader.result(reports, request, leader.send_share(request).body) == 3
+        transaction.savepoint_rollback(before)
         statement += 1
     assert statement > 8, "the wrapper must have seen the statements of a release"
 

@@ -154,7 +154,7 @@ KILLED_AT: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("steps_taken", [100, pytest.param(300, marks=pytest.mark.long)])
+@pytest.mark.parametrize("steps_taken", [50, pytest.param(300, marks=pytest.mark.long)])
 def test_no_sequence_of_crashes_retries_and_withheld_answers_counts_anything_twice(
     monkeypatch: pytest.MonkeyPatch, steps_taken: int
 ) -> None:

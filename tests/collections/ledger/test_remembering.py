@@ -16,7 +16,8 @@ from tests.page_text import page_text
 
 pytestmark = pytest.mark.django_db
 
-RECIPE = {"population": "clinics", "cohort_size": 500}
+RECIPE = {"population": "clinics", "cohort_size": 20}
+"""Composing costs time that grows with the cohort."""
 
 
 @pytest.fixture(autouse=True)

@@ -20,6 +20,9 @@ pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
 
+ASKED = {"margin": "2", "aggregator_epsilon": "", "unknown": "epsilon", "cohort_size": "500", "delta": "0.001"}
+"""A question whose whole plan is computed once for all tests of this file."""
+
 
 def page_of(client: Client, sent: list[Any] | None = None, **query: Any) -> str:
     """The page; where `sent` is given, after the tasks that it sent are done."""
@@ -78,7 +81,7 @@ def test_page_plans_by_segment_and_leaves_their_names_to_the_recipe(client: Clie
 
 
 def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Client, sent: list[Any]) -> None:
-    page = page_of(client, sent, margin="2", aggregator_epsilon="", unknown="epsilon", cohort_size="500")
+    page = page_of(client, sent, **ASKED)
     found = re.search(r"For ± 2 points, choose a privacy loss of ε = ([0-9.]+)\.", page)
     assert found
     link = re.search(r'class="button" href="([^"]+)"', page)
@@ -96,17 +99,16 @@ def test_page_says_what_would_meet_the_targets_where_the_unknown_cannot(
     client: Client, sent: list[Any]
 ) -> None:
     page = page_of(
-        client, sent, margin="1", aggregator_epsilon="", population_size="1000", sampling_rate="0.7",
-        cohort_size="10",
+        client, sent, margin="5", aggregator_epsilon="", population_size="100", sampling_rate="0.7",
+        cohort_size="10", delta="0.001",
     )  # fmt: skip
-    assert "No privacy loss (ε) gives ± 1 points" in page
+    assert "No privacy loss (ε) gives ± 5 points" in page
     assert re.search(r"It would be met with .*a population of [\d,]+", page)
 
 
 def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client, sent: list[Any]) -> None:
-    query = {"statistic": "count_nonzero", "aggregator_epsilon": ""}
-    page_of(client, sent, **query)
-    page = page_text(client.get(reverse("plan"), query))
+    page_of(client, sent, **ASKED)
+    page = page_text(client.get(reverse("plan"), ASKED))
     figures = [json.loads(html.unescape(text)) for text in re.findall(r'data-plot="([^"]+)"', page)]
     assert len(figures) == 4
     assert page.count("<figcaption>") == page.count("The same as a table") == len(figures)
@@ -165,7 +167,7 @@ def test_page_of_an_unknown_statistic_is_not_found(client: Client) -> None:
 
 @pytest.mark.usefixtures("no_time")
 def test_page_asks_for_the_rest_until_the_task_has_answered(client: Client, sent: list[Any]) -> None:
-    page = page_of(client, unknown="epsilon", margin="2", aggregator_epsilon="")
+    page = page_of(client, **ASKED)
     assert "The rest follows" in page
     assert "choose a privacy loss of ε" not in page
     (rest,) = re.findall(r'hx-get="(/plan/rest/[^"]+)"', page)

@@ -238,10 +238,10 @@ def test_a_series_that_does_not_fit_or_goes_beyond_the_site_s_limits_stores_noth
 
 
 def test_what_a_refusal_says_would_do_does_for_all_rounds(clock, pilots):
-    dear = {"rounds": 40, "epsilon": 1.0, "cohort_size": 20}
+    dear = {"rounds": 12, "epsilon": 1.0, "cohort_size": 20}
     with pytest.raises(FieldError) as refusal:
         published(**dear)
-    assert "40 times this recipe takes it from" in refusal.value.message
+    assert "12 times this recipe takes it from" in refusal.value.message
     advice = re.search(r"ε = (\S+) or a cohort size of (\S+) would do", refusal.value.message)
     assert advice is not None
     assert not is_refused(**{**dear, "cohort_size": int(advice[2].replace(",", ""))})
