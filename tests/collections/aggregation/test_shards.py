@@ -138,7 +138,7 @@ def test_rows_of_segments_that_are_missing_end_their_chunk_in_an_error_and_nothi
 
 def test_the_number_of_shards_follows_the_reports_and_their_cost() -> None:
     recipe = published_recipe().published
-    large = published_recipe(statistic="histogram", k=1_000, cohort_size=100_000).published
+    large = published_recipe(statistic="histogram", k=1_000, cohort_size=100).published
     assert [shards_for(recipe, reports) for reports in (1, 100_000)] == [1, 1]
     assert shards_for(recipe, 1_000_000_000) >= 4_096
     assert shards_for(large, 100_000) > 100 * shards_for(recipe, 100_000)

@@ -286,7 +286,7 @@ def test_release_killed_at_any_statement_leaves_the_batch_open_and_succeeds_when
 
 @pytest.mark.django_db(transaction=True)
 def test_identical_requests_at_once_get_the_same_bytes_and_different_ones_one_share() -> None:
-    for _ in range(5):
+    for _ in range(3):
         leader = registered()
         reports = aggregated(leader, 1, 1, 1)
         now = current_time()
@@ -304,7 +304,7 @@ def test_identical_requests_at_once_get_the_same_bytes_and_different_ones_one_sh
 
 @pytest.mark.django_db(transaction=True)
 def test_reports_and_collection_at_once_end_with_a_share_of_exactly_what_was_added() -> None:
-    for _ in range(5):
+    for _ in range(3):
         leader = registered()
         reports = aggregated(leader, 1, 1, 1)
         late = leader.request(leader.reports(2))

@@ -369,7 +369,7 @@ class TestRaces:
 
     def test_identical_jobs_at_once_get_the_same_bytes_and_count_once(self) -> None:
         leader = registered()
-        for _ in range(5):
+        for _ in range(3):
             before = report_count(leader.task)
             body = leader.request(leader.reports(8))
             first, *others = self.at_once(leader, body, body, body, body)
@@ -379,7 +379,7 @@ class TestRaces:
 
     def test_jobs_that_share_reports_at_once_count_each_report_once(self) -> None:
         leader = registered()
-        for _ in range(5):
+        for _ in range(3):
             before = report_count(leader.task)
             reports = leader.reports(8)
             bodies = [
@@ -396,7 +396,7 @@ class TestRaces:
     def test_jobs_for_several_buckets_in_opposite_order_at_once_all_count(self) -> None:
         leader = registered()
         times = [current_time() - offset for offset in range(4)]
-        for _ in range(5):
+        for _ in range(3):
             before = report_count(leader.task)
             up = leader.request([leader.report(time=time) for time in times])
             down = leader.request([leader.report(time=time) for time in reversed(times)])

@@ -76,7 +76,7 @@ def test_plans_keep_no_number_for_others(sent: list[Any], monkeypatch: pytest.Mo
         monkeypatch.setattr(CachedNumbers, name, lambda *given: kept.append(given))
     for number_of in (epsilon_at, symmetric_loss_of):
         number_of.cache_clear()
-    asked = question(cohort_size=21)
+    asked = question(cohort_size=21, delta=1e-3)
     plan_quick(asked)
     slot = store.slot_take(store.key_of(asked))
     assert slot is not None
