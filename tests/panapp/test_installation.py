@@ -33,7 +33,7 @@ from devices_sim.forecast import Forecast
 from devices_sim.rest_upload import RestUpload
 from devices_sim.rounds_check import Turn
 from devices_sim.transport import HttpTransport, WireReport
-from devices_sim.workloads.bucket import ValueWorkload, listed
+from devices_sim.workloads.bucket import ValueWorkload, Workload, listed
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
 from panapp import collecting, series_simulation
@@ -209,6 +209,7 @@ def test_simulated_series_has_a_result_for_each_round_with_its_change(
     assert (change["level"], change["more_than_noise"]) == (0.9, True)
 
 
+@pytest.mark.long
 def test_collect_of_a_histogram_gives_lists_of_k_plus_1(installation: Installation, events: Path) -> None:
     result = collect_events(installation, events, statistic="histogram", k=3, epsilon=9.0)
     assert set(result) == MEMBERS
@@ -218,6 +219,7 @@ def test_collect_of_a_histogram_gives_lists_of_k_plus_1(installation: Installati
         assert len(member) == 4
 
 
+@pytest.mark.long
 def test_collect_with_the_same_seed_gives_the_same_estimate_in_one_process_and_in_two(
     installation: Installation, events: Path
 ) -> None:
@@ -229,7 +231,7 @@ def test_collect_with_the_same_seed_gives_the_same_estimate_in_one_process_and_i
     assert first["truth"] == pytest.approx((8 * 1 + 8 * 2 + 16 * 3) / DEVICES)
 
 
-@pytest.mark.parametrize("trust", ["single_server", "two_server"])
+@pytest.mark.parametrize("trust", ["single_server", pytest.param("two_server", marks=pytest.mark.long)])
 def test_collect_below_the_cohort_size_releases_nothing_and_says_why(
     installation: Installation, events: Path, trust: str
 ) -> None:
@@ -261,6 +263,7 @@ def test_collect_with_two_servers_gives_the_same_members_as_with_one(
     assert row == ("ended", None, None, DEVICES)
 
 
+@pytest.mark.long
 def test_collect_of_categories_goes_from_devices_through_both_servers_to_a_release(
     installation: Installation,
 ) -> None:
@@ -318,6 +321,7 @@ def test_collect_of_rounds_has_one_budget_and_tells_what_came_of_each(
         assert (one["released"], one["truth"], one["reports"]["accepted"]) == (True, 32, DEVICES)
 
 
+@pytest.mark.long
 def test_rounds_of_vectors_go_through_both_servers_each_from_the_input_that_devices_fetched(
     installation: Installation,
 ) -> None:
@@ -367,11 +371,23 @@ def test_rounds_of_vectors_go_through_both_servers_each_from_the_input_that_devi
         assert helper_rows(installation.helper, ended, str(recipe.identifier).upper()) == [(1,)]
 
 
-def test_collect_of_values_goes_from_devices_through_the_shuffler_to_a_release(
+@pytest.mark.long
+def test_collect_of_a_verdict_goes_from_devices_through_the_shuffler_to_a_release(
     installation: Installation, tmp_path: Path
 ) -> None:
     # Two devices more than the shuffler mixes.
     even = collect_values(installation, UNIFORMITY, values_file(tmp_path, *[0, 1] * 31), []).as_dict()
+    assert set(even) == MEMBERS | {"details"}
+    assert (even["devices"], even["sampled"], even["released"]) == (62, 62, True)
+    assert even["reports"] == {"accepted": 60, "rejected": {"batch_full": 2}}
+    assert {"verdict", "threshold", "calibrated_verdict", "calibrated_threshold"} <= set(even["details"])
+    assert even["interval"] is None  # the test statistic of a verdict estimates nothing
+    assert_nothing_is_left(installation.shuffler)
+
+
+def test_collect_of_values_goes_from_devices_through_the_shuffler_to_a_release(
+    installation: Installation, tmp_path: Path
+) -> None:
     said: list[str] = []
     path = values_file(tmp_path, *[0, 0, 2] * 40)
     each = collect_values(installation, SHUFFLE_HISTOGRAM, path, said).as_dict()
@@ -381,42 +397,38 @@ def test_collect_of_values_goes_from_devices_through_the_shuffler_to_a_release(
     assert waiting
     assert all(line.endswith(" messages waiting") for line in waiting)
 
-    assert set(even) == MEMBERS | {"details"}
-    assert (even["devices"], even["sampled"], even["released"]) == (62, 62, True)
-    assert even["reports"] == {"accepted": 60, "rejected": {"batch_full": 2}}
-    assert {"verdict", "threshold", "calibrated_verdict", "calibrated_threshold"} <= set(even["details"])
-    assert even["interval"] is None  # the test statistic of a verdict estimates nothing
-
     assert set(each) == MEMBERS | {"error_bound", "confidence", "details"}
     assert each["details"] == {"stray_messages": 0}
     assert each["reports"] == {"accepted": 120, "rejected": {}}
     assert each["truth"] == [80, 0, 40]
     for value, truth, bound in zip(each["estimate"], each["truth"], each["error_bound"], strict=True):
         assert abs(value - truth) <= bound  # the same each time: the seed decides
-
-    assert {recipe.status for recipe in Recipe.objects.all()} == {"closed"}
-    # A database of its own, in which nothing is left that anybody sent.
-    shuffler = installation.shuffler
-    apps = {app for (app,) in helper_rows(shuffler, "SELECT DISTINCT app FROM django_migrations")}
+    # A database of its own.
+    apps = {
+        app for (app,) in helper_rows(installation.shuffler, "SELECT DISTINCT app FROM django_migrations")
+    }
     assert {"audit", "shuffler"} <= apps
     assert "recipes" not in apps
+    assert_nothing_is_left(installation.shuffler)
+
+
+def assert_nothing_is_left(shuffler: Path) -> None:
+    """Of what anybody sent, once the result is out."""
+    assert {recipe.status for recipe in Recipe.objects.all()} == {"closed"}
     for table in ("shuffler_submission", "shuffler_submissionnonce", "shuffler_part"):
         assert helper_rows(shuffler, f"SELECT count(*) FROM {table}") == [(0,)]
 
 
-def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
-    installation: Installation, tmp_path: Path
-) -> None:
-    def interrupted(line: str) -> None:
+def interrupted(
+    installation: Installation, members: dict[str, Any], workload: Workload[Any]
+) -> list[Forecast]:
+    """What a collection forewarned of that is interrupted when its devices have reported."""
+    forewarned: list[Forecast] = []
+
+    def interrupt(line: str) -> None:
         raise KeyboardInterrupt
 
-    path, members = values_file(tmp_path, *[0, 1, 2] * 20), shuffled_members(SHUFFLE_HISTOGRAM)
-    value_of = RecipeDraft.from_mapping(members).calibrated_statistic().value_of
-    forewarned: list[Forecast] = []
-    with (
-        values_csv(path, lambda cells: value_of(*cells)) as workload,
-        pytest.raises(KeyboardInterrupt),
-    ):
+    with pytest.raises(KeyboardInterrupt):
         collection_run(
             members=members,
             workload=workload,
@@ -425,14 +437,31 @@ def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
             eager=False,
             processes=1,
             actor=None,
-            say=interrupted,
+            say=interrupt,
             forewarn=forewarned.append,
         )
     recipe = Recipe.objects.get()
-    assert trust_model_of(recipe).partner_must_hear(recipe) is False
-    assert [(forecast.users, forecast.messages) for forecast in forewarned] == [(60, 6)]
     assert (recipe.status, recipe.release.outcome) == ("closed", "withheld")
     assert recipe.release.reason == "the command that simulated it was interrupted"
+    return forewarned
+
+
+def test_interrupted_collect_is_withheld(installation: Installation, events: Path) -> None:
+    with events_csv(events, STEPS) as workload:
+        assert interrupted(installation, recipe_members(**SINGLE_SERVER), workload) == []
+
+
+@pytest.mark.long
+def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
+    installation: Installation, tmp_path: Path
+) -> None:
+    path, members = values_file(tmp_path, *[0, 1, 2] * 20), shuffled_members(SHUFFLE_HISTOGRAM)
+    value_of = RecipeDraft.from_mapping(members).calibrated_statistic().value_of
+    with values_csv(path, lambda cells: value_of(*cells)) as workload:
+        forewarned = interrupted(installation, members, workload)
+    assert [(forecast.users, forecast.messages) for forecast in forewarned] == [(60, 6)]
+    recipe = Recipe.objects.get()
+    assert trust_model_of(recipe).partner_must_hear(recipe) is False
     assert helper_rows(installation.shuffler, "SELECT count(*) FROM shuffler_submission") == [(0,)]
 
 
@@ -499,9 +528,9 @@ def test_plan_begun_by_the_web_server_is_finished_by_a_worker(installation: Inst
 
 def test_the_same_batch_posted_many_times_at_once_counts_once(installation: Installation) -> None:
     recipe = published_recipe()
-    encrypted = [tuple(report_of_values(recipe, [1])["ciphertexts"]) for _ in range(300)]
+    encrypted = [tuple(report_of_values(recipe, [1])["ciphertexts"]) for _ in range(100)]
     reports = [WireReport(fresh_nonce(), ciphertexts) for ciphertexts in encrypted]
-    shuffled = [reports, list(reversed(reports)), reports[150:] + reports[:150], reports]
+    shuffled = [reports, list(reversed(reports)), reports[50:] + reports[:50], reports]
 
     def post(batch: list[WireReport]) -> int:
         with HttpTransport(installation.services.base_url) as transport:
@@ -526,14 +555,11 @@ def test_worker_killed_in_mid_chunk_changes_nothing_in_the_result(
 @pytest.mark.parametrize(
     ("members", "workload"),
     [
+        (recipe_members(cohort_size=DEVICES), {"kind": "poisson", "devices": 60, "rate": 0.2}),
         pytest.param(
-            recipe_members(cohort_size=DEVICES),
-            {"kind": "poisson", "devices": 60, "rate": 0.2},
-            marks=pytest.mark.long,
-        ),
-        (
             recipe_members(cohort_size=DEVICES, trust="two_server"),
             {"kind": "bernoulli", "devices": 60, "rate": 0.2},
+            marks=pytest.mark.long,
         ),
         pytest.param(
             shuffled_members(SHUFFLE_HISTOGRAM),
