@@ -3,6 +3,8 @@
 Its database, secrets and stream keys are those of commit b0f47a4, and so are the tasks that wait in its
 queues under their old names; installation_before/README.md says how they were made. What comes out must be
 what b0f47a4 itself comes to.
+
+That tasks and migrations are still known takes a moment; to finish it all is `long`.
 """
 
 import base64
@@ -119,6 +121,7 @@ def finished(folder: Path) -> dict[str, Any]:
     return answer
 
 
+@pytest.mark.long
 def test_every_recipe_is_released_as_before(finished: dict[str, Any]) -> None:
     results = finished["results"]
     released = {name: result for name, result in results.items() if result["outcome"] == "released"}
@@ -135,11 +138,13 @@ def test_every_recipe_is_released_as_before(finished: dict[str, Any]) -> None:
     assert finished["book"]["spent"] == pytest.approx(SPENT, rel=2e-3)
 
 
+@pytest.mark.long
 def test_what_was_sent_before_counts_once(finished: dict[str, Any]) -> None:
     assert finished["answers"] == {"the same report": 409, "the same items": 200, "other items": 200}
     assert finished["results"]["count"]["rejected"] == {"duplicate_nonce": 1}
 
 
+@pytest.mark.long
 def test_nothing_is_kept_of_what_is_finished(finished: dict[str, Any], folder: Path) -> None:
     for role, tables in EMPTY.items():
         with closing(sqlite3.connect(folder / role / "panapp.sqlite3")) as database:
@@ -150,6 +155,7 @@ def test_nothing_is_kept_of_what_is_finished(finished: dict[str, Any], folder: P
     assert not any((folder / "leader" / "stream-keys").iterdir())
 
 
+@pytest.mark.long
 def test_the_log_holds_every_old_entry_and_its_hashes_hold(finished: dict[str, Any]) -> None:
     log = sorted(finished["log"], key=lambda entry: entry["index"])
     with closing(_database("leader", ":memory:")) as database:
@@ -168,6 +174,7 @@ def test_the_log_holds_every_old_entry_and_its_hashes_hold(finished: dict[str, A
         previous = entry["entry_hash"]
 
 
+@pytest.mark.long
 def test_the_old_chain_is_the_beginning_of_the_public_log_and_all_of_it_holds(
     finished: dict[str, Any],
 ) -> None:
@@ -182,6 +189,7 @@ def test_the_old_chain_is_the_beginning_of_the_public_log_and_all_of_it_holds(
     assert len(recorded) == len(set(recorded))
 
 
+@pytest.mark.long
 def test_the_signatures_of_all_recipes_hold(finished: dict[str, Any]) -> None:
     keys = {
         role: Ed25519PublicKey.from_public_bytes(base64.b64decode(key)) for role, key in LEFT["keys"].items()
@@ -199,6 +207,7 @@ def test_the_signatures_of_all_recipes_hold(finished: dict[str, Any]) -> None:
                 keys[role].verify(base64.b64decode(signature), signed)
 
 
+@pytest.mark.long
 def test_every_page_answers(finished: dict[str, Any]) -> None:
     assert set(finished["pages"].values()) == {200}
 

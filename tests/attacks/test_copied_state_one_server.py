@@ -123,7 +123,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(50, "released", id="released"),
         # With at least the cohort's number of reports, and fewer valid ones: it was withheld.
         pytest.param(FORGED + HONEST, "released", id="as-many-as-the-cohort", marks=pytest.mark.long),
-        pytest.param(FORGED + HONEST + 1, "withheld", id="withheld"),
+        pytest.param(FORGED + HONEST + 1, "withheld", id="withheld", marks=pytest.mark.long),
     ],
 )
 def test_everything_shown_is_the_same_whichever_step_it_was(cohort_size: int, outcome: str) -> None:

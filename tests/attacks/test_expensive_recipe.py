@@ -29,7 +29,7 @@ from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
-FLOOD = 60
+FLOOD = 20
 """Chunks of the flooded recipe; some 500 in the attack as it was made."""
 
 

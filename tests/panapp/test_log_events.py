@@ -13,7 +13,8 @@ TOLD = {name for row in re.findall(r"^\| (`.*?) \|", LOGS, re.M) for name in re.
 def logged() -> Iterator[str]:
     for folder in ("collections", "panapp"):
         for file in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(file.read_text())):
+            text = file.read_text()
+            for node in ast.walk(ast.parse(text)) if "logger" in text else ():
                 match node:
                     case ast.Call(
                         func=ast.Attribute(value=ast.Name(id="logger")),

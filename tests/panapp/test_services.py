@@ -169,8 +169,7 @@ def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
 
 
 KILLED = """
-import pathlib, sys, time, django
-django.setup()
+import pathlib, sys, time
 from panapp import services
 with services._broker(pathlib.Path(sys.argv[1])) as server:
     print(server.client().info()["process_id"], flush=True)

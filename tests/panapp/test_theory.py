@@ -32,6 +32,7 @@ def stored_only(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(DEMONSTRATIONS, name, lambda seed, name=name: Stored(name, seed))
 
 
+@pytest.mark.long
 def test_theory_computes_what_is_stored_and_prints_the_bits_it_encrypted_and_decrypted() -> None:
     # The real computation of one demonstration, with the seed of the stored document.
     text, progress = theory("encryption-from-counter", "--json")
