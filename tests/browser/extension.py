@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Worker
@@ -66,8 +67,11 @@ class Managed:
 
 
 @contextmanager
-def managed(browser: Browser, built: Path, folder: Path, settings: dict[str, Any]) -> Iterator[Managed]:
-    """The extension below `built`, with these settings in the policy; its hosts may be this machine, too."""
+def managed(
+    browser: Browser, built: Path, folder: Path, *settings: dict[str, Any]
+) -> Iterator[tuple[Managed, ...]]:
+    """The extension below `built`, once for each of these settings in the policy; its hosts may be this
+    machine, too."""
     if shutil.which("unshare") is None or not Path(POLICIES).is_dir():
         pytest.skip(f"a policy needs Linux, unshare and {POLICIES}")
     probe = subprocess.run(
@@ -77,13 +81,15 @@ def managed(browser: Browser, built: Path, folder: Path, settings: dict[str, Any
     )
     if probe.returncode:
         pytest.skip("this machine lets no process have a view of files of its own")
-    extension = folder / "extension"
-    shutil.copytree(built, extension)
-    manifest = json.loads((extension / "manifest.json").read_text())
+    manifest = json.loads((built / "manifest.json").read_text())
     manifest["host_permissions"].append("http://127.0.0.1/*")
-    (extension / "manifest.json").write_text(json.dumps(manifest))
+    extensions = [folder / f"extension-{number}" for number in range(len(settings))]
+    for extension in extensions:
+        shutil.copytree(built, extension)
+        (extension / "manifest.json").write_text(json.dumps(manifest))
+    names = [identifier(extension) for extension in extensions]
     policy = folder / "policy.json"
-    policy.write_text(json.dumps({"3rdparty": {"extensions": {identifier(extension): settings}}}))
+    policy.write_text(json.dumps({"3rdparty": {"extensions": dict(zip(names, settings, strict=True))}}))
     starter = folder / "chromium"
     starter.write_text(STARTER.format(policies=POLICIES, policy=policy, chromium=chromium()))
     starter.chmod(0o755)
@@ -94,14 +100,15 @@ def managed(browser: Browser, built: Path, folder: Path, settings: dict[str, Any
         args=[
             *ARGUMENTS,
             "--disable-features=DisableLoadExtensionCommandLineSwitch",
-            f"--load-extension={extension}",
+            f"--load-extension={','.join(map(str, extensions))}",
         ],
     )
     context.set_default_timeout(1_000 * PATIENCE)
     try:
-        workers = context.service_workers
-        worker = workers[0] if workers else context.wait_for_event("serviceworker")
-        yield Managed(context, worker)
+        while len(context.service_workers) < len(names):
+            context.wait_for_event("serviceworker")
+        of_name = {urlsplit(worker.url).netloc: worker for worker in context.service_workers}
+        yield tuple(Managed(context, of_name[name]) for name in names)
     finally:
         context.close()
 

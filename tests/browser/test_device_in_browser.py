@@ -73,29 +73,37 @@ window.ready = true;
 
 
 @pytest.fixture
-def context(browser: Browser, bundle: str, tmp_path: Path) -> Iterator[BrowserContext]:
-    with profile_of(browser, bundle, tmp_path) as profile:
-        yield profile
+def context(browser: Browser, bundle: str) -> Iterator[BrowserContext]:
+    """Storage of its own, in the browser of all: to start another one takes longer than most tests."""
+    context = browser.new_context()
+    arrange(context, bundle)
+    yield context
+    context.close()
 
 
 @contextmanager
 def profile_of(browser: Browser, bundle: str, folder: Path) -> Iterator[BrowserContext]:
-    """A browser with this profile directory, whose clock stands in the first step of the recipes."""
+    """A browser with this profile directory, arranged alike."""
     profile = browser.browser_type.launch_persistent_context(
         folder, executable_path=chromium(), args=ARGUMENTS
     )
-    profile.set_default_timeout(1_000 * PATIENCE)
+    arrange(profile, bundle)
+    yield profile
+    profile.close()
+
+
+def arrange(context: BrowserContext, bundle: str) -> None:
+    """Have its pages find the site, and let its clock stand in the first step of the recipes."""
+    context.set_default_timeout(1_000 * PATIENCE)
     bodies = {SITE: ("text/html", PAGE), f"{SITE}devices-web.js": ("text/javascript", bundle)}
 
     def answer(route: Route) -> None:
         kind, body = bodies[route.request.url]
         route.fulfill(content_type=kind, body=body)
 
-    profile.route(f"{SITE}**", answer)
-    profile.clock.install(time="2026-01-01T00:00:01Z")
-    profile.clock.pause_at("2026-01-01T00:00:02Z")
-    yield profile
-    profile.close()
+    context.route(f"{SITE}**", answer)
+    context.clock.install(time="2026-01-01T00:00:01Z")
+    context.clock.pause_at("2026-01-01T00:00:02Z")
 
 
 def opened(context: BrowserContext, recipe: str, **changes: object) -> Page:
@@ -239,15 +247,15 @@ def test_a_page_that_slept_through_99_000_steps_does_at_its_next_tick_what_it_do
     assert drawn[0] >= 6 * 32
 
 
-def test_a_page_comes_back_to_the_stored_state(context: BrowserContext) -> None:
-    page = opened(context, "count")
-    states(page, 1)
-    page.evaluate("device.event()")
-    page.clock.run_for(TICK)
-    kept = states(page, 2)[-1]
-    page.close()
-    again = opened(context, "count")
-    resumed = states(again, 1)[-1]
+def test_a_page_comes_back_to_the_stored_state(browser: Browser, bundle: str, tmp_path: Path) -> None:
+    with profile_of(browser, bundle, tmp_path) as context:
+        page = opened(context, "count")
+        states(page, 1)
+        page.evaluate("device.event()")
+        page.clock.run_for(TICK)
+        kept = states(page, 2)[-1]
+        page.close()
+        resumed = states(opened(context, "count"), 1)[-1]
     assert holds(resumed) == [1]
     assert resumed["nonce"] == kept["nonce"]
     assert resumed["ciphertexts"] != kept["ciphertexts"]

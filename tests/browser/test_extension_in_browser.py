@@ -87,7 +87,7 @@ class Scene:
     """A managed browser, its site, and two pages on this machine, of which the policy allows one."""
 
     def __init__(self, browser: Managed, site: Site, allowed: str, other: str) -> None:
-        self.browser, self.site = browser, site
+        self.browser, self.site, self.address = browser, site, allowed
         self.allowed, self.other = (self._opened(address) for address in (allowed, other))
 
     def _opened(self, address: str) -> Page:
@@ -118,9 +118,11 @@ class Scene:
         return holds(self.kept())
 
 
-@pytest.fixture
-def scene(browser: Browser, built_extension: Path, tmp_path: Path) -> Iterator[Scene]:
-    site = Site()
+@pytest.fixture(scope="module")
+def scene(
+    browser: Browser, built_extension: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Scene]:
+    site, folder = Site(), tmp_path_factory.mktemp("managed")
     with ExitStack() as stack:
         server, allowed, other = (
             stack.enter_context(listening(application)) for application in (site, page_of, page_of)
@@ -136,7 +138,7 @@ def scene(browser: Browser, built_extension: Path, tmp_path: Path) -> Iterator[S
             "origins": [allowed],
             "tick_seconds": 1,
         }
-        of_policy = stack.enter_context(managed(browser, built_extension, tmp_path, settings))
+        [of_policy] = stack.enter_context(managed(browser, built_extension, folder, settings))
         arranged = Scene(of_policy, site, allowed, other)
         # The script comes with the page's next load, once the policy was read.
         arranged.kept()
@@ -173,7 +175,7 @@ def test_the_worker_hears_of_no_event(scene: Scene) -> None:
 def test_the_page_for_administrators_says_how_each_recipe_goes(scene: Scene) -> None:
     told = scene.browser.told()
     assert "The policy can be used." in told
-    assert scene.allowed.url.rstrip("/") in told
+    assert scene.address in told
     assert f"“looked up” ({scene.site.running.identifier}): collecting." in told
 
 
@@ -186,36 +188,43 @@ USABLE = {
 }
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
-    [
-        (
-            {"origins": ["http://catalogue.example"]},
-            'origins: must be https only, .*"http://catalogue.example"',
-        ),
-        ({"origins": ["https://*.example"]}, r'origins: must be .*without \*, path .*"https://\*.example"'),
-        ({"server": "https://telemetry.example/"}, "server: must be https only, .*trailing slash"),
-        ({"tick_seconds": 0}, "tick_seconds: must be a whole number from 1 to 3600, not 0"),
-        ({"tick_seconds": 1.5}, "tick_seconds: must be a whole number from 1 to 3600, not 1.5"),
-        ({"helper_key": "AAAA"}, "helper_key: must be 32 bytes in base64"),
-        ({"server": 1}, "server: is missing, or no text"),
-    ],
-)
+REFUSED = [
+    ({"origins": ["http://catalogue.example"]}, 'origins: must be https only, .*"http://catalogue.example"'),
+    ({"origins": ["https://*.example"]}, r'origins: must be .*without \*, path .*"https://\*.example"'),
+    ({"server": "https://telemetry.example/"}, "server: must be https only, .*trailing slash"),
+    ({"tick_seconds": 0}, "tick_seconds: must be a whole number from 1 to 3600, not 0"),
+    ({"tick_seconds": 1.5}, "tick_seconds: must be a whole number from 1 to 3600, not 1.5"),
+    ({"helper_key": "AAAA"}, "helper_key: must be 32 bytes in base64"),
+    ({"server": 1}, "server: is missing, or no text"),
+]
+"""What is wrong with a policy, and what the page for administrators says."""
+
+
+@pytest.fixture(scope="module")
+def wrong(
+    browser: Browser, built_extension: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Managed, ...]]:
+    """One browser with an extension for each policy that is refused, and one for a log that nobody reads."""
+    policies = [USABLE | change for change, _ in REFUSED]
+    folder = tmp_path_factory.mktemp("wrong")
+    with managed(
+        browser, built_extension, folder, *policies, USABLE | {"log_policy": "nobody"}
+    ) as extensions:
+        yield extensions
+
+
+@pytest.mark.parametrize("place", range(len(REFUSED)))
 def test_a_policy_that_cannot_be_used_is_refused_where_an_administrator_looks(
-    browser: Browser, built_extension: Path, tmp_path: Path, wrong: dict[str, Any], said: str
+    wrong: tuple[Managed, ...], place: int
 ) -> None:
-    with managed(browser, built_extension, tmp_path, USABLE | wrong) as of_policy:
-        told = of_policy.told()
-        assert "The policy is refused, and nothing is counted." in told
-        assert re.search(said, told)
-        assert of_policy.worker.evaluate("chrome.offscreen.hasDocument()") is False
+    told = wrong[place].told()
+    assert "The policy is refused, and nothing is counted." in told
+    assert re.search(REFUSED[place][1], told)
+    assert wrong[place].worker.evaluate("chrome.offscreen.hasDocument()") is False
 
 
-def test_what_only_the_devices_check_is_told_there_too(
-    browser: Browser, built_extension: Path, tmp_path: Path
-) -> None:
-    with managed(browser, built_extension, tmp_path, USABLE | {"log_policy": "nobody"}) as of_policy:
-        assert "nothing is counted. line 1 of the policy is not as it must be" in of_policy.told()
+def test_what_only_the_devices_check_is_told_there_too(wrong: tuple[Managed, ...]) -> None:
+    assert "nothing is counted. line 1 of the policy is not as it must be" in wrong[-1].told()
 
 
 class WithTokens:
@@ -240,7 +249,7 @@ class WithTokens:
 
     def until(self, holds_now: Callable[[Managed], object]) -> None:
         """Run the browser as long as a test may."""
-        with self._begin() as of_policy:
+        with self._begin() as [of_policy]:
             end = time.monotonic() + PATIENCE
             while not holds_now(of_policy):
                 assert time.monotonic() < end, of_policy.told()
