@@ -5,11 +5,13 @@ from collections.abc import Callable, Collection, Sequence
 from random import Random
 
 import gmpy2
+import pytest
+from _pytest.mark import ParameterSet
 from scipy.stats import binom
 
 from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase
 from devices_sim.state_file import Enrolment, encode
-from panprivacy.encryption import SCHEMES
+from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.recipe import PublishedRecipe
 from tests.devices_sim.conftest import MakeServer
@@ -31,6 +33,7 @@ from tests.devices_sim.intruder import (
 )
 from tests.devices_sim.server import VERIFICATION_KEY
 from tests.devices_sim.two_servers import two_server_enrolment
+from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 from tests.panprivacy.encryption.tables import with_tables
 
 STREAMS: tuple[Events, Events] = ((False, False, False), (False, True, False))
@@ -129,6 +132,15 @@ class TwoServerBench(Bench):
     @property
     def keys(self) -> tuple[PublicKey, ...]:
         return (self.recipe.public_key.leader, self.recipe.public_key.helper)
+
+
+def games_of_schemes(*, few: int, many: int, many_others: int) -> list[ParameterSet]:
+    """(scheme, games): few of one scheme of each file; `many` of the default and `many_others` take long."""
+    sizes = [(scheme, many if scheme == DEFAULT_SCHEME else many_others) for scheme in EVERY_SCHEME]
+    return [
+        *(pytest.param(scheme, few) for scheme in ONE_PER_FILE),
+        *(pytest.param(*size, marks=pytest.mark.long) for size in sizes),
+    ]
 
 
 def _members(scheme: str, statistic: str) -> dict[str, object]:

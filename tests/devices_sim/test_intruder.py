@@ -6,9 +6,15 @@ from fractions import Fraction
 import pytest
 
 from devices_sim.state_file import Enrolment
-from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.encryption.interface import Ciphertext
-from tests.devices_sim.bench import EVERY_SCHEME, STREAMS, Bench, StandardRandomizer, require_noticed
+from tests.devices_sim.bench import (
+    EVERY_SCHEME,
+    STREAMS,
+    Bench,
+    StandardRandomizer,
+    games_of_schemes,
+    require_noticed,
+)
 from tests.devices_sim.intruder import (
     Advantage,
     ByteStatistics,
@@ -23,19 +29,20 @@ from tests.devices_sim.server import VERIFICATION_KEY
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("scheme", EVERY_SCHEME)
-def test_play_honest_device_no_attack_beats_a_fair_coin(make_server, scheme):
+@pytest.mark.parametrize(("scheme", "games"), games_of_schemes(few=60, many=400, many_others=100))
+def test_play_honest_device_no_attack_beats_a_fair_coin(make_server, scheme, games):
     """Every attack's exact interval covers 0; fails with probability at most 1e-6 in all (union bound)."""
     bench = Bench(make_server, scheme)
-    advantages = bench.advantages(bench.honest, games=400 if scheme == DEFAULT_SCHEME else 100)
+    advantages = bench.advantages(bench.honest, games=games)
     assert {attack.__name__: a for attack, a in advantages.items() if not a.covers_zero} == {}
 
 
 @pytest.mark.statistical
-def test_play_honest_histogram_no_attack_beats_a_fair_coin(make_server):
+@pytest.mark.parametrize("games", [60, pytest.param(200, marks=pytest.mark.long)])
+def test_play_honest_histogram_no_attack_beats_a_fair_coin(make_server, games):
     """As above, where an event shifts a whole row of ciphertexts."""
     bench = Bench(make_server, "elgamal-secp256k1", "histogram")
-    advantages = bench.advantages(bench.honest, games=200)
+    advantages = bench.advantages(bench.honest, games=games)
     assert {attack.__name__: a for attack, a in advantages.items() if not a.covers_zero} == {}
 
 
@@ -52,7 +59,7 @@ def test_play_device_that_skips_rerandomization_is_caught(make_server, scheme):
             else ciphertexts
         )
 
-    advantages = bench.advantages(bench.device(skip), games=100, kinds=(EqualCiphertexts, EqualHalves))
+    advantages = bench.advantages(bench.device(skip), games=60, kinds=(EqualCiphertexts, EqualHalves))
     assert advantages[EqualCiphertexts].low > 0.5
     assert advantages[EqualHalves].low > 0.5
 
@@ -83,7 +90,7 @@ def test_play_device_that_mixes_paillier_randomizers_is_caught(make_server, sche
 
 def test_play_device_with_a_known_seed_is_caught(make_server):
     bench = Bench(make_server, "elgamal-secp256k1")
-    advantages = bench.advantages(bench.honest, games=100, source=lambda: random.Random(2))
+    advantages = bench.advantages(bench.honest, games=60, source=lambda: random.Random(2))
     assert advantages[KnownRandomness].low > 0.5
 
 
@@ -100,7 +107,7 @@ def test_play_device_that_reuses_randomness_is_caught(make_server):
         before, after = bytes(ciphertexts[0]), bytes(changed[0])
         return (bench.key.parse(before[:33] + after[33:]),)
 
-    advantages = bench.advantages(bench.device(reuse), games=100)
+    advantages = bench.advantages(bench.device(reuse), games=60)
     assert advantages[EqualHalves].low > 0.5
     assert advantages[EqualCiphertexts].covers_zero
 

@@ -43,8 +43,10 @@ def test_two_results_need_nothing_wider():
     assert widened([2.5], interval, among=2, step=1.0) == interval
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 5.0])
-@pytest.mark.parametrize("among", [3, 10])
+@pytest.mark.parametrize(
+    ("epsilon", "among"),
+    [(1.0, 10), (5.0, 3), *(pytest.param(*case, marks=pytest.mark.long) for case in [(1.0, 3), (5.0, 10)])],
+)
 def test_widened_counts_of_few_devices_hold_as_often_as_many_results_need(epsilon, among):
     """Summed over everything that 50 devices may say, so that this fails by no chance."""
     devices, keep = 50, 1 / (1 + math.exp(-epsilon))
@@ -68,7 +70,7 @@ def test_results_of_different_shapes_or_levels_have_no_difference():
         difference([0.0], [0.0], normal(0, 1), Interval(0.66, (-1.0,), (1.0,)))
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 8.0])
+@pytest.mark.parametrize("epsilon", [1.0, pytest.param(8.0, marks=pytest.mark.long)])
 def test_differences_of_counts_hold_also_where_few_devices_have_the_event(epsilon):
     """Summed over everything that two rounds of 80 devices may say, so that this fails by no chance."""
     devices, keep = 80, 1 / (1 + math.exp(-epsilon))

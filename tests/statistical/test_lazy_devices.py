@@ -52,7 +52,10 @@ def smallest_p_value(first, second):
     return smallest
 
 
-@pytest.mark.parametrize("stream", [(0, 0, 0, 0), (0, 1, 0, 0), (1, 0, 1, 1)])
+@pytest.mark.parametrize(
+    "stream",
+    [(0, 1, 0, 0), *(pytest.param(s, marks=pytest.mark.long) for s in ((0, 0, 0, 0), (1, 0, 1, 1)))],
+)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.statistic)
 def test_reports_of_lazy_and_eager_devices_have_one_distribution(mechanism, stream):
     source = random.Random(f"{mechanism.statistic} {stream}")

@@ -111,12 +111,12 @@ def test_epsilon_of_discrete_gaussian_sums_is_that_of_their_exact_product():
 
 
 MANY = (
-    RandomizedResponseSum(n=1_000, epsilon0=1.0),
+    RandomizedResponseSum(n=200, epsilon0=1.0),
     RandomizedResponseSum(n=50, epsilon0=0.2),
     Shuffled(n=500, epsilon0=2.0),
     DiscreteGaussianSum(n=100, scale=0.5, value_range=1),
     GivenGuarantee(epsilon_given=0.05, delta_given=1e-9),
-    OneHotSum(n=40, k=4, epsilon0=0.5),
+    OneHotSum(n=12, k=4, epsilon0=0.5),
 )
 
 
@@ -139,7 +139,7 @@ def test_epsilon_of_one_event_beside_one_that_costs_nothing_is_its_own_up_to_the
     assert own * (1 - 1e-8) <= found <= own * (1 + 2e-3)
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 3)
 @given(
     st.lists(st.sampled_from(MANY), min_size=1, max_size=5),
     st.sampled_from(MANY),
@@ -250,7 +250,7 @@ def outcomes(epsilon0s, noise):
     return losses, masses
 
 
-@pytest.mark.parametrize(("seed", "mixtures"), [(31, 5), pytest.param(33, 25, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("seed", "mixtures"), [(31, 3), pytest.param(33, 25, marks=pytest.mark.long)])
 def test_epsilon_of_random_mixtures_is_within_two_thousandths_of_all_outcomes_and_below_addition(
     seed, mixtures
 ):
@@ -296,7 +296,7 @@ def test_two_releases_whose_inputs_are_exchanged_lose_more_than_either_direction
 
 def test_epsilon_of_random_events_is_not_above_plain_addition():
     source = random.Random(32)
-    for _ in range(12):
+    for _ in range(8):
         events = source.choices(
             (*MANY[:4], RandomizedResponseSum(n=2, epsilon0=3.0)), k=source.randrange(2, 5)
         )
@@ -330,7 +330,7 @@ def test_epsilon_far_below_the_spread_of_losses_is_found(sigma, rate, rounds, de
     assert event.delta(found) <= delta < event.delta(0.0)
 
 
-@pytest.mark.parametrize("n", [2, pytest.param(100, marks=pytest.mark.long), 1_000])
+@pytest.mark.parametrize("n", [2, 100, pytest.param(1_000, marks=pytest.mark.long)])
 @pytest.mark.parametrize("epsilon0", [0.01, 6.0, 8.0, 20.0])
 def test_two_bits_of_any_cohort_and_local_loss_compose_between_one_and_basic_composition(n, epsilon0):
     """Losses of a few atoms, far apart, at a δ that hardly any of them has."""

@@ -78,7 +78,7 @@ def test_delta_of_one_sampled_round_is_that_of_the_mixtures_with_many_digits(sig
 
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta", "interval"), [
-    (0.8, 0.01, 1_000, 1e-6, 1e-4),
+    pytest.param(0.8, 0.01, 1_000, 1e-6, 1e-4, marks=pytest.mark.long),
     pytest.param(1.0, 0.001, 10_000, 1e-8, 2e-5, marks=pytest.mark.long),
     (30.0, 0.3, 3, 1e-6, 1e-5),
     (0.5, 0.9, 2, 1e-6, 1e-3),
@@ -93,7 +93,7 @@ def test_epsilon_of_rounds_agrees_with_dp_accounting(sigma, rate, rounds, delta,
 
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta", "interval"), [
-    (5.1, 0.02, 2_500, 1e-8, 1e-5),
+    pytest.param(5.1, 0.02, 2_500, 1e-8, 1e-5, marks=pytest.mark.long),
     (2.0, 0.1, 20, 1e-6, 1e-4),
 ])  # fmt: skip
 def test_epsilon_of_rounds_is_not_below_an_optimistic_estimate(sigma, rate, rounds, delta, interval):

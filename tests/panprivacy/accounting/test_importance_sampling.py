@@ -58,8 +58,10 @@ def released(values, *, rates, k, epsilon0, cohort):
 
 
 @pytest.mark.parametrize("rates", [(0.1, 0.6, 0.6), (0.3, 0.3, 0.3), (0.05, 0.95, 0.4), (0.2, 1.0, 1.0)])
-@pytest.mark.parametrize("epsilon0", [0.5, 3.0])
-@pytest.mark.parametrize("cohort", [1, 2])
+@pytest.mark.parametrize(
+    ("epsilon0", "cohort"),
+    [(3.0, 1), (0.5, 2), *(pytest.param(*case, marks=pytest.mark.long) for case in [(0.5, 1), (3.0, 2)])],
+)
 def test_delta_lies_above_every_value_of_everybody(rates, epsilon0, cohort):
     n, k = 4, 3
     event = ImportanceSampled(
@@ -93,7 +95,8 @@ def test_delta_at_the_rate_of_one_is_near_the_worst_there_is():
 
 
 @pytest.mark.parametrize(("n", "lowest", "highest"), [
-    (1_000, 1e-3, 1e-3), (1_000, 1e-3, 0.5), (1_000, 0.01, 0.99), (1_000, 0.4, 0.6), (1_000_000, 1e-3, 0.5),
+    (1_000, 1e-3, 1e-3), (1_000, 1e-3, 0.5), (1_000, 0.01, 0.99), (1_000, 0.4, 0.6),
+    pytest.param(1_000_000, 1e-3, 0.5, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_delta_is_at_least_what_the_number_of_reports_alone_tells(n, lowest, highest):
     """Everybody else of the least common rate: two binomial numbers, by another library's functions."""

@@ -32,7 +32,7 @@ def epsilon(sigma, rate, rounds, delta):
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta", "expected"), [
     (1.0, 1e-4, 10_000, 1e-8, 0.06231),
-    (1.0, 1e-6, 100_000, 1e-8, 0.0015615),
+    pytest.param(1.0, 1e-6, 100_000, 1e-8, 0.0015615, marks=pytest.mark.long),
     (1.5, 1.003e-3, 555, 2.18e-5, 0.04978),
     pytest.param(0.5, 1e-6, 1_000_000, 1e-8, 0.29631, marks=pytest.mark.long),
 ])  # fmt: skip
@@ -40,14 +40,20 @@ def test_epsilon_at_small_rates_is_not_that_of_the_largest_losses(sigma, rate, r
     assert epsilon(sigma, rate, rounds, delta) == pytest.approx(expected, rel=1e-3)
 
 
-def test_epsilon_of_few_rounds_whose_rare_losses_are_far_larger_is_that_of_one_round():
-    """Two of 18 rounds with a large loss are next to impossible: each is given an eighteenth of δ.
-
-    Errors relative to 1 and not to δ made it 2.5 % too large."""
-    one = epsilon(0.43, 3e-7, 1, 2.9e-11 / 18)
-    assert one == pytest.approx(0.0691165, rel=1e-5)
-    tolerance = 1e-4 if np.finfo(np.longdouble).epsneg < 1e-18 else 5e-3
-    assert one * (1 - 1e-6) <= epsilon(0.43, 3e-7, 18, 2.9e-11) <= one * (1 + tolerance)
+@pytest.mark.parametrize(("sigma", "rate", "delta", "expected", "tolerance"), [
+    # Errors relative to 1 and not to δ made it 2.5 % too large.
+    pytest.param(0.43, 3e-7, 2.9e-11, 0.0691165, 1e-4, marks=pytest.mark.long),
+    (0.6, 3e-5, 2.9e-8, None, 5e-4),
+])  # fmt: skip
+def test_epsilon_of_few_rounds_whose_rare_losses_are_far_larger_is_that_of_one_round(
+    sigma, rate, delta, expected, tolerance
+):
+    """Two of 18 rounds with a large loss are next to impossible: each is given an eighteenth of δ."""
+    one = epsilon(sigma, rate, 1, delta / 18)
+    assert expected is None or one == pytest.approx(expected, rel=1e-5)
+    if np.finfo(np.longdouble).epsneg > 1e-18:
+        tolerance = 5e-3
+    assert one * (1 - 1e-6) <= epsilon(sigma, rate, 18, delta) <= one * (1 + tolerance)
 
 
 def spacing_near(sigma, rate, rounds, delta, found):
@@ -76,7 +82,10 @@ def test_epsilon_drawn_at_random_agrees_with_a_second_method(seed, cases):
         compared += 1
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(21, 2), pytest.param(25, 4, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("seed", "cases"),
+    [(21, 1), pytest.param(21, 2, marks=pytest.mark.long), pytest.param(25, 4, marks=pytest.mark.long)],
+)
 def test_epsilon_drawn_at_random_is_within_the_two_estimates_of_dp_accounting(seed, cases):
     source, compared = random.Random(seed), 0
     while compared < cases:
@@ -114,15 +123,19 @@ def test_epsilon_drawn_at_random_rises_with_rounds_and_rate_and_falls_with_noise
 
 
 def test_epsilon_rises_with_rounds_over_six_decades():
-    found = [epsilon(1.0, 1e-4, 10**i, 1e-8) for i in range(0, 7, 2)]
+    found = [epsilon(1.0, 1e-4, 10**i, 1e-8) for i in (0, 3, 6)]
     assert found == sorted(found)
 
 
-def test_sigma_that_is_solved_for_is_the_smallest():
-    members = {"sampling_rate": 1e-4, "rounds": 10_000}
-    sigma = calibrated(Gaussian, members=members, solve_for="sigma", epsilon=0.1, delta=1e-8).sigma
-    assert epsilon(sigma, delta=1e-8, rate=1e-4, rounds=10_000) == pytest.approx(0.1, rel=1e-3)
-    assert epsilon_of_rounds(sigma * 0.999, 1e-4, 10_000, 1e-8, 2e-5) > 0.1
+@pytest.mark.parametrize(("rate", "rounds", "wanted", "delta", "spacing"), [
+    (0.01, 100, 0.5, 1e-6, 1e-3),
+    pytest.param(1e-4, 10_000, 0.1, 1e-8, 2e-5, marks=pytest.mark.long),
+])  # fmt: skip
+def test_sigma_that_is_solved_for_is_the_smallest(rate, rounds, wanted, delta, spacing):
+    members = {"sampling_rate": rate, "rounds": rounds}
+    sigma = calibrated(Gaussian, members=members, solve_for="sigma", epsilon=wanted, delta=delta).sigma
+    assert epsilon(sigma, rate, rounds, delta) == pytest.approx(wanted, rel=1e-3)
+    assert epsilon_of_rounds(sigma * 0.999, rate, rounds, delta, spacing) > wanted
 
 
 def test_delta_at_an_epsilon_is_that_delta():
@@ -155,7 +168,8 @@ def test_many_rounds_without_sampling_cost_what_they_cost(sigma, rounds, expecte
 
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta"), [
-    (0.1, 0.999999999, 1_000_000, 1e-32), (0.1, 0.5, 1_000_000, 1e-32), (0.1, 1 - 1e-9, 100, 1e-8),
+    (0.1, 0.999999999, 1_000_000, 1e-32), (0.1, 1 - 1e-9, 100, 1e-8),
+    pytest.param(0.1, 0.5, 1_000_000, 1e-32, marks=pytest.mark.long),
     (0.3, 1 - 1e-16, 10, 1e-8), (0.3, 1e-7, 1_000_000, 1e-32),
 ])  # fmt: skip
 def test_sampling_costs_no_more_than_without_also_where_it_spares_next_to_nobody(sigma, rate, rounds, delta):

@@ -82,7 +82,7 @@ def test_delta_of_grouped_numbers_of_clones_is_hardly_above_the_ungrouped(monkey
 
 VALID = [
     (n, epsilon0, delta)
-    for n in (2_000, 10**5, 10**7)
+    for n in (2_000, 10**7)
     for epsilon0 in (0.1, 2.0, 5.0, 9.0)
     for delta in (1e-4, 1e-12)
 ]

@@ -79,7 +79,7 @@ def test_losses_of_zero_add_up_to_zero():
     assert TwoLosses(nothing, nothing).epsilon(1e-9) == 0
 
 
-@pytest.mark.parametrize(("n", "epsilon0"), [(20, 3.0), (10_000, 2.0)])
+@pytest.mark.parametrize(("n", "epsilon0"), [(20, 3.0), pytest.param(10_000, 2.0, marks=pytest.mark.long)])
 def test_quick_bound_of_two_events_is_never_below_and_hardly_above(n, epsilon0):
     event = Repeated(event=RandomizedResponseSum(n=n, epsilon0=epsilon0), times=2)
     for delta in (1e-3, 1e-8, 1e-15):

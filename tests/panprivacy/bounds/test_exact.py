@@ -37,7 +37,7 @@ rare = st.just(0.0) | st.floats(1e-12, 0.5)
 
 
 @given(st.integers(1, 60), rare, st.floats(0.5, 1), st.floats(0.05, 1), st.data())
-@settings(max_examples=60)
+@settings(max_examples=settings.default.max_examples)
 def test_tails_of_randomized_bits_are_those_of_the_convolution(n, absent, present, rate, data):
     """As many devices with a 1 as there are reports at most, so that the second binomial is one."""
     hypothesis = data.draw(st.integers(0, n))
@@ -53,7 +53,7 @@ def test_tails_of_randomized_bits_are_those_of_the_convolution(n, absent, presen
 
 
 @given(st.integers(1, 100), st.floats(0.05, 2))
-@settings(max_examples=30)
+@settings(max_examples=settings.default.max_examples // 3)
 def test_tails_of_added_noise_are_those_of_the_convolution(n, scale):
     reach = math.ceil(9 * scale) + 2
     x = np.arange(-reach, reach + 1)
@@ -65,7 +65,7 @@ def test_tails_of_added_noise_are_those_of_the_convolution(n, scale):
 
 
 @given(st.integers(1, 40), st.floats(0.01, 0.49), st.sampled_from([0.05, 0.34]), st.data())
-@settings(max_examples=40)
+@settings(max_examples=settings.default.max_examples)
 def test_bounds_enclose_the_hypotheses_that_no_tail_excludes(n, flip, failure_probability, data):
     observed = data.draw(st.integers(0, n))
     bits = RandomizedBits(n, flip, 1 - flip)

@@ -64,7 +64,10 @@ def coverage_of_normal(population, ones, epsilon, rate):
     return held
 
 
-@pytest.mark.parametrize(("seed", "count"), [(1, 30), pytest.param(3, 160, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    ("seed", "count"),
+    [(1, 15), pytest.param(1, 30, marks=pytest.mark.long), pytest.param(3, 160, marks=pytest.mark.long)],
+)
 def test_intervals_hold_at_truths_drawn_at_random(seed, count):
     for population, ones, epsilon, rate in drawn(count, seed):
         held = coverage(population, ones, epsilon, rate, 0.05)
@@ -119,7 +122,7 @@ def test_interval_is_as_short_as_ever_where_far_more_than_a_cohort_report():
     assert near.low[0] < ever.low[0]
 
 
-@pytest.mark.parametrize("failure_probability", [0.34, 0.05 / 1_001])
+@pytest.mark.parametrize("failure_probability", [pytest.param(0.34, marks=pytest.mark.long), 0.05 / 1_001])
 def test_intervals_hold_at_other_levels(failure_probability):
     for population, ones, epsilon, rate in drawn(8, "levels"):
         held = coverage(population, ones, epsilon, rate, failure_probability)

@@ -33,7 +33,7 @@ def family(cells, universe, epsilon):
 
 
 @given(st.integers(1, 60), st.sampled_from([0.05, 0.2, 0.5]), st.data())
-@settings(max_examples=12)
+@settings(max_examples=settings.default.max_examples // 5)
 def test_tails_are_those_of_the_convolution_where_every_item_has_a_cell(cells, epsilon, data):
     touched = data.draw(st.integers(0, cells))
     expected, lowest = distribution(touched, cells, cells, epsilon)
@@ -42,7 +42,7 @@ def test_tails_are_those_of_the_convolution_where_every_item_has_a_cell(cells, e
     assert found == pytest.approx(np.cumsum(expected), abs=2e-9)
 
 
-@pytest.mark.parametrize("epsilon", [0.2, 1 / 300, 1 / 5_000])
+@pytest.mark.parametrize("epsilon", [0.2, 1 / 300, pytest.param(1 / 5_000, marks=pytest.mark.long)])
 def test_tails_of_laplace_noise_are_right_to_nine_digits_however_wide(epsilon):
     """Where ten deviations were taken for all of it, and the slow fall of its characteristic function was
     cut off early, they were wrong by 5e-7."""
@@ -55,7 +55,7 @@ def test_tails_of_laplace_noise_are_right_to_nine_digits_however_wide(epsilon):
 
 @pytest.mark.parametrize(
     ("cells", "universe", "epsilon"),
-    [(20, 20, 0.05), (20, 60, 0.5), (2, 9, 0.5)],
+    [pytest.param(20, 20, 0.05, marks=pytest.mark.long), (20, 60, 0.5), (2, 9, 0.5)],
 )
 def test_intervals_hold_whatever_share_is_touched(cells, universe, epsilon):
     chances, lowest = distribution(0, cells, universe, epsilon)

@@ -55,7 +55,10 @@ VDAFS: dict[str, Callable[[], tuple[TaskConfiguration, ShardedReport]]] = {
 @pytest.mark.parametrize(
     ("make", "helper_config"),
     [
-        *(pytest.param(make, OURS, id=f"{name}-X25519") for name, make in VDAFS.items()),
+        *(
+            pytest.param(make, OURS, id=f"{name}-X25519", marks=[pytest.mark.long] * ("3072" in name))
+            for name, make in VDAFS.items()
+        ),
         # Whose key seals a share adds the same bytes to each.
         pytest.param(VDAFS["Prio3Histogram"], LARGEST_OF_RFC_9180, id="Prio3Histogram-P-521"),
     ],

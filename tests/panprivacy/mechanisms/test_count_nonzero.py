@@ -97,7 +97,7 @@ def test_expected_standard_error_is_that_of_an_event_on_every_device():
 
 
 @given(st.integers(2, 10**6), st.floats(0.1, 15), st.floats(1e-3, 1), st.floats(0, 1))
-@settings(max_examples=25)
+@settings(max_examples=settings.default.max_examples // 2)
 def test_margin_to_expect_is_about_that_of_the_interval_that_is_reported(population, epsilon, rate, share):
     """The planner's is the largest over all truths. That of as many reports as expected is never above it by
     more than a twentieth and one step of the sum, and near to it if every device had an event; far more than

@@ -114,7 +114,9 @@ def test_parameters_with_k_out_of_bounds_are_refused(k):
     assert refused.value.field == "k"
 
 
-@pytest.mark.parametrize(("population", "k", "epsilon"), [(1_000, 10, 1), (1_000, 1_000, 1)])
+@pytest.mark.parametrize(
+    ("population", "k", "epsilon"), [(1_000, 10, 1), pytest.param(1_000, 1_000, 1, marks=pytest.mark.long)]
+)
 def test_intervals_of_all_buckets_hold_together_if_devices_are_spread_evenly(population, k, epsilon):
     """Exactly: given the truth the buckets' sums are independent, so their probabilities multiply. If each
     interval held by itself, as before, all would hold with 0.95^(k + 1): 57% for k = 10."""

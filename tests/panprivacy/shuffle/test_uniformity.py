@@ -168,10 +168,10 @@ LEAST_NOISE = UniformityParameters(epsilon=20.0, delta=0.1, cohort_size=10**6, k
         (2, 3, LEAST_NOISE),
         (2, 1_000, 1_000),
         (4, 60, 200),
-        (4, 10**6, LEAST_NOISE),
+        pytest.param(4, 10**6, LEAST_NOISE, marks=pytest.mark.long),
         (20, 30, 10_000),
-        (20, 2_000, 400),
-        (50, 20_000, 900),
+        pytest.param(20, 2_000, 400, marks=pytest.mark.long),
+        pytest.param(50, 20_000, 900, marks=pytest.mark.long),
     ],
 )
 def test_calibrated_threshold_is_exceeded_as_often_as_stated(k, samples, noise):

@@ -135,28 +135,32 @@ def test_standard_error_adds_bits_noise_and_sampling(monkeypatch):
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    ("items", "announced"),
-    [pytest.param("numbered", 0, marks=pytest.mark.long), ("numbered", 1), ("hashed", 0)],
+    ("items", "announced", "size"),
+    [
+        pytest.param("numbered", 0, 2_000, marks=pytest.mark.long),
+        ("numbered", 1, 1_000),
+        ("hashed", 0, 2_000),
+    ],
 )
-def test_standard_error_is_that_of_repeated_runs(monkeypatch, items, announced):
+def test_standard_error_is_that_of_repeated_runs(monkeypatch, items, announced, size):
     leave_out_intervals(monkeypatch)
     # Runs with fresh samples. (estimate − truth)/standard error is about normal, as a sum of thousands of
     # bits, with mean 0 and variance 1; then each of the two fails with probability 2·10^-9 at 6 standard
     # deviations, which leaves room for what is only about normal.
     runs = 200
     statistic = Density(
-        parameters(items=items, universe_size=3_000, table_size=2_000, announced_intrusions=1)
+        parameters(items=items, universe_size=3 * size // 2, table_size=size, announced_intrusions=1)
     )
     squares, deviations = [], []
     for run in range(runs):
         source = random.Random(f"{items} {announced} {run}")
         sample = Sample.draw(statistic.parameters, None, source)
         state = statistic.start(source)
-        cells = sample.cells_of([str(number) for number in range(1_500)])
-        statistic.process_batch(state, cells[:500], source)
+        cells = sample.cells_of([str(number) for number in range(3 * size // 4)])
+        statistic.process_batch(state, cells[: size // 4], source)
         for _ in range(announced):
             statistic.announce_intrusion(state, source)
-        statistic.process_batch(state, cells[500:], source)
+        statistic.process_batch(state, cells[size // 4 :], source)
         shares = statistic.noisy_shares(state, source)
         estimate = statistic._reading.read(shares, announced, 0.95)
         deviations.append((estimate.values[0] - 0.5) / estimate.standard_errors[0])
@@ -243,7 +247,9 @@ def test_hashed_density_has_a_standard_error_or_not_whatever_came(monkeypatch, t
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("density", [0.1, pytest.param(0.5, marks=pytest.mark.long), 1.0])
+@pytest.mark.parametrize(
+    "density", [*(pytest.param(share, marks=pytest.mark.long) for share in (0.1, 0.5)), 1.0]
+)
 def test_hashed_intervals_miss_about_as_often_as_they_say_also_if_every_item_comes(monkeypatch, density):
     leave_out_intervals(monkeypatch)  # these are by the standard error
     # Intervals miss in 5 of 100 by the normal approximation; if it is 7 at most, right code fails with
@@ -280,7 +286,8 @@ def test_hashed_density_has_no_error_bound_beyond_the_universe(monkeypatch, accu
 @pytest.mark.parametrize(
     ("accuracy", "load"),
     [
-        *(("additive", load) for load in (0.5, 10)),
+        ("additive", 0.5),
+        pytest.param("additive", 10, marks=pytest.mark.long),
         *(pytest.param("multiplicative", load, marks=pytest.mark.long) for load in (1, 2)),
         ("multiplicative", 10),
     ],
@@ -314,7 +321,7 @@ def test_hashed_intervals_hold_however_many_items_come(accuracy, load):
     st.integers(0, 3),
 )
 @example(1.0, 20_000, 20_000, 0.5, 0)  # a slope of 1/(1 − share)
-@settings(max_examples=200)
+@settings(max_examples=2 * settings.default.max_examples)
 def test_hashed_density_of_any_share_has_errors_above_zero_and_intervals_in_order(
     share, universe, table, epsilon, announced
 ):

@@ -10,7 +10,7 @@ from panprivacy.errors import FieldError
 from panprivacy.streams import announced as announced_looks
 from panprivacy.streams.heavy_hitters import HeavyHitters, HeavyHittersParameters
 from panprivacy.streams.ladder import UNIT, Ladder
-from tests.panprivacy.streams.contract import RUNS, StreamContract
+from tests.panprivacy.streams.contract import StreamContract
 from tests.panprivacy.streams.test_density import no_noise
 
 
@@ -43,12 +43,12 @@ class TestHeavyHitters(StreamContract):
         size = statistic.parameters.table_size
         return np.repeat(np.arange(size), np.array([0, 1, 8, 16])[(np.arange(size) + 2) % 4])
 
-    def states_after(self, statistic, processed):
+    def states_after(self, statistic, processed, runs):
         """As of the contract, with the counters' real numbers in quarters of their moduli."""
         source = random.Random(f"{statistic.statistic} {processed.__name__}")
         moduli = np.array(statistic.parameters.ladder.units)[:, None]
         rows = []
-        for _ in range(RUNS):
+        for _ in range(runs):
             state = statistic.start(source)
             processed(state, source)
             quarters = state.arrays["counters"] * 4 // moduli
