@@ -9,6 +9,7 @@ from scipy.stats import binom, fisher_exact
 from devices_sim import fleet
 from devices_sim.client import RecipeRefusedError
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
+from devices_sim.workloads import synthetic
 from devices_sim.workloads.bucket import EventWorkload
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.encryption import DEFAULT_SCHEME
@@ -17,7 +18,7 @@ from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe import RecipeVerificationError
 from tests.devices_sim.buckets import DyingBucket, FailingBucket, SlowBucket
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
-from tests.panprivacy.encryption.schemes import FIRST_AND_LONG
+from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 from tests.statistic_members import small_members
 
 
@@ -40,6 +41,13 @@ def workload():
     return bernoulli(devices=2_300, steps=4, probability=0.15, seed=3)
 
 
+@pytest.fixture
+def few(monkeypatch):
+    """In three buckets, where that of `workload` are ten times as large."""
+    monkeypatch.setattr(synthetic, "BUCKET_DEVICES", 100)
+    return bernoulli(devices=230, steps=4, probability=0.15, seed=3)
+
+
 def test_run_fleet_every_device_reports_once_in_full_batches(server, workload):
     result = run(server, workload)
     assert (result.devices, result.sampled, result.accepted) == (2_300, 2_300, 2_300)
@@ -58,8 +66,8 @@ def test_run_fleet_recipe_whose_noise_breaks_its_promise_is_refused(make_server,
     assert server.reports == {}
 
 
-def test_run_fleet_seconds_are_those_spent(server, workload):
-    result = run(server, workload)
+def test_run_fleet_seconds_are_those_spent(server, few):
+    result = run(server, few)
     assert result.device_seconds > 0
     assert result.submit_seconds > 0
     assert result.device_seconds + result.submit_seconds <= result.elapsed_seconds
@@ -75,21 +83,21 @@ def test_run_fleet_every_statistic_sends_values_that_the_server_allows(make_serv
     assert len(server.decrypted()) == 30
 
 
-def test_run_fleet_same_seed_gives_the_same_reports_and_other_seeds_do_not(make_server, workload):
+def test_run_fleet_same_seed_gives_the_same_reports_and_other_seeds_do_not(make_server, few):
     servers = [make_server(sampling_rate=0.5) for _ in range(4)]
     for server, seed in zip(servers, (7, 7, 8, None), strict=True):
-        assert run(server, workload, seed=seed).sampled == len(server.reports)
+        assert run(server, few, seed=seed).sampled == len(server.reports)
     assert stored(servers[0]) == stored(servers[1])
     for one, other in ((0, 2), (0, 3), (2, 3)):
         assert stored(servers[one]).isdisjoint(stored(servers[other]))
 
 
 @pytest.mark.processes
-def test_run_fleet_same_seed_gives_the_same_reports_whatever_the_processes(make_server, workload):
+def test_run_fleet_same_seed_gives_the_same_reports_whatever_the_processes(make_server, few):
     alone, together = make_server(sampling_rate=0.5), make_server(sampling_rate=0.5)
-    first = run(alone, workload, seed=7)
+    first = run(alone, few, seed=7)
     with listening(together) as url:
-        second = run(together, workload, seed=7, transport=url, processes=2)
+        second = run(together, few, seed=7, transport=url, processes=2)
     assert stored(alone) == stored(together)
     assert (first.devices, first.sampled, first.accepted, first.devices_by_answer) == (
         second.devices,
@@ -106,10 +114,10 @@ def test_run_fleet_progress_is_told_after_every_bucket(server, workload):
     assert told[-1] == (2_300, 2_300)
 
 
-def test_run_fleet_rejected_reports_are_counted_by_reason(server, workload):
-    run(server, workload, seed=1)
-    again = run(server, workload, seed=1)
-    assert (again.accepted, again.rejected) == (0, Counter(duplicate_nonce=2_300))
+def test_run_fleet_rejected_reports_are_counted_by_reason(server, few):
+    run(server, few, seed=1)
+    again = run(server, few, seed=1)
+    assert (again.accepted, again.rejected) == (0, Counter(duplicate_nonce=230))
 
 
 def test_run_fleet_large_reports_are_sent_in_batches_below_the_limit(server, monkeypatch):
@@ -162,17 +170,19 @@ def test_run_fleet_process_that_fails_is_one_error_and_stops_the_others(server, 
 
 
 @pytest.mark.processes
-def test_run_fleet_error_in_the_callers_progress_stops_the_processes(server, workload):
+def test_run_fleet_error_in_the_callers_progress_stops_the_processes(server, few):
     def progress(_: FleetResult) -> None:
         raise KeyboardInterrupt
 
     with listening(server) as url, pytest.raises(KeyboardInterrupt):
-        run(server, workload, transport=url, processes=2, progress=progress)
+        run(server, few, transport=url, processes=2, progress=progress)
     assert multiprocessing.active_children() == []
 
 
-@pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize("event", [0, 1])
+@pytest.mark.parametrize(
+    ("event", "eager"),
+    [(1, False), (1, True), *(pytest.param(0, eager, marks=pytest.mark.long) for eager in (False, True))],
+)
 def test_run_fleet_with_paillier_sends_the_bits_of_the_devices(make_server, eager, event):
     server = make_server(encryption="paillier-2048", epsilon=20.0, steps=2)
     run(server, bernoulli(devices=3, steps=2, probability=event, seed=1), eager=eager)
@@ -181,13 +191,19 @@ def test_run_fleet_with_paillier_sends_the_bits_of_the_devices(make_server, eage
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("encryption", FIRST_AND_LONG)
-def test_run_fleet_eager_and_lazy_agree_in_distribution(make_server, encryption):
+@pytest.mark.parametrize(
+    ("encryption", "devices"),
+    [
+        (DEFAULT_SCHEME, 150),
+        pytest.param(DEFAULT_SCHEME, 500, marks=pytest.mark.long),
+        *(pytest.param(scheme, 150, marks=pytest.mark.long) for scheme in ONE_PER_FILE[1:]),
+    ],
+)
+def test_run_fleet_eager_and_lazy_agree_in_distribution(make_server, encryption, devices):
     """Decrypted reports against mode, devices with and without events apart.
 
     Fisher's exact test at level 5e-7, twice: it fails with probability at most 1e-6 in all.
     """
-    devices = 500 if encryption == DEFAULT_SCHEME else 150
     for probability in (0, 1):
         table = []
         for eager in (False, True):

@@ -30,7 +30,7 @@ def test_step_process_killed_at_random_moments_leaves_a_whole_state(tmp_path, ma
     path = tmp_path / "state"
     Device.join(path, server.served, verification_key=VERIFICATION_KEY, simulation=True).close()
     moments, step = random.Random(5), 0
-    for _ in range(3):
+    for _ in range(2):
         command = [sys.executable, "-c", PROGRAM, str(path)]
         with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
             assert process.stdout is not None

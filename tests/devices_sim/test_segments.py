@@ -33,7 +33,7 @@ def cells(server):
     return np.sum(server.decrypted(), axis=0).reshape(len(SEGMENTS), -1).tolist()
 
 
-@pytest.mark.parametrize("eager", [False, True])
+@pytest.mark.parametrize("eager", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_devices_without_a_segment_are_spread_evenly_by_the_seed(make_server, eager):
     """At ε = 20 one of these 360 cells flips with less than 7.5e-7."""
     server = make_server(segments=SEGMENTS, epsilon=20)

@@ -97,6 +97,7 @@ def test_run_fleet_of_values_takes_no_steps_whether_eager_or_not():
     assert lazy.users == eager.users
 
 
+@pytest.mark.long  # in short with events: test_fleet.py
 @pytest.mark.processes
 def test_run_fleet_of_values_in_two_processes_sends_the_same_messages():
     values = ValueWorkload((ListedBucket((("a", "0"), ("b", "1"))), ListedBucket((("c", "1"),))))

@@ -68,17 +68,24 @@ def test_guarantees_of_a_cohort_are_the_exact_sums_also_with_colluders():
         assert stated == {0.0: pytest.approx(0.08702, rel=1e-3), 0.5: pytest.approx(0.12794, rel=1e-3)}
 
 
-def test_guarantees_with_sampling_state_the_bound_and_the_exact_number():
-    """Independent: 0.02516 for 10,000 devices of which a tenth takes part."""
-    mechanism = CountNonzero(parameters(epsilon=2.0, delta=1e-6, cohort_size=1_000, sampling_rate=0.1))
+@pytest.mark.parametrize(
+    ("cohort", "rate", "devices", "exact"),
+    [
+        (110, 0.5, "220", 0.46956),
+        # Independent: of 10,000 devices a tenth takes part.
+        pytest.param(1_000, 0.1, "10,000", 0.02516, marks=pytest.mark.long),
+    ],
+)
+def test_guarantees_with_sampling_state_the_bound_and_the_exact_number(cohort, rate, devices, exact):
+    mechanism = CountNonzero(parameters(epsilon=2.0, delta=1e-6, cohort_size=cohort, sampling_rate=rate))
     (sampled,) = (
         g
         for g in mechanism.guarantees()
         if (g.model, g.relation, g.dishonest_fraction) == (Model.SAMPLED, Relation.REPLACE, 0.0)
     )
-    assert sampled.found_epsilon == pytest.approx(0.02516, rel=1e-3)
+    assert sampled.found_epsilon == pytest.approx(exact, rel=1e-3)
     assert sampled.found_epsilon < sampled.epsilon < 2 * sampled.found_epsilon
-    assert "10,000 devices" in sampled.assumption
+    assert f"{devices} devices" in sampled.assumption
 
 
 def test_guarantees_write_the_cohort_with_thousands_separators():

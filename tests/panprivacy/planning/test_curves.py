@@ -40,7 +40,7 @@ def test_privacy_curve_of_sampled_devices_goes_through_the_proposal_itself(
     statistic: str, own: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(curves, "AXIS_POINTS", 2)
-    considered = proposal(statistic, **own, sampling_rate=0.3, cohort_size=10)
+    considered = proposal(statistic, **own, sampling_rate=0.3, cohort_size=4)
     curve = privacy_curve(considered, "sampling_rate")
     exact = epsilons_of(considered.mechanism()).sampled
     assert exact is not None

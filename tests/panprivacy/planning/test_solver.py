@@ -119,8 +119,7 @@ AGGREGATOR = {"aggregator_epsilon": 0.5, "aggregator_delta": 1e-6}
             id=f"{case.id}-{unknown}",
             # Every value that is tried composes two coordinates; numbers of one take the same path. Where the
             # cohort shares the noise, it is calibrated for every value.
-            marks=[pytest.mark.long]
-            * (case.values[0] == "histogram" or ("aggregator" in case.id and unknown != "cohort_size")),
+            marks=[pytest.mark.long] * (case.values[0] == "histogram" or "aggregator" in case.id),
         )
         for case in EVERY
         for unknown in UNKNOWNS

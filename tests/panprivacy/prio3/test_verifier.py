@@ -105,7 +105,14 @@ def some_reports(name: str, count: int, generator: random.Random) -> list[Sharde
     return reports
 
 
-@pytest.mark.parametrize("name", VARIANTS)
+@pytest.mark.parametrize(
+    "name",
+    # In short by the test that follows.
+    [
+        pytest.param(n, marks=[pytest.mark.long] * (n in ("sum of large", "histogram of many chunks")))
+        for n in VARIANTS
+    ],
+)
 @some
 @given(count=st.integers(0, 6), seed=st.integers(0, 2**64))
 def test_verification_of_any_small_batch_equals_the_definition(name, count, seed):

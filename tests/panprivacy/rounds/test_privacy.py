@@ -97,7 +97,9 @@ def test_donation_costs_one_round_however_many_there_are():
         assert rounds_condition(found.statistic, once=True) == ""
 
 
-@pytest.mark.parametrize("rounds", [2, 10, pytest.param(40, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "rounds", [2, *(pytest.param(rounds, marks=pytest.mark.long) for rounds in (10, 40))]
+)
 def test_closed_form_of_appendix_a_lies_above_the_numerical_composition(rounds):
     amplified = donation_amplified(draft(donation_rounds=rounds).statistic, rounds)
     assert amplified.epsilon < amplified.printed_epsilon

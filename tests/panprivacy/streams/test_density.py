@@ -248,22 +248,25 @@ def test_hashed_density_has_a_standard_error_or_not_whatever_came(monkeypatch, t
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(
-    "density", [*(pytest.param(share, marks=pytest.mark.long) for share in (0.1, 0.5)), 1.0]
+    ("density", "runs"),
+    [(1.0, 200), *(pytest.param(share, 400, marks=pytest.mark.long) for share in (0.1, 0.5, 1.0))],
 )
-def test_hashed_intervals_miss_about_as_often_as_they_say_also_if_every_item_comes(monkeypatch, density):
+def test_hashed_intervals_miss_about_as_often_as_they_say_also_if_every_item_comes(
+    monkeypatch, density, runs
+):
     leave_out_intervals(monkeypatch)  # these are by the standard error
     # Intervals miss in 5 of 100 by the normal approximation; if it is 7 at most, right code fails with
     # probability 1e-7.
     statistic = Density(parameters(items="hashed", universe_size=4_000, table_size=2_000))
     source, generator, missed = random.Random(3), np.random.default_rng(round(10 * density)), 0
-    for _ in range(400):
+    for _ in range(runs):
         places = generator.integers(0, 4_000, round(4_000 * density))
         state = statistic.start(source)
         statistic.process_batch(state, places[places < 2_000], source)
         estimate = statistic.estimate(state, source)
         (error,) = estimate.standard_errors or (0.0,)
         missed += abs(estimate.values[0] - density) > 1.96 * error
-    assert missed <= binom.isf(1e-7, 400, 0.07)
+    assert missed <= binom.isf(1e-7, runs, 0.07)
 
 
 @pytest.mark.parametrize("accuracy", ["additive", "multiplicative"])
