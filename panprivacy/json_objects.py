@@ -13,7 +13,10 @@ def without_repetition(pairs: list[tuple[str, Any]], refuse: Callable[[str], Non
         refuse: raises the error for a name that stands there more than once; where it does not, the last
             one counts.
     """
-    for name, times in Counter(name for name, _ in pairs).items():
-        if times > 1:
-            refuse(name)
-    return dict(pairs)
+    members = dict(pairs)
+    # Most objects repeat nothing, and reports are read with this: only others are counted.
+    if len(members) < len(pairs):
+        for name, times in Counter(name for name, _ in pairs).items():
+            if times > 1:
+                refuse(name)
+    return members

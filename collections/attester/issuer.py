@@ -17,6 +17,7 @@ from peers.required import required
 from peers.transport import https_transport
 from web.bodies import JSON_TYPE
 from web.problems import Problem, unavailable
+from web.strict_json import json_of
 
 SECONDS = 30.0
 """For a request as a whole. The device is told to send again after that."""
@@ -94,13 +95,13 @@ def issuer_failed(detail: str) -> Problem:
 def read_evaluated(body: bytes) -> Evaluated:
     """The issuer's answer, read strictly. Raises Problem where it is none."""
     try:
-        content: Any = json.loads(body)
+        content: Any = json_of(body)
         if set(content) != {"element", "capsule", "handle"}:
             raise ValueError
         capsule = base64_text.decode(content["capsule"])
         element = _optional(content["element"], None)
         handle = _optional(content["handle"], HANDLE_BYTES)
-    except (ValueError, TypeError, RecursionError):
+    except (ValueError, TypeError):
         raise issuer_failed("It is not of the form that was agreed.") from None
     if (element is None) != (handle is None) or not 0 < len(capsule) <= LARGEST_CAPSULE:
         raise issuer_failed("It is not of the form that was agreed.")

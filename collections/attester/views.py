@@ -1,6 +1,5 @@
 """The attester's resources: all are for devices."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +19,7 @@ from panprivacy.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
 from web.bodies import JSON_TYPE, read_body
 from web.failures import FAILURES, failure_response, receiving
 from web.problems import Problem, malformed_body, method_not_allowed, unsupported_media_type
+from web.strict_json import JSONRefusedError, json_of, json_problem
 
 _UNDONE = "Nothing was stored. Send the same again."
 
@@ -99,10 +99,11 @@ def _issuer_keys() -> HttpResponse:
 
 
 def _object(body: bytes) -> dict[str, Any]:
+    wanted = "The body must be a JSON object."
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
-        content = None
+        content = json_of(body)
+    except JSONRefusedError as error:
+        raise json_problem(error, wanted) from None
     if not isinstance(content, dict):
-        raise malformed_body("The body must be a JSON object.")
+        raise malformed_body(wanted)
     return content

@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse
 
 from peers.problems import dap_problem
 from web.bodies import JSON_TYPE
+from web.strict_json import JSONRefusedError, json_of, repeated_member
 
 _UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 """JSON can spell NUL and lone surrogates; no database takes them for text."""
@@ -26,8 +27,10 @@ def read_json(
         Problem: anything else.
     """
     try:
-        content = json.loads(body)
-    except (ValueError, RecursionError):
+        content = json_of(body)
+    except JSONRefusedError as error:
+        if error.repeated is not None:
+            raise dap_problem("invalidMessage", f"{repeated_member(error.repeated)}.") from None
         content = None
     if (
         request.content_type != JSON_TYPE

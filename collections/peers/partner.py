@@ -9,6 +9,7 @@ from panprivacy import base64_text
 from peers.client import PeerAnswer, PeerClient, PeerUnavailableError
 from peers.transport import Transport, https_transport
 from web.bodies import JSON_TYPE
+from web.strict_json import JSONRefusedError, json_of
 
 
 @dataclass(frozen=True)
@@ -50,8 +51,8 @@ def ask_json(
     body = b"" if content is None else json.dumps(content).encode()
     answer: PeerAnswer = peer.send(method, path, body, JSON_TYPE if body else "")
     try:
-        decoded = json.loads(answer.body)
-    except (ValueError, RecursionError) as error:
+        decoded = json_of(answer.body)
+    except JSONRefusedError as error:
         raise PeerUnavailableError("the answer is not JSON") from error
     if not isinstance(decoded, dict):
         raise PeerUnavailableError("the answer is not a JSON object")

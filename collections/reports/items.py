@@ -1,15 +1,14 @@
 """From a request's body to a batch of items. What is refused is named by its place, never by its text."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 
-from panprivacy.json_objects import without_repetition
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
 from web.problems import Problem, malformed_body, unsupported_media_type
+from web.strict_json import JSONRefusedError, json_of
 
 NONCE_BYTES = 16
 BATCH_ITEMS = 10_000
@@ -60,11 +59,13 @@ def read_items(body: bytes, media_type: str) -> ItemsBatch:
         raise unsupported_media_type(f"Content-Type must be {' or '.join(_READERS)}.")
     try:
         content = _READERS[media_type](body)
+    except JSONRefusedError as error:
+        raise _refused_json(error) from None
     # RecursionError: brackets nested deeper than the parser's stack.
     except (ValueError, RecursionError) as error:
         raise malformed_body(f"Not valid {media_type}: {type(error).__name__}.") from None
     if not isinstance(content, Mapping) or set(content) != {"batch", "items"}:
-        raise malformed_body('The body must be an object with two members, "batch" and "items".')
+        raise malformed_body(_TWO_MEMBERS)
     items = content["items"]
     if not isinstance(items, list):
         raise _invalid("items", "must be a list of texts.")
@@ -85,16 +86,19 @@ def _read_json(body: bytes) -> object:
     # Bounded before they are built: an empty list takes a byte in the body and a hundred in memory.
     if body.count(b"[") + body.count(b"{") > JSON_BRACKETS:
         raise malformed_body("Not a batch of items: too many objects and lists.")
-    content = json.loads(body, object_pairs_hook=lambda pairs: without_repetition(pairs, _refuse_repeated))
+    content = json_of(body)
     if isinstance(content, dict) and isinstance(content.get("batch"), str):
         content["batch"] = _from_hexadecimal(content["batch"])
     return content
 
 
-def _refuse_repeated(name: str) -> None:
-    # Other names are refused where the batch is read, without showing them.
-    if name in {"batch", "items"}:
-        raise _invalid(name, "appears more than once.")
+def _refused_json(error: JSONRefusedError) -> Problem:
+    if error.repeated is None:
+        return malformed_body(f"Not valid {JSON_TYPE}: {error}.")
+    if error.repeated in {"batch", "items"}:
+        return _invalid(error.repeated, "appears more than once.")
+    # Other names are not shown: they may be items.
+    return malformed_body(_TWO_MEMBERS)
 
 
 def _from_hexadecimal(text: str) -> bytes | None:
@@ -115,5 +119,7 @@ def _read_messagepack(body: bytes) -> object:
 def _invalid(field: str, detail: str) -> Problem:
     return Problem("invalid-batch", "The batch is not valid", 422, f"{field} {detail}", field=field)
 
+
+_TWO_MEMBERS = 'The body must be an object with two members, "batch" and "items".'
 
 _READERS = {JSON_TYPE: _read_json, MESSAGEPACK_TYPE: _read_messagepack}

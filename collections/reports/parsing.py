@@ -1,6 +1,5 @@
 """From a request's body to reports that are well-formed under their recipe."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from panprivacy.recipe_statistic import report_statistic
 from web.bodies import MESSAGEPACK_TYPE
 from web.messagepack import NAME_BYTES, read_messagepack
 from web.problems import malformed_body, unsupported_media_type
+from web.strict_json import JSONRefusedError, json_of, json_problem
 
 NONCE_BYTES = 16
 BATCH_REPORTS = 1_000
@@ -104,7 +104,9 @@ def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> t
             raise malformed_body("Not a batch of reports: too many objects and lists.")
         if body.count(b",") > BATCH_CONTAINERS + len(body) // SHORTEST_CIPHERTEXT:
             raise malformed_body("Not a batch of reports: too many members.")
-        return json.loads(body), _base64_bytes
+        return json_of(body), _base64_bytes
+    except JSONRefusedError as error:
+        raise json_problem(error, f"Not valid {media_type}: {error}.") from None
     # RecursionError: brackets nested deeper than the parser's stack.
     except (ValueError, RecursionError) as error:
         raise malformed_body(f"Not valid {media_type}: {type(error).__name__}.") from None

@@ -1,15 +1,14 @@
 """JSON objects that programs send: read strictly, whatever is sent."""
 
-import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from django.http import HttpRequest
 
 from panprivacy.errors import FieldError
-from panprivacy.json_objects import without_repetition
 from web.bodies import JSON_TYPE, read_body
 from web.problems import invalid_field, malformed_body, unsupported_media_type
+from web.strict_json import JSONRefusedError, json_of, json_problem
 
 LONGEST_NAME = 200
 """Most characters of a member's name."""
@@ -29,11 +28,9 @@ def read_object(request: HttpRequest, most: int, *, names: tuple[str, ...] | Non
     if not body.strip():
         return {}
     try:
-        members = json.loads(body, object_pairs_hook=_object, parse_constant=_refuse_constant)
-    except FieldError as error:
-        raise invalid_field(error) from None
-    except (ValueError, RecursionError):
-        raise malformed_body("The body must be JSON in UTF-8, nested in moderation.") from None
+        members = json_of(body, name_check=_require_name)
+    except JSONRefusedError as error:
+        raise json_problem(error, "The body must be JSON in UTF-8, nested in moderation.") from None
     if not isinstance(members, dict):
         raise malformed_body("The body must be an object.")
     if names is not None:
@@ -64,16 +61,6 @@ def _has_json(request: HttpRequest) -> bool:
     raise unsupported_media_type(f"Send {JSON_TYPE}.")
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    for name, _ in pairs:
-        if not (1 <= len(name) <= LONGEST_NAME and name.isprintable()):
-            raise malformed_body(f"Names of members are 1 to {LONGEST_NAME} printable characters.")
-    return without_repetition(pairs, _refuse_repeated)
-
-
-def _refuse_repeated(name: str) -> NoReturn:
-    raise FieldError(name, "stands there more than once")
-
-
-def _refuse_constant(constant: str) -> NoReturn:
-    raise ValueError(constant)
+def _require_name(name: str) -> None:
+    if not (1 <= len(name) <= LONGEST_NAME and name.isprintable()):
+        raise malformed_body(f"Names of members are 1 to {LONGEST_NAME} printable characters.")

@@ -161,6 +161,15 @@ class TestCodes:
     def test_bodies_that_are_not_what_they_must_be_are_refused(self, members: dict[str, Any]) -> None:
         assert problem(send_code(members)) == (400, "/problems/malformed-body")
 
+    def test_body_with_a_member_twice_is_refused_and_does_not_use_the_code(self) -> None:
+        (code,) = command("codes", "1").split()
+        device = KeyedDevice()
+        members = json.dumps({"code": code, "key": text_of(device)})
+        answer = Client().post("/attester/enrolments", f'{{"code": "x", {members[1:]}', "application/json")
+        assert problem(answer) == (400, "/problems/invalid-parameter")
+        assert answer.json()["detail"] == "code: stands there more than once."
+        assert send_code(json.loads(members)).status_code == 200
+
     def test_other_bodies_and_lengths_are_refused(self) -> None:
         post = Client().post
         assert post("/attester/enrolments", "[]", "application/json").status_code == 400

@@ -233,6 +233,7 @@ class TestIssuer:
             b"[]",
             b"null",
             b"[" * 100_000,
+            b'{"element": null, "handle": null, "capsule": "AA==", "capsule": "AA=="}',
         ],
     )
     def test_issuer_that_answers_nonsense_leaves_nothing(

@@ -11,6 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.dap.media import problem_type
 from panprivacy.dap.signatures import sign_response, verify_request
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from peers.partner import ask_json
 
 OURS = bytes(range(32))
 THEIRS = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -113,6 +114,13 @@ class TestAnswers:
     def test_status_that_says_nothing_of_the_request_is_to_be_tried_again(self, status: int) -> None:
         with pytest.raises(PeerUnavailableError, match=str(status)):
             Peer(status, b"").client().get("/jobs")
+
+    @pytest.mark.parametrize(
+        "body", [b"", b"<html>", b"[1]", b"[" * 10_000, b'{"a": 1, "a": 1}', b'{"a": NaN}']
+    )
+    def test_json_that_says_nothing_for_certain_is_to_be_asked_for_again(self, body: bytes) -> None:
+        with pytest.raises(PeerUnavailableError, match="the answer is not"):
+            ask_json(Peer(200, body).client(), "GET", "/batch")
 
     def test_unsigned_refusal_is_the_networks_and_no_reason_to_give_up(self) -> None:
         def gateway(*request: Any) -> tuple[int, dict[str, str], bytes]:

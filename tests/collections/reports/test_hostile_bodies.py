@@ -1,5 +1,6 @@
 """Bodies that are no reports, or reports cut short, are refused and store nothing."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from recipes.models import Recipe
 from reports.models import StoredReports
-from tests.factories import published_recipe, report_of_count
+from tests.factories import base64_of, published_recipe, report_of_count
 
 bounded: Callable[[Any], Any] = hypothesis_settings(
     max_examples=20,
@@ -48,3 +49,28 @@ def test_a_batch_cut_short_anywhere_stores_nothing(cut: int, open_recipe: Recipe
     answer = Client().post(address, body[: 1 + cut % (len(body) - 1)], content_type="application/msgpack")
     assert answer.status_code == 400
     assert not StoredReports.objects.exists()
+
+
+@pytest.mark.parametrize("last", ["", "batch/"])
+def test_a_report_with_a_member_twice_is_refused_and_stores_nothing(last: str, open_recipe: Recipe) -> None:
+    nonce = base64_of(bytes(16))
+    honest = json.dumps(
+        {
+            "nonce": nonce,
+            "ciphertexts": [base64_of(part) for part in report_of_count(open_recipe, 1)["ciphertexts"]],
+        }
+    )
+    twice = f'{{"nonce": "{nonce}", {honest[1:]}'
+    body = f'{{"reports": [{honest}, {twice}]}}' if last else twice
+    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/{last}"
+    answer = Client().post(address, body, content_type="application/json")
+    assert answer.status_code == 400
+    assert answer.json()["field"] == "nonce"
+    assert answer.json()["detail"] == "nonce: stands there more than once."
+    assert not StoredReports.objects.exists()
+
+
+def test_a_batch_with_its_reports_twice_is_refused(open_recipe: Recipe) -> None:
+    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/batch/"
+    answer = Client().post(address, '{"reports": [], "reports": [1]}', content_type="application/json")
+    assert (answer.status_code, answer.json()["field"]) == (400, "reports")

@@ -90,6 +90,16 @@ class TestRecipes:
     def test_document_that_is_no_recipe_is_refused(self, document: bytes) -> None:
         assert "document" in refused(Collection(), document=document)
 
+    def test_signed_request_with_a_member_twice_is_refused(self) -> None:
+        collection = Collection()
+        document = json.dumps(collection.recipe.document)
+        body = f'{{"document": "", "document": {json.dumps(document)}}}'.encode()
+        with pytest.raises(PeerRefusedError) as refusal:
+            peer().send("PUT", f"/recipes/{collection.recipe.identifier}", body, "application/json")
+        assert refusal.value.status == 400
+        assert "document: stands there more than once." in str(refusal.value)
+        assert not Batch.objects.exists()
+
     def test_recipe_that_has_closed_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         collection = Collection(simulation=False)
         later = timezone.now() + timedelta(days=400)

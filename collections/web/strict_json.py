@@ -1,0 +1,86 @@
+"""JSON as it is read here, whoever sent it: in UTF-8, no member twice in an object, no NaN or Infinity."""
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NoReturn
+
+from panprivacy.errors import FieldError
+from panprivacy.json_objects import without_repetition
+from web.problems import Problem, invalid_field, malformed_body
+
+LONGEST_SHOWN = 200
+"""Most characters of a repeated name that are shown."""
+
+
+class JSONRefusedError(ValueError):
+    """It is not JSON, or not as it is read here. The message is one word for what went wrong.
+
+    Attributes:
+        repeated: the name that an object has more than once, cut and printable; None where something else is
+            wrong.
+    """
+
+    def __init__(self, kind: str, *, repeated: str | None = None) -> None:
+        super().__init__(kind)
+        self.repeated = repeated
+
+
+def json_of(body: bytes, *, name_check: Callable[[str], None] | None = None) -> object:
+    """What a body says. Lists and objects may be nested as deep as Python's own reader goes.
+
+    Args:
+        name_check: is called with the name of every member, in all objects, and raises what it likes.
+
+    Raises:
+        JSONRefusedError: not JSON in UTF-8, nested too deep, a number that is none (NaN, Infinity), or an
+            object that has a member twice.
+    """
+    decoder = _DECODER if name_check is None else _decoder(partial(_checked_object, name_check))
+    try:
+        # Half a surrogate pair can be spelled in plain JSON, too: who stores or shows a text refuses it.
+        return decoder.decode(body.decode("utf-8-sig", "surrogatepass"))
+    except JSONRefusedError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise JSONRefusedError(type(error).__name__) from None
+
+
+def json_problem(error: JSONRefusedError, otherwise: str) -> Problem:
+    """The answer to a body that was refused: it names the repeated member; where there is none, it says
+    `otherwise`."""
+    if error.repeated is None:
+        return malformed_body(otherwise)
+    return invalid_field(repeated_member(error.repeated))
+
+
+def repeated_member(name: str) -> FieldError:
+    """What is said of a member that an object has more than once."""
+    return FieldError(name, "stands there more than once")
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    return without_repetition(pairs, _refuse_repeated)
+
+
+def _checked_object(name_check: Callable[[str], None], pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    for name, _ in pairs:
+        name_check(name)
+    return _object(pairs)
+
+
+def _refuse_repeated(name: str) -> NoReturn:
+    shown = (character if character.isprintable() else "?" for character in name[:LONGEST_SHOWN])
+    raise JSONRefusedError("RepeatedMember", repeated="".join(shown))
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise JSONRefusedError("NotANumber")
+
+
+def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> json.JSONDecoder:
+    return json.JSONDecoder(object_pairs_hook=pairs_hook, parse_constant=_refuse_constant)
+
+
+_DECODER = _decoder(_object)
+"""Made once: reports are read with it."""
