@@ -145,7 +145,7 @@ def run(reports: int, workers: int) -> Run:
     from reports.models import SegmentedRecipe
     from trust_models.publishing import recipe_close, recipe_publish_file
 
-    folder = Path(settings.REPORT_STORE.removeprefix("file://"))
+    folder = Path(settings.OBJECT_STORE.removeprefix("file://"))
     call_command("migrate", verbosity=0)
     recipe = recipe_publish_file(members=MEMBERS, actor=None, simulation=True)
     fill(recipe, reports)

@@ -220,7 +220,7 @@ STREAM_BYTES_PER_MINUTE = environment.whole_number(
 ERASABLE_KEYS_DIR = Path(environment.text("PANAPP_ERASABLE_KEYS_DIR", str(DATA_DIR / "erasable-keys")))
 
 # Where reports of recipes with one server lie that are published from now on; empty: in the database.
-REPORT_STORE = environment.report_store("PANAPP_REPORT_STORE", local=LOCAL)
+OBJECT_STORE = environment.report_store("PANAPP_REPORT_STORE", local=LOCAL)
 
 METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 

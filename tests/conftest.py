@@ -203,8 +203,8 @@ def store_server() -> Iterator[StoreServer]:
 def report_store(settings: Any, tmp_path: Path) -> str:
     """An empty directory, in which reports of recipes lie that the test publishes: a store like any other, as
     tests/collections/storage/test_object_store.py sees, and sooner asked than a server."""
-    settings.REPORT_STORE = f"file://{tmp_path}/reports"
-    address: str = settings.REPORT_STORE
+    settings.OBJECT_STORE = f"file://{tmp_path}/reports"
+    address: str = settings.OBJECT_STORE
     return address
 
 
@@ -213,8 +213,8 @@ def s3_store(store_server: StoreServer, settings: Any, monkeypatch: pytest.Monke
     """An empty bucket instead."""
     for name, value in store_server.environment.items():
         monkeypatch.setenv(name, value)
-    settings.REPORT_STORE = store_server.bucket()
-    address: str = settings.REPORT_STORE
+    settings.OBJECT_STORE = store_server.bucket()
+    address: str = settings.OBJECT_STORE
     return address
 
 

@@ -57,8 +57,8 @@ DUPLICATE = "duplicate_report"
 def segments_begin(*, recipe: Recipe) -> None:
     """Have the reports of a recipe lie in the object store if the settings say so, in the transaction that
     publishes it."""
-    if settings.REPORT_STORE:
-        SegmentedRecipe.objects.create(recipe=recipe, store=settings.REPORT_STORE)
+    if settings.OBJECT_STORE:
+        SegmentedRecipe.objects.create(recipe=recipe, store=settings.OBJECT_STORE)
 
 
 class Segmented(NamedTuple):
@@ -135,7 +135,7 @@ def arrived_name(segment: ReportSegment) -> str:
 def require_store(recipe: Recipe) -> None:
     """Raises StoreDownError where the settings name another store than when the recipe was published."""
     segmented = segmented_of(str(recipe.identifier))
-    if segmented is None or segmented.store != settings.REPORT_STORE:
+    if segmented is None or segmented.store != settings.OBJECT_STORE:
         raise StoreDownError("the reports of this recipe lie in another store than PANAPP_REPORT_STORE")
 
 

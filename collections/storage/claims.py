@@ -1,4 +1,4 @@
-"""Values that count once beside their owner: nonces, digests, report identifiers."""
+"""Values that count once beside their owner: nonces, digests, identifiers."""
 
 from collections.abc import Collection
 

@@ -1,6 +1,6 @@
 """What time it is: the database's clock, and what of it may be acted upon for good.
 
-Processes run on several machines, and each has a clock of its own. Whether a recipe is over is asked of the
+Processes run on several machines, and each has a clock of its own. Whether something is over is asked of the
 one clock that all of them share: the database's. (SQLite has none, and takes the host's.)
 
 That clock may be wrong, too. Closing, withholding and deleting cannot be undone, so they ask `settled_now`,

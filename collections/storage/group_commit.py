@@ -127,7 +127,7 @@ class GroupCommit(Generic[Job, Outcome]):
                 self._forked_from = os.getpid()
                 self._writer = threading.Thread(target=self._write, name="group commit", daemon=True)
                 self._writer.start()
-            # Not for each job: waking the writer in vain costs more than a report's check.
+            # Not for each job: waking the writer in vain costs more than a small job.
             if len(self._queue) >= self._awaited:
                 self._changed.notify()
         waiting.wait()
@@ -205,7 +205,7 @@ class _Waiting(Generic[Job, Outcome]):
         self.size = size
         self.outcome: Outcome | Exception = OperationalError("nothing was stored")
         self.follower: _Waiting[Job, Outcome] | None = None
-        # Cheaper than an event by a third of what a report costs.
+        # Cheaper than an event by a third of what a small job costs.
         self._done = threading.Lock()
         self._done.acquire()
 

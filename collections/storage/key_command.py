@@ -11,9 +11,10 @@ from storage.rotating_keys import KeyRing, NoKeyError, grace
 
 
 class KeyCommand(BaseCommand):
-    """A subclass says which keys."""
+    """A subclass says which keys, and what is sealed to them, in the plural."""
 
     ring: ClassVar[KeyRing[Any]]
+    sealed: ClassVar[str]
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("action", choices=("list", "rotate"))
@@ -31,7 +32,7 @@ class KeyCommand(BaseCommand):
             opens = (
                 "handed out"
                 if key.retired_at is None
-                else f"opens until {_said(key.retired_at + grace())}, or while reports wait for it"
+                else f"opens until {_said(key.retired_at + grace())}, or while {self.sealed} wait for it"
             )
             self.stdout.write(f"{key.config_id:3}  made {_said(key.created_at)}  {opens}")
 

@@ -1,6 +1,6 @@
 """Objects outside of the database: any store that speaks S3's protocol, Google's or Azure's, or a directory.
 
-Which one says the setting `REPORT_STORE`; how to sign in there, the environment of the process. An object is
+Which one says the setting `OBJECT_STORE`; how to sign in there, the environment of the process. An object is
 written once, whole, and is there when `put` returns.
 """
 
@@ -178,16 +178,16 @@ def store_check() -> None:
     One thread at a time asks a store that hangs: others must not wait for it, as anybody may ask this.
     """
     global _checked_at, _failed_at
-    if not settings.REPORT_STORE:
+    if not settings.OBJECT_STORE:
         return
     if not _checking.acquire(timeout=WAIT_SECONDS):
-        raise StoreDownError("the report store has not answered yet")
+        raise StoreDownError("the object store has not answered yet")
     try:
         now = time.monotonic()
         if _checked_at is not None and now - _checked_at < CHECK_SECONDS:
             return
         if _failed_at is not None and now - _failed_at < WAIT_SECONDS:
-            raise StoreDownError("the report store failed a moment ago")
+            raise StoreDownError("the object store failed a moment ago")
         _checked_at, _failed_at = None, None
         try:
             object_put("health", b"written to see whether this store takes anything")
@@ -212,7 +212,7 @@ def _each_deleted(names: Iterable[str]) -> None:
 def _down(operation: str, error: Exception) -> StoreDownError:
     # The kind alone: messages hold addresses, and answers of the store.
     logger.warning("report_store_failed", operation=operation, error=type(error).__name__)
-    return StoreDownError(f"the report store failed ({operation}: {type(error).__name__})")
+    return StoreDownError(f"the object store failed ({operation}: {type(error).__name__})")
 
 
 def _all(futures: Iterable["Future[T]"]) -> list[T]:
@@ -224,9 +224,9 @@ def _all(futures: Iterable["Future[T]"]) -> list[T]:
 
 
 def _backend() -> Backend:
-    if not settings.REPORT_STORE:
-        raise StoreDownError("PANAPP_REPORT_STORE is not set")
-    return _connected(settings.REPORT_STORE, os.getpid())
+    if not settings.OBJECT_STORE:
+        raise StoreDownError("no object store is set")
+    return _connected(settings.OBJECT_STORE, os.getpid())
 
 
 @lru_cache(maxsize=4)
@@ -247,4 +247,4 @@ def _pool() -> ThreadPoolExecutor:
 
 @lru_cache(maxsize=1)
 def _threads(process: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="report store")
+    return ThreadPoolExecutor(AT_ONCE, thread_name_prefix="object store")

@@ -16,7 +16,7 @@ from storage.partitions import Partitioned, Table
 
 PATIENCE = {"make": "10s", "empty": "3s", "drop": "100ms"}
 """Function → how long it waits for a lock. For `empty`, longer than PostgreSQL takes to end its own vacuuming
-(`deadlock_timeout`, 1 s). While `drop` waits, all who store reports wait behind it."""
+(`deadlock_timeout`, 1 s). While `drop` waits, all who add rows wait behind it."""
 
 
 def partition(partitioned: Partitioned, owners: str) -> migrations.RunPython:

@@ -6,7 +6,7 @@ such), `failures` and `errors` (answers to what went wrong), `bodies`, `json_req
 asked), `bounded_logging`, `compression`, `paging`, `openapi`, `numbers` (how figures are shown) and
 `spreadsheets`.
 
-It must not know recipes, reports, or any other room.
+It must not know any other room, nor what a site is about.
 """
 
 __all__ = [

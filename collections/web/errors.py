@@ -19,7 +19,7 @@ from web.problems import Problem, is_api_request
 class CommonMiddleware(DjangoCommonMiddleware):
     """Django's, but an API path without its last slash is an error, not a redirect.
 
-    A redirect would turn a device's POST into a GET and lose the report.
+    A redirect would turn a device's POST into a GET and lose what it sent.
     """
 
     def should_redirect_with_slash(self, request: HttpRequest) -> bool:

@@ -55,18 +55,6 @@ def number(value: object) -> str:
     return f"{MINUS}{shown}" if exact < 0 else shown
 
 
-def in_unit(unit: str) -> str:
-    """What figures are in: devices → "in devices", of all items → "as parts of all items"."""
-    return f"as parts {unit}" if unit.startswith("of ") else f"in {unit}"
-
-
-def within(half_width: float, unit: str) -> str:
-    """190, devices → "within ± 190 devices of the truth"; of fractions the unit comes last."""
-    if unit.startswith("of "):
-        return f"within ± {significant(half_width)} of the truth, {in_unit(unit)}"
-    return f"within ± {significant(half_width)} {unit} of the truth"
-
-
 def estimate_with_margin(value: float, half_width: float | None) -> str:
     """The estimate and how far it may lie from the truth, at one place: 3012.4, 190.1 → "3,010 ± 190"; the
     estimate alone where nobody knows."""

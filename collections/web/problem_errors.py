@@ -1,4 +1,4 @@
-"""Errors outside any view of a helper or a shuffler: problem documents (RFC 9457) for all who ask."""
+"""Errors outside any view of a site without pages: problem documents (RFC 9457) for all who ask."""
 
 from collections.abc import Callable
 from http import HTTPStatus

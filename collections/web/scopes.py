@@ -2,7 +2,7 @@
 
 Every view of the API says for each method which scope it needs, or that it is public:
 
-    scopes = {"GET": PUBLIC, "POST": RECIPES_WRITE}
+    scopes = {"GET": PUBLIC, "POST": NOTES_WRITE}
 
 Where it says nothing about a method, nobody may use it.
 """

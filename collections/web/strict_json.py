@@ -83,4 +83,4 @@ def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> j
 
 
 _DECODER = _decoder(_object)
-"""Made once: reports are read with it."""
+"""Made once, for what comes often."""

@@ -158,7 +158,7 @@ def test_ready_without_the_store_is_503_that_names_it_and_tells_no_address(
         monkeypatch.setenv(f"AWS_{name}", value)
     monkeypatch.setattr("storage.object_store._checked_at", None)
     monkeypatch.setattr("storage.object_store._failed_at", None)
-    settings.REPORT_STORE = "s3://nobody-listens/reports"
+    settings.OBJECT_STORE = "s3://nobody-listens/reports"
     answer = client.get("/health/ready")
     assert (answer.status_code, answer.json()["checks"]) == (503, {**FINE, "store": "failed"})
     assert b"127.0.0.1" not in answer.content

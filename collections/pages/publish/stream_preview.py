@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from pages.words.units import within
 from panprivacy.streams.interface import CONFIDENCE, StreamStatistic
-from web.numbers import significant, within
+from web.numbers import significant
 
 ALL_INCLUDED = "the random numbers in what is kept and the noise of the result"
 SAMPLE_INCLUDED = (

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pages.words.units import within
 from pages.words.verdicts import NOTICED, verdict_shown
 from panprivacy.estimate import Interval
 from panprivacy.statistic import Statistic
@@ -25,7 +26,6 @@ from web.numbers import (
     number,
     place_of,
     significant,
-    within,
 )
 
 HELD = "held"

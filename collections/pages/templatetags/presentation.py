@@ -8,6 +8,7 @@ from django import template
 from pages.words.balances import left_sentence
 from pages.words.certainty import delta_text
 from pages.words.rejections import explanation
+from pages.words.units import in_unit
 from panprivacy.catalogue import statistic_class
 from panprivacy.errors import FieldError
 from panprivacy.shown import duration, duration_and_seconds
@@ -20,7 +21,7 @@ register.filter("significant", numbers.significant)
 register.filter("at_most", numbers.at_most)
 register.filter("duration", duration)
 register.filter("duration_and_seconds", duration_and_seconds)
-register.filter("in_unit", numbers.in_unit)
+register.filter("in_unit", in_unit)
 register.filter("explanation", explanation)
 register.filter("delta", delta_text)
 register.filter("left_sentence", left_sentence)

@@ -94,7 +94,7 @@ def test_the_result_is_that_of_the_database(
     changes = {"k": 3} if statistic == "histogram" else {}
     found = []
     for store in ("", request.getfixturevalue(kind)):
-        settings.REPORT_STORE = store
+        settings.OBJECT_STORE = store
         recipe = published_recipe(cohort_size=5, statistic=statistic, **changes)
         length = recipe.published.calibrated_statistic.report_ciphertexts
         reports = [
@@ -373,13 +373,13 @@ def test_another_store_in_the_settings_is_refused(report_store: str, settings: A
     recipe = published_recipe(cohort_size=2)
     submit(recipe, report_of_values(recipe, [1]), report_of_values(recipe, [1]))
     for other in ("", f"{report_store}-2"):
-        settings.REPORT_STORE = other
+        settings.OBJECT_STORE = other
         with pytest.raises(StoreDownError):
             submit(recipe, report_of_values(recipe, [1]))
     recipe_close(recipe=recipe, actor=None)
     with pytest.raises(StoreDownError):
         step(recipe)
-    settings.REPORT_STORE = report_store
+    settings.OBJECT_STORE = report_store
     while step(recipe):
         pass
     assert sum_of(recipe) == ([2], 2)

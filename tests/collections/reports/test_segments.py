@@ -56,9 +56,9 @@ def test_only_recipes_of_one_server_that_are_published_with_a_store_lie_there(
     report_store: str, settings: Any
 ) -> None:
     there = published_recipe()
-    settings.REPORT_STORE = ""
+    settings.OBJECT_STORE = ""
     here = published_recipe(name="Here")
-    settings.REPORT_STORE = report_store
+    settings.OBJECT_STORE = report_store
     for recipe in (there, here):
         assert reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=raw) == []
     assert [row.recipe for row in SegmentedRecipe.objects.all()] == [there]
@@ -71,7 +71,7 @@ def test_a_recipe_of_another_store_is_refused_before_it_can_fail_others_reports(
 ) -> None:
     """What the writer refuses fails all that it stores together."""
     recipe = published_recipe()
-    settings.REPORT_STORE = "s3://another-bucket/reports"
+    settings.OBJECT_STORE = "s3://another-bucket/reports"
     monkeypatch.setattr(operations.SEGMENTS, "submit", lambda *_: pytest.fail("it came to the writer"))
     with pytest.raises(StoreDownError):
         reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=raw)

@@ -117,7 +117,7 @@ def test_delete_of_a_folder_leaves_those_beside_it(store: str, monkeypatch: pyte
 
 
 def test_without_a_store_nothing_is_done(settings: Any) -> None:
-    settings.REPORT_STORE = ""
+    settings.OBJECT_STORE = ""
     store_check()
     with pytest.raises(StoreDownError):
         object_put("a", b"")
@@ -130,7 +130,7 @@ def unreachable(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    settings.REPORT_STORE = "s3://nowhere/reports"
+    settings.OBJECT_STORE = "s3://nowhere/reports"
     object_store._connected.cache_clear()
 
 
@@ -153,7 +153,7 @@ def test_a_store_that_does_not_answer_is_down(unreachable: None, monkeypatch: py
 
 
 def test_a_bucket_that_is_not_there_is_not_written_to(s3_store: str, settings: Any) -> None:
-    settings.REPORT_STORE = "s3://another-bucket/reports"
+    settings.OBJECT_STORE = "s3://another-bucket/reports"
     with pytest.raises(StoreDownError):
         object_put("a", b"")
 

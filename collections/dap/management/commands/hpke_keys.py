@@ -7,3 +7,4 @@ from storage.key_command import KeyCommand
 class Command(KeyCommand):
     help = "List the keys to which clients seal reports, or make a new one."
     ring = HPKE_KEYS
+    sealed = "reports"

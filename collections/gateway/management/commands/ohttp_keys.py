@@ -7,3 +7,4 @@ from storage.key_command import KeyCommand
 class Command(KeyCommand):
     help = "List the keys to which devices seal requests, or make a new one."
     ring = GATEWAY_KEYS
+    sealed = "reports"
