@@ -36,6 +36,7 @@ import {
   carried,
   DirectWay,
   gatewayKey,
+  JSON_TYPE,
   NoAnswerError,
   problemOf,
   UndeliverableError,
@@ -43,7 +44,6 @@ import {
 
 const TOKEN_REQUEST_TYPE = "application/private-token-request";
 const NOT_ATTESTED = "/problems/not-attested";
-const JSON_TYPE = "application/json";
 /** Characters of another's words that are kept and shown. */
 const MOST_TOLD = 300;
 

@@ -7,7 +7,7 @@ import { type Ciphertext, SCHEME_CODE } from "./elgamal.ts";
 import { required } from "./mechanisms.ts";
 import { type RandomSource, systemRandom } from "./random.ts";
 import type { Recipe } from "./recipe.ts";
-import { DAP_VERSION, SharedKey } from "./shared_key.ts";
+import { DAP_VERSION, type SharedKey } from "./shared_key.ts";
 
 const PAN_PRIVATE_COUNT_VEC = 0xffff1001;
 const MULTIHOT_COUNT_VEC = 5;
@@ -43,6 +43,14 @@ export interface DapUpload {
   seal(leader: HpkeConfig, helper: HpkeConfig, random?: RandomSource): Promise<Bytes>;
 }
 
+/** The two servers of a recipe, as its document names them. */
+export interface DapServers {
+  readonly leaderUrl: string;
+  readonly helperUrl: string;
+  /** Absent where devices send plain shares. */
+  readonly key?: SharedKey;
+}
+
 /** Parameters of the VDAF of categories: proofs are shortest near the square root of what they check. */
 export function categoriesVdaf(recipe: Recipe): { k: number; weight: number; chunk: number } {
   const k = required(recipe.parameters, "k");
@@ -59,19 +67,17 @@ export function categoriesVdaf(recipe: Recipe): { k: number; weight: number; chu
  */
 export function dapUpload(
   recipe: Recipe,
+  servers: DapServers,
   nonce: Bytes,
   parts: readonly Ciphertext[],
   token?: Bytes,
 ): DapUpload {
-  if (recipe.servers.trust !== "two_server") {
-    throw new FieldError("trust", "must be two_server: this report goes to one server");
-  }
-  const { leaderUrl, helperUrl } = recipe.servers;
+  const { leaderUrl, helperUrl, key } = servers;
   const taskId = fromHex("id", recipe.id, 32);
-  const [publicShare, leaderShare, helperShare] = sharesOf(recipe, parts);
+  const [publicShare, leaderShare, helperShare] = sharesOf(key, parts);
   const extensions = token === undefined ? [] : [bigEndian(TOKEN_EXTENSION, 2), opaque(token, 2)];
   const metadata = concat(nonce, bigEndian(REPORT_TIME, 8), opaque(concat(...extensions), 2));
-  const aad = concat(taskId, taskConfiguration(recipe), metadata, opaque(publicShare, 4));
+  const aad = concat(taskId, taskConfiguration(recipe, servers), metadata, opaque(publicShare, 4));
   return {
     url: `${leaderUrl}/tasks/${toBase64Url(taskId)}/reports`,
     leaderUrl,
@@ -106,17 +112,14 @@ export function readHpkeConfigs(encoded: Bytes): HpkeConfig {
 }
 
 /** What both servers know the recipe by, as a task of theirs (`panprivacy.dap.recipe_task`). */
-function taskConfiguration(recipe: Recipe): Bytes {
-  if (recipe.servers.trust !== "two_server") {
-    throw new FieldError("trust", "must be two_server");
-  }
-  const [type, vdaf] = vdafOf(recipe);
+function taskConfiguration(recipe: Recipe, { leaderUrl, helperUrl, key }: DapServers): Bytes {
+  const [type, vdaf] = vdafOf(recipe, key);
   const interval = concat(bigEndian(REPORT_TIME, 8), bigEndian(1, 8));
   const extension = concat(bigEndian(1, 2), opaque(interval, 2));
   return concat(
     opaque(utf8("panapp recipe"), 1),
-    opaque(utf8(recipe.servers.leaderUrl), 2),
-    opaque(utf8(recipe.servers.helperUrl), 2),
+    opaque(utf8(leaderUrl), 2),
+    opaque(utf8(helperUrl), 2),
     bigEndian(recipe.closesAt, 8),
     bigEndian(recipe.parameters.cohort_size, 8),
     Uint8Array.of(TIME_INTERVAL),
@@ -127,8 +130,8 @@ function taskConfiguration(recipe: Recipe): Bytes {
   );
 }
 
-function vdafOf(recipe: Recipe): [number, Bytes] {
-  if (recipe.key === undefined) {
+function vdafOf(recipe: Recipe, key: SharedKey | undefined): [number, Bytes] {
+  if (key === undefined) {
     const { k, weight, chunk } = categoriesVdaf(recipe);
     return [MULTIHOT_COUNT_VEC, concat(bigEndian(k, 4), bigEndian(chunk, 4), bigEndian(weight, 8))];
   }
@@ -136,9 +139,8 @@ function vdafOf(recipe: Recipe): [number, Bytes] {
   return [PAN_PRIVATE_COUNT_VEC, concat(Uint8Array.of(SCHEME_CODE), bigEndian(sharings, 4))];
 }
 
-function sharesOf(recipe: Recipe, parts: readonly Ciphertext[]): [Bytes, Bytes, Bytes] {
-  const { key } = recipe;
-  if (!(key instanceof SharedKey)) {
+function sharesOf(key: SharedKey | undefined, parts: readonly Ciphertext[]): [Bytes, Bytes, Bytes] {
+  if (key === undefined) {
     return [parts[0]!, parts[1]!, parts[2]!];
   }
   const split = parts.map((part) => key.split(part));

@@ -3,12 +3,11 @@
  * matter: `state` is a plain object with the members of a state file of `devices_sim`.
  */
 
-import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toBase64 } from "./bytes.ts";
+import { equal, FieldError, fromBase64, toBase64 } from "./bytes.ts";
 import { randomizedCategory } from "./categories.ts";
-import { categoriesVdaf, type DapUpload, dapUpload } from "./dap.ts";
+import type { DapUpload } from "./dap.ts";
 import type { Ciphertext, EncryptionKey } from "./elgamal.ts";
 import { type Mechanism, mechanismOf, reportingRate, required } from "./mechanisms.ts";
-import { Prio3 } from "./prio3.ts";
 import { drawUnit, type RandomSource, systemRandom } from "./random.ts";
 import {
   type Limits,
@@ -21,7 +20,6 @@ import {
   verifiedRecipe,
 } from "./recipe.ts";
 import type { Bit } from "./response.ts";
-import { DAP_VERSION } from "./shared_key.ts";
 import { reportNonce, requireTokenState, TOKEN_BYTES, tokenDrawn, type TokenState } from "./token.ts";
 
 const NONCE_BYTES = 16;
@@ -314,12 +312,17 @@ export class Device {
     };
   }
 
-  /** The report of a two-server recipe: what to seal to both, and where it goes. */
+  /**
+   * The report, where it is sealed to two servers: what to seal to both, and where it goes.
+   *
+   * @throws FieldError reports of the recipe's trust model are not sealed.
+   */
   upload(): DapUpload {
     this.#requireReported();
     const { nonce, token } = this.#state;
     const shown = token === undefined ? undefined : fromBase64("token.token", token.token);
-    return dapUpload(this.recipe, fromBase64("nonce", nonce, NONCE_BYTES), this.#ciphertexts, shown);
+    const { recipe } = this;
+    return recipe.servers.upload(recipe, fromBase64("nonce", nonce, NONCE_BYTES), this.#ciphertexts, shown);
   }
 
   /**
@@ -360,8 +363,6 @@ export class Device {
 
 /** Of a request beside its body: method, address, headers, and the names of the body's members. */
 const ENVELOPE_BYTES = 320;
-/** Of an upload beside its sharings. */
-const SEALED_BYTES = 256;
 
 /**
  * About how many bytes the longest request of a recipe has, as `panprivacy.request_bytes` computes it.
@@ -375,12 +376,9 @@ export function requestBytes(recipe: Recipe): number {
   if (mechanism === undefined || key === undefined) {
     throw new RecipeRefusedError("this client sends values through no relay");
   }
-  const sent = mechanism.reportCiphertexts;
+  const report = recipe.servers.reportBytes(mechanism.reportCiphertexts, key.ciphertextBytes);
   const token = recipe.admission === undefined ? 0 : 4 * Math.ceil(TOKEN_BYTES / 3);
-  if (recipe.servers.trust === "two_server") {
-    return ENVELOPE_BYTES + sent * key.ciphertextBytes + SEALED_BYTES + token;
-  }
-  return ENVELOPE_BYTES + sent * (4 * Math.ceil(key.ciphertextBytes / 3) + 4) + token;
+  return ENVELOPE_BYTES + report + token;
 }
 
 /** The report of one value that a device randomizes itself and does not keep (`categories`). */
@@ -414,21 +412,7 @@ export function valueReport(
     return { kind: "none" };
   }
   const bits = randomizedCategory(recipe.parameters, value, random);
-  const nonce = random.bytes(NONCE_BYTES);
-  if (recipe.key === undefined) {
-    const { k, weight, chunk } = categoriesVdaf(recipe);
-    const vdaf = Prio3.multihotCountVec(k, weight, chunk);
-    const shares = vdaf.shard(taskContext(recipe), bits, nonce, random.bytes(vdaf.randomBytes));
-    const parts = [shares.publicShare, shares.leader, shares.helper];
-    return { kind: "dap", upload: dapUpload(recipe, nonce, parts) };
-  }
-  const key = recipe.key;
-  const ciphertexts = bits.map((bit) => toBase64(key.encrypt(bit, random)));
-  return { kind: "rest", report: { nonce: toBase64(nonce), ciphertexts } };
-}
-
-function taskContext(recipe: Recipe): Bytes {
-  return concat(DAP_VERSION, fromHex("id", recipe.id, 32));
+  return recipe.servers.valueReport(recipe, bits, random.bytes(NONCE_BYTES), random);
 }
 
 function requireState(state: DeviceState, recipe: Recipe, mechanism: Mechanism): void {

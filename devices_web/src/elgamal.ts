@@ -54,6 +54,12 @@ export interface EncryptionKey {
   replaceOrRerandomize(replace: Bit, bit: Bit, ciphertext: Ciphertext, random: RandomSource): Ciphertext;
   /** `right` where `choice` is 1, else `left`, rerandomized. Same work for both. */
   rerandomizeOneOf(choice: Bit, left: Ciphertext, right: Ciphertext, random: RandomSource): Ciphertext;
+  /**
+   * One encryption of the sum of the plaintexts and of `noise` (below 2^127 in absolute value).
+   *
+   * @throws FieldError ciphertexts of this key are not added on devices.
+   */
+  sumWithNoise(ciphertexts: readonly Ciphertext[], noise: number, random: RandomSource): Ciphertext;
   /** FieldError naming `ciphertexts` unless these bytes are a ciphertext. */
   require(ciphertext: Bytes): void;
 }
@@ -110,7 +116,6 @@ export class ElGamalKey implements EncryptionKey {
     return this.#eitherRerandomized(choice, decode(left), decode(right), random);
   }
 
-  /** One encryption of the sum of the plaintexts and of `noise` (below 2^127 in absolute value). */
   sumWithNoise(ciphertexts: readonly Ciphertext[], noise: number, random: RandomSource): Ciphertext {
     const lifted = Point.BASE.multiply(OFFSET + BigInt(noise)).subtract(Point.BASE.multiply(OFFSET));
     const source = { first: Point.BASE, second: this.#point.add(lifted) };

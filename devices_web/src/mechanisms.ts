@@ -4,7 +4,7 @@
  */
 
 import { FieldError } from "./bytes.ts";
-import { type Ciphertext, ElGamalKey, type EncryptionKey } from "./elgamal.ts";
+import type { Ciphertext, EncryptionKey } from "./elgamal.ts";
 import { DiscreteGaussian } from "./noise.ts";
 import { drawBits, type RandomSource } from "./random.ts";
 import { type Bit, RandomizedResponse } from "./response.ts";
@@ -184,9 +184,6 @@ class Mean implements Mechanism {
   }
 
   report(key: EncryptionKey, state: State, random: RandomSource): State {
-    if (!(key instanceof ElGamalKey)) {
-      throw new FieldError("trust", "must be single_server for mean: shares are not added on devices");
-    }
     return [key.sumWithNoise(state, this.#noise.sample(random), random)];
   }
 }
@@ -208,9 +205,14 @@ export function required(parameters: Parameters, name: "k" | "noise_scale" | "ma
 
 const MECHANISMS = { count_nonzero: CountNonzero, histogram: Histogram, mean: Mean };
 
+/** Whether devices of a statistic take steps. */
+export function takesSteps(statistic: string): boolean {
+  return Object.hasOwn(MECHANISMS, statistic);
+}
+
 /** The mechanism of a statistic; undefined where its devices take no steps. */
 export function mechanismOf(statistic: string, parameters: Parameters): Mechanism | undefined {
-  if (!Object.hasOwn(MECHANISMS, statistic)) {
+  if (!takesSteps(statistic)) {
     return undefined;
   }
   return new MECHANISMS[statistic as keyof typeof MECHANISMS](parameters);

@@ -6,10 +6,11 @@ import canonicalize from "canonicalize";
 
 import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toHex, utf8 } from "./bytes.ts";
 import { requireWeight } from "./categories.ts";
-import { ElGamalKey, type EncryptionKey, SCHEME } from "./elgamal.ts";
+import { type Document, object, text } from "./document.ts";
+import { type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Parameters } from "./mechanisms.ts";
-import { DAP_VERSION, SharedKey } from "./shared_key.ts";
 import { challengeDigest, readTokenKey, type TokenKey } from "./token.ts";
+import { TRUST_MODELS, type TrustModel } from "./trust_models/index.ts";
 import { hostOf, requireAddress } from "./way.ts";
 
 const FORMAT = "panapp-recipe-3";
@@ -57,11 +58,6 @@ export class RecipeRefusedError extends Error {
   override name = "RecipeRefusedError";
 }
 
-/** Where the reports of a recipe go. */
-export type Servers =
-  | { readonly trust: "single_server" }
-  | { readonly trust: "two_server"; readonly leaderUrl: string; readonly helperUrl: string };
-
 /** Who issues the tokens of a recipe, as its document says. */
 export interface Admission {
   /** Host of the issuer, with its port where it is not the usual one. */
@@ -82,7 +78,8 @@ export interface Recipe {
   readonly question: string;
   readonly statistic: string;
   readonly parameters: Parameters;
-  readonly servers: Servers;
+  /** Where its reports go, and how. */
+  readonly servers: TrustModel;
   /** Absent where devices send plain shares. */
   readonly key?: EncryptionKey;
   readonly labels: readonly string[];
@@ -133,10 +130,10 @@ export function verifiedRecipe(served: ServedRecipe, keys: PinnedKeys): Recipe {
   const signature = fromBase64("signature", served.signature, 64);
   requireSignature("server", fromBase64("keys.server", keys.server, 32), signature, message);
   const recipe = readDocument(served.id, document);
-  if (recipe.servers.trust === "two_server") {
-    const field = "helper.verification_key";
-    const named = fromBase64(field, (document.helper as Record<string, unknown>).verification_key, 32);
-    requireSigned("helper", named, keys.helper, served.helper_signature, message);
+  const { signer } = recipe.servers;
+  if (signer !== undefined) {
+    const { who, key } = signer;
+    requireSigned(who, key, keys[who], served[`${who}_signature`], message);
   }
   if (recipe.admission !== undefined) {
     requireSigned("issuer", recipe.admission.issuerKey, keys.issuer, served.issuer_signature, message);
@@ -257,8 +254,6 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   mean: ["steps", "step_seconds", "k", "guarantee", "noise_scale"],
   categories: ["k", "max_weight"],
 };
-const ONE_SERVER = ["public_key", "encryption"];
-const TWO_SERVERS = ["leader", "helper"];
 
 /** Members of documents that devices in Python read, and this client does not yet. */
 const MISSING: Readonly<Record<string, string>> = {
@@ -278,19 +273,21 @@ const RANGES: Readonly<Record<string, readonly [number, number, boolean]>> = {
   max_weight: [1, 1000, true],
 };
 
-function readDocument(id: string, document: Readonly<Record<string, unknown>>): Recipe {
+function readDocument(id: string, document: Document): Recipe {
   const statistic = text(document, "statistic");
   const trust = text(document, "trust");
-  if (!Object.hasOwn(OWN, statistic) || (trust !== "single_server" && trust !== "two_server")) {
+  if (!Object.hasOwn(OWN, statistic) || !Object.hasOwn(TRUST_MODELS, trust)) {
     throw new RecipeRefusedError(`a browser takes no part in ${statistic} with ${trust}`);
   }
-  if (trust === "two_server" && statistic === "mean") {
-    throw new FieldError("trust", "must be single_server for mean");
+  const Model = TRUST_MODELS[trust]!;
+  if (!Model.statistics.includes(statistic)) {
+    const models = Object.keys(TRUST_MODELS);
+    const possible = models.filter((name) => TRUST_MODELS[name]!.statistics.includes(statistic));
+    throw new FieldError("trust", `must be ${possible.join(" or ")} for ${statistic}`);
   }
-  const encrypts = trust === "single_server" || statistic !== "categories";
-  const two = [...TWO_SERVERS, ...(encrypts ? ["encryption"] : [])];
-  const servers = trust === "single_server" ? ONE_SERVER : two;
-  const needed = [...COMMON, ...OWN[statistic]!, ...servers];
+  const encrypts = Model.encrypts(statistic);
+  const scheme = encrypts ? ["encryption"] : [];
+  const needed = [...COMMON, ...OWN[statistic]!, ...Model.members, ...scheme];
   for (const name of Object.keys(document)) {
     if (Object.hasOwn(MISSING, name)) {
       throw new RecipeRefusedError(`the recipe asks for ${MISSING[name]}, which this client does not have`);
@@ -316,8 +313,8 @@ function readDocument(id: string, document: Readonly<Record<string, unknown>>): 
   const numbers = Object.keys(RANGES).filter((name) => Object.hasOwn(document, name));
   const read = Object.fromEntries(numbers.map((name) => [name, number(document, name)]));
   const { step_seconds: stepSeconds, ...parameters } = read;
-  const key = keyOf(id, trust, document);
-  const reached: Servers = trust === "single_server" ? { trust } : { trust, ...addresses(document) };
+  const servers = new Model(id, document);
+  const { key } = servers;
   return {
     id,
     name: text(document, "name"),
@@ -328,7 +325,7 @@ function readDocument(id: string, document: Readonly<Record<string, unknown>>): 
       ...(statistic === "mean" ? { guarantee: text(document, "guarantee") } : {}),
       ...hiddenCount(statistic, document),
     },
-    servers: reached,
+    servers,
     ...(key === undefined ? {} : { key }),
     labels: labels(document),
     opensAt,
@@ -336,11 +333,11 @@ function readDocument(id: string, document: Readonly<Record<string, unknown>>): 
     ...(stepSeconds === undefined ? {} : { stepSeconds }),
     simulation: document.simulation,
     ...(document.relay === undefined ? {} : { relay: requireAddress("relay", document.relay) }),
-    ...(document.admission === undefined ? {} : { admission: admission(id, reached, document) }),
+    ...(document.admission === undefined ? {} : { admission: admission(id, servers.verifying, document) }),
   };
 }
 
-function admission(id: string, servers: Servers, document: Readonly<Record<string, unknown>>): Admission {
+function admission(id: string, verifying: readonly string[], document: Document): Admission {
   const { kind, issuer_name: issuerName, ...members } = object(document, "admission");
   if (kind !== "token") {
     throw new FieldError("admission.kind", "must be token");
@@ -349,8 +346,6 @@ function admission(id: string, servers: Servers, document: Readonly<Record<strin
     throw new FieldError("admission.issuer_name", "must be a host, as issuer.example or issuer.example:8443");
   }
   requireAddress("admission.issuer_name", `https://${issuerName}`);
-  // Of the servers that look at tokens; a single server is not named in its own documents.
-  const verifying = servers.trust === "single_server" ? [] : [servers.leaderUrl, servers.helperUrl];
   return {
     issuerName,
     issuerKey: fromBase64("admission.issuer_key", members.issuer_key, 32),
@@ -360,43 +355,7 @@ function admission(id: string, servers: Servers, document: Readonly<Record<strin
   };
 }
 
-function keyOf(
-  id: string,
-  trust: string,
-  document: Readonly<Record<string, unknown>>,
-): EncryptionKey | undefined {
-  if (trust === "single_server") {
-    return ElGamalKey.fromMember("public_key", document.public_key);
-  }
-  const leader = object(document, "leader");
-  const helper = object(document, "helper");
-  if (document.encryption === undefined) {
-    return undefined;
-  }
-  if (JSON.stringify(leader.public_key) === JSON.stringify(helper.public_key)) {
-    throw new FieldError("helper.public_key", "must differ from the leader's: one key opens both shares");
-  }
-  return new SharedKey(
-    ElGamalKey.fromMember("leader.public_key", leader.public_key),
-    ElGamalKey.fromMember("helper.public_key", helper.public_key),
-    concat(DAP_VERSION, fromHex("id", id, 32)),
-  );
-}
-
-function addresses(document: Readonly<Record<string, unknown>>): { leaderUrl: string; helperUrl: string } {
-  const [leaderUrl, helperUrl] = ["leader", "helper"].map((server) => {
-    return requireAddress(`${server}.url`, object(document, server).url);
-  });
-  if (leaderUrl === helperUrl) {
-    throw new FieldError("helper.url", "must differ from the leader's: one server is not two");
-  }
-  return { leaderUrl: leaderUrl!, helperUrl: helperUrl! };
-}
-
-function hiddenCount(
-  statistic: string,
-  document: Readonly<Record<string, unknown>>,
-): { dummy_rate?: number } {
+function hiddenCount(statistic: string, document: Document): { dummy_rate?: number } {
   if (document.hidden_count === undefined) {
     return {};
   }
@@ -408,7 +367,7 @@ function hiddenCount(
   return { dummy_rate: rate };
 }
 
-function labels(document: Readonly<Record<string, unknown>>): string[] {
+function labels(document: Document): string[] {
   const found = document.labels ?? [];
   if (!Array.isArray(found) || found.some((label) => typeof label !== "string")) {
     throw new FieldError("labels", "must be a list of texts");
@@ -416,23 +375,7 @@ function labels(document: Readonly<Record<string, unknown>>): string[] {
   return found;
 }
 
-function object(document: Readonly<Record<string, unknown>>, name: string): Record<string, unknown> {
-  const value = document[name];
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new FieldError(name, "must be an object");
-  }
-  return value as Record<string, unknown>;
-}
-
-function text(document: Readonly<Record<string, unknown>>, name: string): string {
-  const value = document[name];
-  if (typeof value !== "string") {
-    throw new FieldError(name, "must be a text");
-  }
-  return value;
-}
-
-function number(document: Readonly<Record<string, unknown>>, name: string): number {
+function number(document: Document, name: string): number {
   const value = document[name];
   const [least, most, whole] = RANGES[name]!;
   const inRange = typeof value === "number" && value >= least && value <= most;
@@ -443,7 +386,7 @@ function number(document: Readonly<Record<string, unknown>>, name: string): numb
 }
 
 /** A time of the form 2026-01-31T12:00:00Z, in seconds since 1970. */
-function time(document: Readonly<Record<string, unknown>>, name: string): number {
+function time(document: Document, name: string): number {
   const value = text(document, name);
   const milliseconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) ? Date.parse(value) : Number.NaN;
   if (Number.isNaN(milliseconds)) {

@@ -63,6 +63,10 @@ export class SharedKey implements EncryptionKey {
     );
   }
 
+  sumWithNoise(): never {
+    throw new FieldError("trust", "must be another one for a sum: shares are not added on devices");
+  }
+
   require(ciphertext: Bytes): void {
     const [leader, helper] = this.split(ciphertext).map(pieces);
     leader!.forEach((own) => this.leader.require(own));

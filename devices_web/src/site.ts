@@ -4,9 +4,8 @@
  */
 
 import { type Identities, obtainToken } from "./attester.ts";
-import { type Bytes, equal, FieldError, fromBase64, utf8 } from "./bytes.ts";
-import { HPKE_CONFIG_LIST_TYPE, type HpkeConfig, readHpkeConfigs, UPLOAD_TYPE } from "./dap.ts";
-import { type Device, joinRecipe, requestBytes } from "./device.ts";
+import { FieldError, fromBase64 } from "./bytes.ts";
+import { joinRecipe, requestBytes } from "./device.ts";
 import { parsePolicy, requireLogged } from "./log.ts";
 import { type LogMemory, requireContinues } from "./log_memory.ts";
 import type { PageOptions } from "./page.ts";
@@ -16,24 +15,14 @@ import {
   ANY_TYPE,
   type Behind,
   DirectWay,
+  JSON_TYPE,
   jsonOf,
   NoAnswerError,
-  problemOf,
+  recipePath,
   RelayedWay,
   UndeliverableError,
   type Way,
 } from "./way.ts";
-
-const JSON_TYPE = "application/json";
-const UPLOAD_ERRORS_TYPE = "application/ppm-dap;message=upload-errors";
-const NOT_OPEN = "/problems/recipe-not-open";
-const DUPLICATE = "duplicate_nonce";
-/** An uploaded report that the leader did not take, by its number in DAP. */
-const REPLAYED = 2;
-/** A good report at the wrong time: dropped, too early, not started, expired, collected. */
-const NOT_NOW: readonly number[] = [3, 9, 10, 7, 1];
-const OUTDATED_CONFIG = 11;
-const NONCE_BYTES = 16;
 
 /** Whom a device speaks with, and what it believes. */
 export interface Site {
@@ -72,7 +61,7 @@ export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "
   async function vouched(served: ServedRecipe, verified: Recipe): Promise<Way> {
     const way = verified.relay === undefined ? direct : relayed(verified, verified.relay, site);
     if (policy !== undefined) {
-      const { status, content } = await way.ask({ path: `${pathOf(recipe)}proof/`, accept: ANY_TYPE });
+      const { status, content } = await way.ask({ path: `${recipePath(recipe)}proof/`, accept: ANY_TYPE });
       if (status !== 200) {
         throw new NoAnswerError(`the site has no proof that the recipe is in its log: ${status}`);
       }
@@ -98,9 +87,7 @@ export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "
       const { document, signature } = device.state;
       const served = { id: recipe, document: document!, signature: signature!, status: "open" };
       const way = await vouched(served, device.recipe);
-      const { trust } = device.recipe.servers;
-      const isTaken = trust === "single_server" ? await posted(way, device) : await uploaded(way, device);
-      if (!isTaken) {
+      if (!(await device.recipe.servers.deliver(device, way))) {
         const { status } = await fetchedRecipe(way, recipe);
         if (status === "closed") {
           throw new UndeliverableError("the recipe is closed: it takes no reports any more");
@@ -111,12 +98,8 @@ export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "
   };
 }
 
-function pathOf(recipe: string): string {
-  return `/api/v1/recipes/${encodeURIComponent(recipe)}/`;
-}
-
 async function fetchedRecipe(way: Way, recipe: string): Promise<ServedRecipe> {
-  const served = jsonOf(await way.ask({ path: pathOf(recipe), accept: JSON_TYPE }));
+  const served = jsonOf(await way.ask({ path: recipePath(recipe), accept: JSON_TYPE }));
   const { id, document, signature, status } = served;
   const isRecipe = id === recipe && typeof document === "object" && document !== null;
   if (!isRecipe || typeof signature !== "string" || typeof status !== "string") {
@@ -128,73 +111,6 @@ async function fetchedRecipe(way: Way, recipe: string): Promise<ServedRecipe> {
 /** The one way to the servers of a recipe with a relay. */
 function relayed(recipe: Recipe, relay: string, { server, keys }: Site): Way {
   const own: Behind = { name: "", verificationKey: fromBase64("keys.server", keys.server, 32) };
-  const servers = new Map([[server, own]]);
-  if (recipe.servers.trust === "two_server") {
-    const verificationKey = fromBase64("keys.helper", keys.helper, 32);
-    servers.set(recipe.servers.leaderUrl, own);
-    servers.set(recipe.servers.helperUrl, { name: "helper", verificationKey });
-  }
+  const servers = new Map([[server, own], ...recipe.servers.behind(own, keys)]);
   return new RelayedWay(server, relay, servers, requestBytes(recipe));
-}
-
-/** Send a report to a single server. False where it takes none now. */
-async function posted(way: Way, device: Device): Promise<boolean> {
-  const content = utf8(JSON.stringify(device.report()));
-  const path = `${pathOf(device.recipe.id)}reports/`;
-  const answer = await way.ask({ path, accept: JSON_TYPE, body: { type: JSON_TYPE, content } });
-  const { type, reason, detail } = problemOf(answer);
-  // An earlier attempt arrived, and its answer did not.
-  if (answer.status === 201 || reason === DUPLICATE) {
-    return true;
-  }
-  if (reason !== undefined) {
-    throw new UndeliverableError(`the server refuses the report: ${reason} (${detail ?? ""})`);
-  }
-  if (type !== NOT_OPEN) {
-    throw new NoAnswerError(`the server answers ${answer.status}`);
-  }
-  return false;
-}
-
-/** Send a report to the leader of two servers, sealed to the keys of now. False where it takes none now. */
-async function uploaded(way: Way, device: Device): Promise<boolean> {
-  const upload = device.upload();
-  const leader = way.at(upload.leaderUrl);
-  const configs = await Promise.all([leader, way.at(upload.helperUrl)].map(fetchedConfig));
-  const content = await upload.seal(configs[0]!, configs[1]!);
-  const path = upload.url.slice(upload.leaderUrl.length);
-  const answer = await leader.ask({ path, accept: UPLOAD_ERRORS_TYPE, body: { type: UPLOAD_TYPE, content } });
-  if (Math.trunc(answer.status / 100) !== 2) {
-    throw new NoAnswerError(`the leader answers ${answer.status}`);
-  }
-  const error = uploadError(answer.content, fromBase64("nonce", device.report().nonce, NONCE_BYTES));
-  if (error === OUTDATED_CONFIG) {
-    throw new NoAnswerError("the leader does not know the keys that it has just handed out");
-  }
-  if (error === undefined || error === REPLAYED) {
-    return true;
-  }
-  if (!NOT_NOW.includes(error)) {
-    throw new UndeliverableError(`the leader refuses the report: error ${error} of DAP`);
-  }
-  return false;
-}
-
-async function fetchedConfig(server: Way): Promise<HpkeConfig> {
-  const { status, type, content } = await server.ask({ path: "/hpke_config", accept: HPKE_CONFIG_LIST_TYPE });
-  if (status !== 200 || type !== HPKE_CONFIG_LIST_TYPE) {
-    throw new NoAnswerError(`a server does not hand out its keys: ${status}`);
-  }
-  return readHpkeConfigs(content);
-}
-
-/** The error of the one report that was sent; undefined where it was taken. */
-function uploadError(content: Bytes, nonce: Bytes): number | undefined {
-  if (content.length === 0) {
-    return undefined;
-  }
-  if (content.length !== NONCE_BYTES + 1 || !equal(content.slice(0, NONCE_BYTES), nonce)) {
-    throw new NoAnswerError("the leader's answer is not about this report");
-  }
-  return content[NONCE_BYTES]!;
 }

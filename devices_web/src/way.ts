@@ -22,6 +22,7 @@ const MOST_BYTES = 1024 * 1024;
 const PATIENCE = 60_000;
 /** What is asked for where an address has one representation. */
 export const ANY_TYPE = "*/*";
+export const JSON_TYPE = "application/json";
 export const OUTDATED_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key";
 
 /** A request below a server's address. */
@@ -49,6 +50,11 @@ export class NoAnswerError extends Error {
 /** A report that will never be taken: its recipe is closed, or it was refused for good, or its token was. */
 export class UndeliverableError extends Error {
   override name = "UndeliverableError";
+}
+
+/** Path of a recipe at the API of the site that published it. */
+export function recipePath(recipe: string): string {
+  return `/api/v1/recipes/${encodeURIComponent(recipe)}/`;
 }
 
 /** To one server. */
