@@ -47,6 +47,13 @@ class Statistic(ABC, Generic[P]):
     counts_devices: ClassVar[bool] = False
     """Whether the estimates are numbers of devices, so that each is a share of the population."""
 
+    bounds_sizes: ClassVar[bool] = False
+    """Whether `size_bounds` gives proved bounds of numbers of devices: a target can rest on its results."""
+
+    if_rare: ClassVar[str] = ""
+    """Registered name of the statistic that asks the same more precisely where nearly all devices have the
+    value 0; empty where there is none."""
+
     gives_verdict: ClassVar[bool] = False
     """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
 
@@ -118,6 +125,26 @@ class Statistic(ABC, Generic[P]):
     def robustness(self) -> Robustness | None:
         """What dishonest devices can move at most; None where it is not stated."""
         return None
+
+    def size_bounds(
+        self,
+        values: Sequence[float],  # noqa: ARG002  # for those that override it
+        reports: int,  # noqa: ARG002  # as above
+        failure_probability: float,  # noqa: ARG002  # as above
+    ) -> tuple[tuple[float, float], ...]:
+        """Between which the number of devices lies: with each value of the answer, and last, with any.
+
+        Args:
+            values: of an estimate.
+            reports: from which it is.
+            failure_probability: with which any of the bounds does not hold.
+
+        Raises:
+            FieldError: named `estimate`: no sum of so many reports gives these.
+            ValueError: they are not as many finite numbers as the answer has.
+            TypeError: it has no such bounds (`bounds_sizes`).
+        """
+        raise TypeError(f"{self.statistic} has no bounds of numbers of devices")
 
     expected_without = ""
     """The value that errors to expect leave out, e.g. "the default"; empty where they are of all values."""

@@ -7,10 +7,9 @@ from functools import lru_cache
 
 from ledger.models import Population
 from panprivacy.asked_admission import ADMISSION
-from panprivacy.randomizers.categories import Categories
 from panprivacy.signed_result import result_hash
 from panprivacy.targeting.citation import Citation
-from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes
+from panprivacy.targeting.evidence import CITED_STATISTICS, CitationRefusedError, cited_sizes
 from panprivacy.targeting.sizes import Sizes
 from recipes.models import Recipe
 from releases.models import Release
@@ -42,7 +41,7 @@ def newest_counts() -> Iterator[Count]:
                     outcome=Release.Outcome.RELEASED,
                     recipe__population=population.name,
                     recipe__event=attribute,
-                    recipe__statistic=Categories.statistic,
+                    recipe__statistic__in=CITED_STATISTICS,
                     recipe__simulation=False,
                     # Others show nothing.
                     recipe__document__contains=f'"{ADMISSION}":',

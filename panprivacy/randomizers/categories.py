@@ -172,6 +172,8 @@ class Categories(Randomizer[CategoriesParameters, int]):
     parameters_class = CategoriesParameters
     scalar = False
     counts_devices = True
+    bounds_sizes = True
+    if_rare = "rare_categories"
     needs_proof = False
     allowed_values = range(2)
     no_dummies = (

@@ -43,6 +43,9 @@ class RareCategories(Categories):
     )
     parameters_class = RareCategoriesParameters
     needs_proof = True
+    bounds_sizes = False
+    """Devices count with rates of their own, which inherited `size_bounds` does not know."""
+    if_rare = ""
     parameters: RareCategoriesParameters
 
     def __init__(self, parameters: RareCategoriesParameters) -> None:

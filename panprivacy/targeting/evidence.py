@@ -8,13 +8,16 @@ hash is checked beside it (`panprivacy.transparency.checking.check`).
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from panprivacy.randomizers.categories import Categories
-from panprivacy.randomizers.rare_categories import RareCategories
+from panprivacy.catalogue import STATISTICS
 from panprivacy.rate_validation import Verdict
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.signed_result import ResultRefusedError, result_hash
+from panprivacy.statistic import Statistic
 from panprivacy.targeting.citation import Citation
 from panprivacy.targeting.sizes import FAILURE_PROBABILITY, Sizes
+
+CITED_STATISTICS = tuple(name for name, statistic in STATISTICS.items() if statistic.bounds_sizes)
+"""Those whose results can show it, by their registered names."""
 
 _RELEASED = "released"
 
@@ -52,9 +55,9 @@ def cited_sizes(
     asked = recipe.calibrated_statistic
     if result.get("outcome") != _RELEASED:
         raise CitationRefusedError("the cited recipe has released no result")
-    # Rare categories have rates of their own, which these bounds do not know.
-    if not isinstance(asked, Categories) or isinstance(asked, RareCategories) or recipe.dummies is not None:
-        raise CitationRefusedError(f"the cited result is of {recipe.statistic}, and must be of categories")
+    if not asked.bounds_sizes or recipe.dummies is not None:
+        possible = " or ".join(CITED_STATISTICS)
+        raise CitationRefusedError(f"the cited result is of {recipe.statistic}, and must be of {possible}")
     if recipe.target is not None:
         raise CitationRefusedError("the cited result is of a part of the population")
     if recipe.admission is None:
@@ -99,9 +102,9 @@ def _recipe_of(result: Mapping[str, Any], citation: Citation) -> PublishedRecipe
     return recipe
 
 
-def _sizes(result: Mapping[str, Any], asked: Categories, labels: Sequence[str]) -> Sizes:
+def _sizes(result: Mapping[str, Any], asked: Statistic[Any], labels: Sequence[str]) -> Sizes:
     reports, estimate = result.get("reports"), result.get("estimate")
-    if type(reports) is not int or reports < asked.parameters.cohort_size:
+    if type(reports) is not int or reports < asked.cohort_size:
         raise CitationRefusedError("the cited result is of fewer reports than its cohort size")
     if not isinstance(estimate, list) or not all(type(value) in (int, float) for value in estimate):
         raise CitationRefusedError("the cited result has no estimates")

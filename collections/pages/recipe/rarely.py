@@ -1,12 +1,10 @@
-"""From a released result of `categories` to the form of `rare_categories`, with γ as it came out."""
+"""From a released result to the form of the same statistic for rare values, with γ as it came out."""
 
 import math
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from panprivacy.randomizers.categories import Categories
-from panprivacy.randomizers.rare_categories import RareCategories
 from panprivacy.randomizers.rare_parameters import LARGEST_SHARE, SMALLEST_SHARE
 from recipes.models import Recipe
 from releases.models import Release
@@ -20,21 +18,23 @@ _RATE = 0.8
 
 
 def rarely_address(recipe: Recipe, release: Release) -> str:
-    """The form of `rare_categories` with the same categories and devices, and the share γ that the result has
-    for all categories but 0; empty where that is no such share, or the result no such result.
+    """The form of the statistic for rare values (`if_rare`) with the same categories and devices, and the
+    share γ that the result has for all categories but 0; empty where that is no such share, or there is no
+    such statistic.
 
     γ only says how precise the next result will be: no guarantee rests on it.
     """
+    asked = recipe.published.calibrated_statistic
     shares, excerpt = shares_of(recipe, release), excerpt_of(release)
-    if recipe.statistic != Categories.statistic or shares is None or 0 not in excerpt.positions:
+    if not asked.if_rare or shares is None or 0 not in excerpt.positions:
         return ""
     rare = 1 - shares.share(excerpt.values[excerpt.positions.index(0)])
     if not SMALLEST_SHARE <= rare <= LARGEST_SHARE:
         return ""
     devices = round(shares.of)
     filled = {
-        "statistic": RareCategories.statistic,
-        "k": len(recipe.published.calibrated_statistic.labels),
+        "statistic": asked.if_rare,
+        "k": len(asked.labels),
         "devices": devices,
         "population_size": devices,
         "counted_devices": max(1, math.ceil(max(_RATE * 2 * rare, 2 * SMALLEST_SHARE) * devices)),

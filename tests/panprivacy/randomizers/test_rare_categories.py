@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.catalogue import STATISTICS
 from panprivacy.errors import FieldError
 from panprivacy.limits import RecipeLimits
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
@@ -536,3 +537,9 @@ def test_example_and_form_start_where_the_statistic_gains():
     for epsilon in (1.0, 4.0):  # of the form, and of the example
         asked = statistic("cover", epsilon=epsilon, **suggested)
         assert "would do better" not in asked.expected_remark(suggested["devices"])
+
+
+def test_statistics_for_rare_values_are_registered_and_name_no_others():
+    named = {statistic.if_rare for statistic in STATISTICS.values()} - {""}
+    assert named == {RareCategories.statistic}
+    assert not any(STATISTICS[name].if_rare for name in named)
