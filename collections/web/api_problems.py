@@ -3,6 +3,7 @@
 Apart from `problems`, which workers and the servers of partners load, too: they need no REST framework.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from django.http import Http404
@@ -21,29 +22,45 @@ from web.problems import (
 )
 
 
+def _invalid(error: exceptions.ValidationError) -> Problem:
+    if not isinstance(error.detail, dict):
+        return _refused(error)
+    # Our serializers nest no others: every field has a list of messages.
+    field, messages = next(iter(cast("dict[str, list[str]]", error.detail).items()))
+    return invalid_parameter(field, f"{field} {messages[0]}")
+
+
+def _not_authenticated(error: exceptions.APIException) -> Problem:
+    return Problem("not-authenticated", "It is not known who asks", 401, str(error.detail))
+
+
+def _not_acceptable(error: exceptions.NotAcceptable) -> Problem:
+    return Problem("not-acceptable", "The media type asked for is not served", 406, str(error.detail))
+
+
+def _refused(error: exceptions.APIException) -> Problem:
+    return Problem("request-refused", "The request was refused", error.status_code, str(error.detail))
+
+
+_PROBLEMS: Mapping[type[Exception], Callable[[Any], Problem]] = {
+    Problem: lambda error: error,
+    Http404: lambda _: not_found("Nothing has this address."),
+    exceptions.MethodNotAllowed: lambda _: method_not_allowed("see the API documentation"),
+    exceptions.ValidationError: _invalid,
+    exceptions.NotAuthenticated: _not_authenticated,
+    exceptions.AuthenticationFailed: _not_authenticated,
+    exceptions.ParseError: lambda error: malformed_body(str(error.detail)),
+    exceptions.NotAcceptable: _not_acceptable,
+    exceptions.UnsupportedMediaType: lambda error: unsupported_media_type(str(error.detail)),
+    exceptions.APIException: _refused,
+}
+"""Exception → the problem that stands for it and for those derived from it."""
+
+
 def from_exception(error: Exception) -> Problem | None:
     """The problem that stands for an exception of Django or DRF; None for an unexpected one."""
-    if isinstance(error, Problem):
-        return error
-    if isinstance(error, Http404):
-        return not_found("Nothing has this address.")
-    if isinstance(error, exceptions.MethodNotAllowed):
-        return method_not_allowed("see the API documentation")
-    if isinstance(error, exceptions.ValidationError) and isinstance(error.detail, dict):
-        # Our serializers nest no others: every field has a list of messages.
-        field, messages = next(iter(cast("dict[str, list[str]]", error.detail).items()))
-        return invalid_parameter(field, f"{field} {messages[0]}")
-    if isinstance(error, exceptions.NotAuthenticated | exceptions.AuthenticationFailed):
-        return Problem("not-authenticated", "It is not known who asks", 401, str(error.detail))
-    if isinstance(error, exceptions.ParseError):
-        return malformed_body(str(error.detail))
-    if isinstance(error, exceptions.NotAcceptable):
-        return Problem("not-acceptable", "The media type asked for is not served", 406, str(error.detail))
-    if isinstance(error, exceptions.UnsupportedMediaType):
-        return unsupported_media_type(str(error.detail))
-    if isinstance(error, exceptions.APIException):
-        return Problem("request-refused", "The request was refused", error.status_code, str(error.detail))
-    return None
+    nearest = next((kind for kind in type(error).__mro__ if kind in _PROBLEMS), None)
+    return None if nearest is None else _PROBLEMS[nearest](error)
 
 
 def exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
