@@ -18,7 +18,6 @@ from devices_sim.transport import (
 )
 from devices_sim.trust_models import reporting_model
 from panprivacy.asked_admission import ADMISSION
-from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL, RecipeLimits
 from panprivacy.recipe import PublishedRecipe
@@ -78,7 +77,7 @@ def send_value(
         raise RecipeRefusedError("this recipe needs a token, which has to be kept: join, token, send")
     recipe = served.verified(verification_key, partner_key)
     statistic = recipe.calibrated_statistic
-    if statistic.device_input not in (DeviceInput.VALUE, DeviceInput.RANDOMIZED):
+    if not statistic.device_input.is_one_value:
         raise FieldError(
             "trust", f"is {recipe.trust}: devices of this recipe take steps, and send no value (join, step)"
         )

@@ -15,7 +15,6 @@ from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
 from panprivacy.catalogue import statistic_class
-from panprivacy.device_input import DeviceInput
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.statistic import Statistic
 
@@ -24,8 +23,7 @@ class SingleServer(ReportingModel):
     """Devices with events, or else with one value, which report to the server that published the recipe."""
 
     def reporting(self, statistic: str) -> ReportingModel:
-        is_randomized = statistic_class(statistic).device_input is DeviceInput.RANDOMIZED
-        return self._randomized() if is_randomized else self
+        return self if statistic_class(statistic).device_input.takes_steps else self._randomized()
 
     def _randomized(self) -> ReportingModel:
         """The same of devices that randomize one value."""

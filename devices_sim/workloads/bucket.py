@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe
 
@@ -78,7 +77,7 @@ class ValueWorkload(Workload[str]):
     buckets: Sequence[Bucket[str]]
 
     def require_fits(self, recipe: PublishedRecipe) -> None:
-        if recipe.calibrated_statistic.device_input is DeviceInput.EVENTS:
+        if not recipe.calibrated_statistic.device_input.is_one_value:
             raise FieldError("trust", f"must be one under which devices have values, not {recipe.trust}")
 
 

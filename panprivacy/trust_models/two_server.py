@@ -78,7 +78,7 @@ class TwoServers(
     @classmethod
     def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:
         """Only what devices keep: one value is shared, sent and forgotten at once."""
-        return statistic.device_input is DeviceInput.EVENTS
+        return statistic.device_input.takes_steps
 
     @classmethod
     def stated(cls, guarantee: Guarantee) -> Guarantee:

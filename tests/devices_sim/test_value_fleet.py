@@ -3,6 +3,7 @@
 import base64
 import json
 from collections import Counter
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,6 +13,8 @@ from devices_sim.workloads.bucket import ListedBucket, ValueWorkload, listed
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.errors import FieldError
 from panprivacy.recipe import RecipeVerificationError
+from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.trust_models.curator import Curator
 from tests.devices_sim.attester import MemoryAttester
 from tests.devices_sim.server import VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
@@ -153,3 +156,19 @@ def test_main_fleet_takes_the_shufflers_key(tmp_path, capsys):
         assert main(arguments) != 0
         assert main([*arguments, "--shuffler-key", shuffler_key]) == 0
     assert json.loads(capsys.readouterr().out)["reports"]["accepted"] == 3
+
+
+def test_devices_with_values_take_no_part_in_a_recipe_of_items():
+    draft = RecipeDraft.from_mapping(
+        {
+            "name": "Test",
+            "question": "How many?",
+            "statistic": "density",
+            "epsilon": 0.5,
+            "universe_size": 100,
+            "table_size": 10,
+        }
+    )
+    recipe = draft.publish(Curator(sample_digest=bytes(32)), datetime(2026, 1, 1, tzinfo=UTC))
+    with pytest.raises(FieldError, match="trust: must be one under which devices have values, not curator"):
+        workload("1").require_fits(recipe)

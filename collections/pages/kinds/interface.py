@@ -82,7 +82,7 @@ class Kind:
     @property
     def simulated(self) -> bool:
         """Whether there are devices that can be simulated."""
-        return self.device_input is not DeviceInput.ITEMS
+        return self.device_input.has_devices
 
     @property
     def trusts(self) -> tuple[Trust, ...]:

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 
 from pages.publish.forms import RecipeForm
 from pages.trust_models import SHOWN
-from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
 from panprivacy.planning.expectation import MISSED
@@ -103,7 +102,7 @@ TIMES = Fix(
 
 def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
     """Why devices with the usual limits refuse a (calibrated) statistic, however it was published."""
-    if statistic.device_input is DeviceInput.ITEMS:
+    if not statistic.device_input.has_devices:
         return []
     fixes = {remedy.name: _fix(remedy) for remedy in limit_remedies(statistic, USUAL)}
     return [
@@ -114,7 +113,7 @@ def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
 
 def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Warned]:
     warned = device_warnings(statistic)
-    if statistic.device_input is DeviceInput.EVENTS and population_size is not None:
+    if statistic.device_input.takes_steps and population_size is not None:
         reporting = round(population_size * statistic.parameters.sampling_rate)
         if reporting < statistic.cohort_size:
             warned.append(_too_few(reporting, statistic.cohort_size))

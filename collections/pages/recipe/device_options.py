@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.device_input import DeviceInput
 from panprivacy.limits import NO_LOCAL_LIMIT, USUAL, local_epsilon
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
@@ -30,8 +29,8 @@ class DeviceOption:
 
 def device_options(statistic: Statistic[Any]) -> list[DeviceOption]:
     """Those that a published recipe's (calibrated) statistic needs; none where it is within all limits."""
-    if statistic.device_input is DeviceInput.ITEMS:
-        return []  # no device takes part
+    if not statistic.device_input.has_devices:
+        return []
     return [DeviceOption(f"--{limit} {value}", meaning) for limit, value, meaning in _beyond(statistic)]
 
 

@@ -155,9 +155,9 @@ class ShownTrustModel:
 
     def for_input(self, device_input: DeviceInput) -> Self:
         """The same of devices with this input: where they keep nothing, nobody can read it there."""
-        if device_input is not DeviceInput.RANDOMIZED:
+        others = tuple(adversary for adversary in self.adversaries if not adversary.opens_device)
+        if device_input.takes_steps or others == self.adversaries:
             return self
-        others = (adversary for adversary in self.adversaries if not adversary.opens_device)
         return replace(self, adversaries=(*others, NOTHING_KEPT))
 
 

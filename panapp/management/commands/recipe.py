@@ -15,7 +15,6 @@ from panapp.recipe_file import (
     take_universe,
 )
 from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
-from panprivacy.device_input import DeviceInput
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
 from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
@@ -110,7 +109,7 @@ class Command(BaseCommand):
     def _publish(self, recipe: dict[str, Any], *, as_json: bool, here: bool) -> None:
         published = PublishedRecipe.from_document(recipe["document"])
         statistic = published.calibrated_statistic
-        if not published.simulation and statistic.device_input is not DeviceInput.ITEMS:
+        if not published.simulation and statistic.device_input.has_devices:
             for error in limit_errors(statistic, USUAL, whose="devices that are not set otherwise"):
                 self.stderr.write(f"Warning: devices may refuse it. {error}")
         if here and not published.simulation and approval_needed(published.population):
