@@ -1,6 +1,7 @@
 """The house stands as docs and imports say."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -9,6 +10,7 @@ from pathlib import Path
 from django.conf import settings
 from django.db import connection
 
+from panapp.roles import ROLES
 from releases.operations import SOFTWARE
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -21,6 +23,11 @@ def test_collections_folder_holds_no_init_file_so_that_the_standard_library_wins
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.strip()
     assert Path(found).parent != ROOT / "collections"
+
+
+def test_whoever_reports_a_fault_is_told_every_role() -> None:
+    asked = (ROOT / "SECURITY.md").read_text().split("the role (", 1)[1].split(")", 1)[0]
+    assert set(re.findall(r"`([^`]+)`", asked)) == set(ROLES)
 
 
 def test_tests_run_in_an_installation_of_their_own() -> None:
