@@ -115,7 +115,7 @@ openapi: setup ## Write docs/openapi.yaml anew
 architecture: setup ## Draw the picture of the rooms in docs/architecture.md anew, from their imports
 	$(RUN) -m tests.architecture.picture
 
-tables: setup ## Write the tables of statistics and encryption schemes in the docs anew, from the registries
+tables: setup ## Write the tables of statistics, registries and encryption schemes in the docs anew, from the registries
 	$(RUN) -m tests.tables
 
 bench: setup ## Speed and memory, as ratios measured in one run

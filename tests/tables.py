@@ -5,6 +5,7 @@ document shows other rows.
 """
 
 import difflib
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,12 +19,15 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = "tables"
 
 SECTIONS = {
-    DeviceInput.EVENTS: "[events](#events)",
-    DeviceInput.VALUE: "[values](#values)",
-    DeviceInput.RANDOMIZED: "[randomized values](#randomized-values)",
-    DeviceInput.ITEMS: "[stream](#streams)",
+    DeviceInput.EVENTS: ("events", "#events"),
+    DeviceInput.VALUE: ("values", "#values"),
+    DeviceInput.RANDOMIZED: ("randomized values", "#randomized-values"),
+    DeviceInput.ITEMS: ("stream", "#streams"),
 }
-"""Kind of input → its section in docs/recipes.md."""
+"""Kind of input → its name, and its section in docs/recipes.md."""
+
+PAGES = "collections/pages/kinds"
+"""Where each kind of input has a file that says how its statistics are offered and shown."""
 
 
 def statistics() -> str:
@@ -32,7 +36,38 @@ def statistics() -> str:
     ordered = sorted(STATISTICS.values(), key=lambda statistic: kinds.index(statistic.device_input))
     return table(
         ("statistic", "what it does", "kind"),
-        ((f"`{each.statistic}`", each.description, SECTIONS[each.device_input]) for each in ordered),
+        (
+            (f"`{each.statistic}`", each.description, "[{}]({})".format(*SECTIONS[each.device_input]))
+            for each in ordered
+        ),
+    )
+
+
+def registries() -> str:
+    """Where the statistics of each kind of input lie, and their registry, and what pages say of them."""
+    shown = {
+        kind: f"{PAGES}/{place.name}"
+        for place in sorted((ROOT / PAGES).glob("*.py"))
+        for kind in re.findall(r"device_input=DeviceInput\.([A-Z]+)", place.read_text())
+    }
+    return table(
+        ("statistics of", "their files, and the registry", "the file of their pages"),
+        (
+            (
+                SECTIONS[kind][0],
+                " ".join(
+                    sorted(
+                        {
+                            "`{}/{}`".format(*each.__module__.split("."))
+                            for each in STATISTICS.values()
+                            if each.device_input == kind
+                        }
+                    )
+                ),
+                f"`{shown[kind.name]}`",
+            )
+            for kind in DeviceInput
+        ),
     )
 
 
@@ -60,6 +95,8 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 TABLES: Mapping[str, Callable[[], str]] = {
     "docs/recipes.md": statistics,
     "docs/encryption.md": schemes,
+    "docs/architecture.md": registries,
+    "CONTRIBUTING.md": registries,
 }
 """Document → its table."""
 
