@@ -112,7 +112,7 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 openapi: setup ## Write docs/openapi.yaml anew
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
-architecture: setup ## Draw the picture of the rooms in docs/architecture.md anew, from their imports
+architecture: setup ## Show the floors and rooms in the docs anew, from layers and imports
 	$(RUN) -m tests.architecture.picture
 
 tables: setup ## Write the tables of statistics, registries and encryption schemes in the docs anew, from the registries

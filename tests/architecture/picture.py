@@ -1,16 +1,17 @@
-"""The picture of the rooms in docs/architecture.md, made from imports and docstrings: `make architecture`.
+"""The floors and the rooms as docs show them, made from layers, imports and docstrings: `make architecture`.
 
 Run as `python -m tests.architecture.picture [--check]` at the root. With `--check` it writes nothing, and
-fails where the document shows other rooms, imports or docstrings. How many lines a room has changes with
-almost every commit: those numbers are as of the last writing.
+fails where a document shows other floors, rooms, imports or docstrings. How many lines a room has changes
+with almost every commit: those numbers are as of the last writing.
 """
 
 import ast
 import difflib
 import re
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from configparser import ConfigParser
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import fill
 
@@ -18,24 +19,15 @@ from grimp import build_graph
 
 from tests.architecture.sources import file_of, init_of, is_migration
 from tests.made_part import with_part
+from tests.tables import table
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-DOCUMENT = ROOT / "docs" / "architecture.md"
 TARGET = "architecture"
 WIDTH = 110
 SIZE, WRAPPED = re.compile(r"[\d,]+ lines"), re.compile(r"\n {2}(?=\S)")
 
-ALONE = {
-    "Wiring": ("panapp",),
-    "Pages": ("pages",),
-    "Domain": (),
-    "Between installations, and the log": ("public_log", "peers", "audit"),
-    "Ground": ("web", "storage"),
-    "Mathematics": ("panprivacy",),
-    "Devices": ("devices_sim",),
-    "Papers": ("research",),
-}
-"""Floors, from above, and their rooms; the domain has all others."""
+BESIDE = {"Devices": "devices_sim", "Papers": "research"}
+"""What stands beside the floors, wherever its layer is."""
 
 Imports = Mapping[str, frozenset[str]]
 """Room → rooms that it imports."""
@@ -48,13 +40,45 @@ def rooms_of(settings: Path) -> list[str]:
     return parser["importlinter:contract:floors"]["layers"].replace("|", " ").split()
 
 
-def floors_of(rooms: Iterable[str]) -> dict[str, list[str]]:
-    """Floor → its rooms, from above."""
-    floor_of = {room: floor for floor, alone in ALONE.items() for room in alone}
-    floors: dict[str, list[str]] = {floor: [] for floor in ALONE}
-    for room in rooms:
-        floors[floor_of.get(room, "Domain")].append(room)
+@dataclass(frozen=True)
+class Floor:
+    """Layers of `.importlinter` between two comments there."""
+
+    name: str
+    holds: str
+    layers: list[list[str]]
+    """From above; rooms of one layer know nothing of each other."""
+
+
+def floors_of(settings: str) -> list[Floor]:
+    """The floors, from above, without what stands beside them. Raises ValueError for a layer on none."""
+    listed = settings.partition("\nlayers =\n")[2].partition("\n\n")[0]
+    floors: list[Floor] = []
+    for said, layers in re.findall(r"((?:^ +#.*\n)*)((?:^ +[^#\s].*\n?)+)", listed, re.MULTILINE):
+        name, colon, holds = " ".join(re.sub(r"^ +# ", "", said, flags=re.MULTILINE).split()).partition(": ")
+        if not colon:
+            raise ValueError(f"a comment '# FLOOR: what it holds' must stand above {layers.split()[0]}")
+        rooms = [line.split(" | ") for line in layers.split("\n")]
+        kept = [
+            [room.strip() for room in line if room.strip() not in ("", *BESIDE.values())] for line in rooms
+        ]
+        floors.append(Floor(name, holds, [layer for layer in kept if layer]))
     return floors
+
+
+def storeys() -> str:
+    """The floors as a table."""
+    return table(
+        ("floor", "rooms", "what they hold"),
+        (
+            (
+                floor.name,
+                " > ".join(", ".join(f"`{room}`" for room in layer) for layer in floor.layers),
+                floor.holds,
+            )
+            for floor in floors_of((ROOT / ".importlinter").read_text())
+        ),
+    )
 
 
 def imports_of(rooms: list[str]) -> Imports:
@@ -96,7 +120,11 @@ def described(room: str, imports: Imports, rooms: list[str]) -> str:
 def picture() -> str:
     """What stands between the marks: a Mermaid diagram, and the list of rooms by floor."""
     rooms = rooms_of(ROOT / ".importlinter")
-    imports, floors = imports_of(rooms), floors_of(rooms)
+    imports = imports_of(rooms)
+    floors = {
+        floor.name: [room for layer in floor.layers for room in layer]
+        for floor in floors_of((ROOT / ".importlinter").read_text())
+    } | {name: [room] for name, room in BESIDE.items()}
     arrows = reduced(imports)
     diagram = ["```mermaid", "flowchart TB"]
     for number, (floor, members) in enumerate(floors.items()):
@@ -110,27 +138,35 @@ def picture() -> str:
     return "\n\n".join(parts)
 
 
-def difference(document: str, drawing: str) -> list[str]:
+PARTS: Mapping[tuple[str, str], Callable[[], str]] = {
+    ("docs/architecture.md", ""): picture,
+    ("docs/architecture.md", "floors"): storeys,
+    ("CONTRIBUTING.md", "floors"): storeys,
+}
+"""Document, name of a part → what makes it."""
+
+
+def difference(document: str, drawing: str, name: str = "") -> list[str]:
     """Where the document shows something else than the drawing, but for numbers of lines."""
     # A longer number can wrap an entry elsewhere.
     old, new = (
         SIZE.sub("… lines", WRAPPED.sub(" ", text)).splitlines()
-        for text in (document, with_part(document, TARGET, drawing))
+        for text in (document, with_part(document, TARGET, drawing, name))
     )
-    return list(difflib.unified_diff(old, new, "docs/architecture.md", "the imports", lineterm=""))
+    return list(difflib.unified_diff(old, new, "the document", "the imports", lineterm=""))
 
 
 def main(arguments: list[str]) -> int:
-    """Write the picture, or check it; the exit code."""
-    document = DOCUMENT.read_text()
-    if "--check" not in arguments:
-        DOCUMENT.write_text(with_part(document, TARGET, picture()))
-        return 0
-    found = difference(document, picture())
+    """Write the parts, or check them; the exit code."""
+    found = []
+    for (place, name), made in PARTS.items():
+        document = (ROOT / place).read_text()
+        if "--check" in arguments:
+            found += difference(document, made(), name)
+        else:
+            (ROOT / place).write_text(with_part(document, TARGET, made(), name))
     if found:
-        help_text = (
-            "docs/architecture.md shows other imports: run 'make architecture' and read the difference"
-        )
+        help_text = "The docs show other imports: run 'make architecture' and read the difference"
         print(*found, help_text, sep="\n", file=sys.stderr)  # noqa: T201  # a command
     return int(bool(found))
 
