@@ -167,7 +167,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
 
     statistic = "categories"
     title = "Devices by category"
-    description = "Estimates how many devices have each of k categories, of which every device has one."
+    description = "Every device has one of k categories. Estimates how many devices have each."
     unit = "devices"
     parameters_class = CategoriesParameters
     scalar = False

@@ -181,7 +181,7 @@ class _Cover(Way):
     @property
     def alike(self) -> str:
         return (
-            f"with as many reports, each of which tells as much (local ε = {plain(self._replaced, '.3g')}, "
+            f"with as many reports that each reveal as much (local ε = {plain(self._replaced, '.3g')}, "
             "replacement, δ = 0)"
         )
 
@@ -252,7 +252,7 @@ class _Relayed(Way):
     @property
     def alike(self) -> str:
         return (
-            "with a report from every device, each of which tells as much once it is sent (ε = "
+            "with one report from every device; each reveals as much once it is sent (ε = "
             f"{plain(2 * self._parameters.epsilon, '.3g')}, replacement, δ = 0)"
         )
 

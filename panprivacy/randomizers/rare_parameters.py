@@ -56,8 +56,8 @@ class RareCategoriesParameters(CategoriesParameters):
     )
     rare_share: float = described(
         label="Share with another category (γ)",
-        help="About which part of the devices has another category than the default; from an earlier "
-        "result, or as expected. A wrong share costs precision, and no privacy.",
+        help="Estimated share of devices with a category other than the default. A wrong estimate costs "
+        "precision, and no privacy.",
         minimum=SMALLEST_SHARE,
         maximum=LARGEST_SHARE,
         suggested=0.05,

@@ -50,7 +50,7 @@ def _beyond(statistic: Statistic[Any]) -> Iterator[tuple[str, str, str]]:
     local = local_epsilon(statistic)
     if local >= NO_LOCAL_LIMIT:
         meaning = (
-            "agrees to reports that tell the value to whoever reads them by themselves (no local ε holds)"
+            "agrees to reports that reveal the value to anyone who reads a single report (no local ε holds)"
         )
         yield "largest-local-epsilon", f"{NO_LOCAL_LIMIT:.0f}", meaning
     elif local > USUAL.largest_local_epsilon:
