@@ -431,6 +431,11 @@ def refusal(answer: Answer, target: str) -> TransportError:
 
 
 def json_object(answer: Answer) -> dict[str, Any]:
+    """The members of the JSON object that the answer's body is, unchecked.
+
+    Raises:
+        TransportError: the body is not JSON, or JSON of another kind; it has the answer's status.
+    """
     try:
         members = json.loads(answer.body)
     except (ValueError, RecursionError):

@@ -43,7 +43,7 @@ class Problem(Exception):  # noqa: N818  # the term of RFC 9457
         }
 
     def response(self) -> HttpResponse:
-        """The answer."""
+        """The answer: the document with its status, and with `Retry-After` for 503."""
         content = json.dumps(self.document())
         response = HttpResponse(content, status=self.status, content_type=CONTENT_TYPE)
         if self.status == 503:
@@ -52,42 +52,52 @@ class Problem(Exception):  # noqa: N818  # the term of RFC 9457
 
 
 def malformed_body(detail: str) -> Problem:
+    """400: the body is not what the media type says. `detail`: a sentence that says what is wrong with it."""
     return Problem("malformed-body", "The body cannot be read", 400, detail)
 
 
 def invalid_parameter(field: str, detail: str) -> Problem:
+    """400: a parameter or member is wrong. `field`: its name; `detail`: a sentence, what is wrong."""
     return Problem("invalid-parameter", "A parameter is not understood", 400, detail, field=field)
 
 
 def invalid_field(error: FieldError) -> Problem:
-    """A refusal of the domain, which names the field."""
+    """400: a refusal of the domain, which names the field; half surrogate pairs become question marks."""
     # What was sent may hold half a surrogate pair, which no answer can.
     field, detail = (text.encode(errors="replace").decode() for text in (error.field, str(error)))
     return invalid_parameter(field, f"{detail}.")
 
 
 def conflict(error: Exception) -> Problem:
-    """What is asked does not fit the state in which things are; nothing was changed."""
+    """409: what is asked does not fit the state in which things are; nothing was changed.
+
+    `error`: says why not, without a full stop.
+    """
     return Problem("state-conflict", "The state does not allow this", 409, f"Nothing was changed: {error}.")
 
 
 def unsupported_media_type(detail: str) -> Problem:
+    """415: the body is of a kind that is not read here. `detail`: a sentence that says which are."""
     return Problem("unsupported-media-type", "The media type is not supported", 415, detail)
 
 
 def not_found(detail: str) -> Problem:
+    """404: nothing is there. `detail`: a sentence that says what was looked for."""
     return Problem("not-found", "There is nothing here", 404, detail)
 
 
 def unavailable(detail: str) -> Problem:
+    """503, with `Retry-After`: not now. `detail`: a sentence that says why, and that asking again helps."""
     return Problem("unavailable", "The server is busy", 503, detail)
 
 
 def too_often(detail: str) -> Problem:
+    """429: the sender has to wait. `detail`: a sentence that says what was too often."""
     return Problem("too-often", "That was asked too often", 429, detail)
 
 
 def method_not_allowed(allowed: str) -> Problem:
+    """405: another method is meant. `allowed`: those that work here, with commas between them."""
     return Problem("method-not-allowed", "The method is not allowed", 405, f"Allowed: {allowed}.")
 
 

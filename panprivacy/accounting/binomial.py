@@ -42,7 +42,16 @@ def probability(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
 
 
 def upper_tail(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
-    """Pr[X ≥ x] for X ~ Bin(n, p)."""
+    """Pr[X ≥ x] for X ~ Bin(n, p): 1 for x ≤ 0, 0 for x > n.
+
+    Args:
+        x, n: whole numbers that broadcast, n ≥ 0.
+        p, q: the probability of success, from 0 to 1, and 1 − p.
+
+    Returns:
+        Probabilities of the broadcast shape; `relative_error` bounds their error. Regularized incomplete beta
+        function: DLMF 8.17.5.
+    """
     x, n = np.broadcast_arrays(np.asarray(x, dtype=float), np.asarray(n, dtype=float))
     found = np.where(x <= 0, 1.0, 0.0)
     inside = (x > 0) & (x <= n)
@@ -55,7 +64,10 @@ def upper_tail(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
 
 
 def lower_tail(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
-    """Pr[X ≤ x] for X ~ Bin(n, p)."""
+    """Pr[X ≤ x] for X ~ Bin(n, p): 0 for x < 0, 1 for x ≥ n.
+
+    Arguments, shape and error as of `upper_tail`, whose mirror image it is: n − X ~ Bin(n, q).
+    """
     return upper_tail(np.asarray(n, dtype=float) - np.asarray(x, dtype=float), n, q, p)
 
 
@@ -64,13 +76,30 @@ def relative_error(x: ArrayLike, n: ArrayLike, p: float) -> Numbers:
 
     Rounding n·p moves log Pr[X = x] by up to 2⁻⁵³·|x − n·p|; the tails were compared with 40 digits for n
     up to 10¹⁰ and twelve standard deviations, and never erred by as much as a quarter of this.
+
+    Args:
+        x, n: whole numbers that broadcast, n ≥ 0.
+        p: the probability of success, from 0 to 1.
+
+    Returns:
+        Relative errors of the broadcast shape, above 0.
     """
     away = np.abs(np.asarray(x, dtype=float) - np.asarray(n, dtype=float) * p)
     return np.asarray(UNIT * (400 + 16 * away))
 
 
 def window(n: int, p: float, q: float, mass: float) -> tuple[int, int]:
-    """The narrowest lowest, highest with Pr[X < lowest] ≤ mass and Pr[X > highest] ≤ mass."""
+    """The narrowest lowest, highest with Pr[X < lowest] ≤ mass and Pr[X > highest] ≤ mass.
+
+    Args:
+        n: trials, ≥ 0.
+        p, q: the probability of success, from 0 to 1, and 1 − p.
+        mass: above 0 and below 1/2, of each tail.
+
+    Returns:
+        Two whole numbers from 0 to n. A tail that is as near to `mass` as `relative_error` may be taken for
+        either side of it.
+    """
     mean = min(n, max(0, round(n * p)))
     return _last_below(mean, n, q, p, mass, mirrored=True), _last_below(mean, n, p, q, mass, mirrored=False)
 

@@ -32,9 +32,15 @@ def least_noise(epsilon: float, delta: float) -> float:
 
 
 def shift_delta(trials: ArrayLike, p: float, q: float, epsilon: float) -> Numbers:
-    """δ at ε between Bin(trials, p) and the same plus 1, for each number of trials; q = 1 − p.
+    """δ at ε between Bin(trials, p) and the same plus 1, for each number of trials.
 
-    The larger of both directions, rounded up.
+    Args:
+        trials: numbers of trials, whole, ≥ 0; an array of any shape, or a number.
+        p, q: the probability of success, from 0 to 1, and 1 − p.
+        epsilon: ε ≥ 0, small enough for e^ε to be finite.
+
+    Returns:
+        For each number of trials, the larger hockey-stick divergence of both directions, rounded up.
     """
     excess, deficit = 1.0, math.exp(epsilon)
     up = binomial_divergence(trials, p, q, excess, deficit, epsilon)
@@ -44,13 +50,32 @@ def shift_delta(trials: ArrayLike, p: float, q: float, epsilon: float) -> Number
 
 @lru_cache(maxsize=256)
 def binomial_epsilon(trials: int, p: float, q: float, delta: float, proved: float) -> float:
-    """The smallest ε at which Bin(trials, p) hides 1 with this δ; at most `proved`, that of a theorem."""
+    """The smallest ε at which Bin(trials, p) hides 1 with this δ; at most `proved`, that of a theorem.
+
+    Args:
+        trials: ≥ 0.
+        p, q: the probability of success, above 0 and below 1, and 1 − p.
+        delta: above 0 and below 1; below `SMALLEST_DELTA` the theorem stands.
+        proved: ε > 0 that a theorem proves at this δ.
+
+    Returns:
+        An upper bound, from inverting `shift_delta` (`smallest_epsilon` says how near).
+    """
     return _epsilon(lambda epsilon: float(shift_delta(trials, p, q, epsilon)), delta, proved)
 
 
 @lru_cache(maxsize=256)
 def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
-    """The same for Bin(L, 1/2), where its readers know L ~ Pois(mean)."""
+    """The same for Bin(L, 1/2), where its readers know L ~ Pois(mean).
+
+    Args:
+        mean: ≥ 0; above `_LARGEST_MEAN` the theorem stands.
+        delta, proved: as of `binomial_epsilon`.
+
+    Returns:
+        An upper bound: L is taken in blocks, each as its smallest number, and what lies outside of them is
+        added to δ (RSP, Lemma 4.3).
+    """
     if mean > _LARGEST_MEAN:
         return proved
     spread = 14 * math.sqrt(mean) + 150  # a tail below 1e-40 (RSP Lemma 4.3)

@@ -89,7 +89,18 @@ class DiscreteGaussianSum(PrivacyEvent):
 
 
 def variance(scale: float) -> float:
-    """The exact variance of N_Z(0, scale²), in squared units of the value: below scale² for small scales."""
+    """The exact variance of N_Z(0, scale²), in squared units of the value: below scale² for small scales.
+
+    Args:
+        scale: s, finite and above 0.
+
+    Returns:
+        Σx²·e^{−x²/2s²} / Σe^{−x²/2s²} over all whole x, without what lies beyond 40 scales; relative error
+        of some roundings (Canonne, Kamath & Steinke 2020, definition 1).
+
+    Raises:
+        ValueError: the scale is not above 0.
+    """
     _require_positive("scale", scale)
     if scale > 10:  # the difference is below scale²·e^{-2π²·100}, far under one rounding error
         return scale**2
@@ -121,10 +132,15 @@ def delta_of(n: int, scale: float, value_range: int, epsilon: float) -> float:
 def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
     """The smallest ε at which the sum is (ε, δ)-private, by inverting `delta_of`.
 
-    Args and errors as of `delta_of`; 0 < delta < 1.
+    Args:
+        n, scale, value_range: as of `delta_of`.
+        delta: 0 < δ < 1.
 
     Returns:
         An upper bound, relative error 1e-6 where `delta_of` is that tight; 0.0 if δ alone suffices.
+
+    Raises:
+        ValueError: an argument is out of its range.
     """
     _require_counts(n, value_range)
     _require_positive("scale", scale)

@@ -51,7 +51,17 @@ def dummies_delta(
 
 
 def dummy_senders(population: int, sampling_rate: float, tail: float) -> int:
-    """How many of `population` − 1 devices do not take part, at least, but for a probability of `tail`."""
+    """A lower bound on how many of `population` − 1 devices do not take part, wrong with probability at most
+    `tail`.
+
+    Args:
+        population: devices that hear of the recipe; 0 for fewer than two.
+        sampling_rate: q, with which each takes part independently, above 0; 0 for 1 and more.
+        tail: above 0 and below 1/2.
+
+    Returns:
+        A whole number from 0 to `population` − 1, as exact as `binomial.window`.
+    """
     others = population - 1
     if others < 1 or sampling_rate >= 1:
         return 0
@@ -60,7 +70,19 @@ def dummy_senders(population: int, sampling_rate: float, tail: float) -> int:
 
 
 def dummies_epsilon(population: int, sampling_rate: float, dummy_rate: float, delta: float) -> float:
-    """The smallest ε at which the number of reports is hidden with this δ; infinity where none is."""
+    """The smallest ε at which the number of reports is hidden with this δ; infinity where none is.
+
+    Args:
+        population, sampling_rate, dummy_rate: as of `dummies_delta`.
+        delta: above 0 and below 1.
+
+    Returns:
+        An upper bound, from inverting `dummies_delta` with a tail of `TAIL_SHARE`·δ (`smallest_epsilon` says
+        how near).
+
+    Raises:
+        FieldError: δ is out of range.
+    """
     require_delta(delta)
     tail = delta * TAIL_SHARE
 

@@ -153,7 +153,17 @@ def symmetric_loss(curve: Callable[[float], float], dots_apart: float = 0.0) -> 
 def loss_of_curves(
     epsilons: Array, deltas: Array, reverse_epsilons: Array, reverse_deltas: Array
 ) -> PrivacyLoss:
-    """The loss of (P, Q), P's divergence from Q and Q's from P each given at rising ε from 0 on."""
+    """The loss of (P, Q), P's divergence from Q and Q's from P each given at rising ε from 0 on.
+
+    Args:
+        epsilons, deltas: ε, rising from 0 on, and the hockey-stick divergence of P from Q there, or a bound
+            on it from above; of one shape (m,).
+        reverse_epsilons, reverse_deltas: the same of Q from P, of a shape of their own.
+
+    Returns:
+        The loss whose curves are the lower convex hulls (in e^ε) of the points, and constant after the last.
+        As divergences are convex in e^ε, no curve below the points is above it.
+    """
     losses, under_p, _ = _connected(epsilons, deltas)
     reverse_losses, _, reverse_under_p = _connected(reverse_epsilons, reverse_deltas)
     infinite = float(deltas[-1])
@@ -166,7 +176,17 @@ def loss_of_curves(
 
 
 def grid(at_zero: float, end: float, step: float) -> Array:
-    """ε from 0 to `end`: even steps within the spread of a Gaussian loss with this δ(0), then widening."""
+    """ε from 0 to `end`: even steps within the spread of a Gaussian loss with this δ(0), then widening.
+
+    Args:
+        at_zero: δ(0), from 0 to 1.
+        end: the last ε, above 0.
+        step: the largest first step, in units of the spread, above 0.
+
+    Returns:
+        Rising ε, of shape (⌈arsinh(end/spread)/step⌉ + 1,), exactly from 0 to `end`. How near a curve is
+        between them is for the caller to bound: any points give a valid one (`loss_of_curves`).
+    """
     spread = 4 * min(2.5 * max(at_zero, 1e-300), end)
     last = math.asinh(end / spread)
     epsilons = spread * np.sinh(np.linspace(0.0, last, math.ceil(last / step) + 1))

@@ -12,18 +12,30 @@ _STEPS = 100
 
 
 def divergence(p: float, q: float) -> float:
-    """KL(p‖q) of two coins, in nats."""
+    """KL(p‖q) of two coins, in nats.
+
+    Args:
+        p, q: probabilities, from 0 to 1.
+
+    Returns:
+        At least 0 but for rounding; infinity where p has what q has not. The exponent of Hoeffding 1963,
+        equation 2.1.
+    """
     first = 0.0 if p == 0 else math.inf if q == 0 else p * math.log(p / q)
     second = 0.0 if p == 1 else math.inf if q == 1 else (1 - p) * (math.log1p(-p) - math.log1p(-q))
     return first + second
 
 
 def least_mean(total: float, n: int, failure: float) -> float:
-    """Below the mean of n independent bits together, per bit, but for `failure`.
+    """A lower bound on the mean of n independent bits, per bit, wrong with probability at most `failure`.
 
     Args:
         total: their sum, from 0 to n ≥ 1. The bits may have different means.
         failure: above 0 and below 1.
+
+    Returns:
+        From 0 to total/n: the mean m below it at which n·KL(total/n‖m) = ln(1/`failure`) (Hoeffding 1963,
+        theorem 1), as near as doubles are.
     """
     mean, room = total / n, -math.log(failure) / n
     low, high = 0.0, mean
@@ -34,13 +46,26 @@ def least_mean(total: float, n: int, failure: float) -> float:
 
 
 def largest_mean(total: float, n: int, failure: float) -> float:
-    """The same from above."""
+    """An upper bound on the mean of n independent bits, per bit, wrong with probability at most `failure`.
+
+    Arguments as of `least_mean`, of the bits' opposites. From total/n to 1.
+    """
     return 1 - least_mean(n - total, n, failure)
 
 
 def least_size(sampled: float, rate: float, failure: float) -> float:
-    """Below the number of devices, but for `failure`, of which at least `sampled` ≥ 0 were drawn, each with
-    this rate, above 0 and at most 1."""
+    """A lower bound on the number of devices, wrong with probability at most `failure`, if at least `sampled`
+    of them were drawn.
+
+    Args:
+        sampled: devices that were drawn, at least; 0 for what is less.
+        rate: with which each was drawn independently, above 0 and at most 1.
+        failure: above 0 and below 1.
+
+    Returns:
+        Devices, not rounded, from `sampled` to `sampled`/`rate`: the smallest n with
+        n·KL(`sampled`/n‖`rate`) ≤ ln(1/`failure`) (Hoeffding 1963, theorem 1), as near as doubles are.
+    """
     if rate == 1 or sampled <= 0:
         return max(0.0, sampled)
     room = -math.log(failure)
@@ -55,7 +80,18 @@ def least_size(sampled: float, rate: float, failure: float) -> float:
 
 
 def largest_size(sampled: float, rate: float, failure: float) -> float:
-    """Above the number of devices, but for `failure`, of which at most `sampled` ≥ 0 were drawn."""
+    """An upper bound on the number of devices, wrong with probability at most `failure`, if at most `sampled`
+    of them were drawn.
+
+    Args:
+        sampled: devices that were drawn, at most, ≥ 0.
+        rate: with which each was drawn independently, above 0 and at most 1.
+        failure: above 0 and below 1.
+
+    Returns:
+        Devices, not rounded, at least `sampled`/`rate`: the largest n with
+        n·KL(`sampled`/n‖`rate`) ≤ ln(1/`failure`) (Hoeffding 1963, theorem 1), as near as doubles are.
+    """
     if rate == 1:
         return sampled
     room = -math.log(failure)

@@ -44,7 +44,18 @@ def sorted_segment(
 
 
 def shard_numbers(table: NDArray[np.uint8], shards: int) -> NDArray[np.int64]:
-    """The shard of each record; `table` has one in each row."""
+    """The shard of each record, by the first bits of its key.
+
+    Args:
+        table: bytes of shape (records, bytes of a record), at least two columns, one record in each row.
+        shards: a power of two from 1 to `MOST_SHARDS`.
+
+    Returns:
+        Whole numbers from 0 to `shards` − 1, of shape (records,).
+
+    Raises:
+        ValueError: no such number of shards.
+    """
     if not 1 <= shards <= MOST_SHARDS or shards & (shards - 1):
         raise ValueError(f"shards: a power of two from 1 to {MOST_SHARDS:,}, not {shards:,}")
     first_bits = (table[:, 0].astype(np.int64) << 8) | table[:, 1]

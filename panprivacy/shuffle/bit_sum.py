@@ -73,5 +73,13 @@ class ShuffledBitSum:
 
 
 def least_users(epsilon: float, delta: float) -> int:
-    """The smallest n for which p is at least 1/2, as Claim A.5 needs."""
+    """The smallest n for which p is at least 1/2, as Claim A.5 needs.
+
+    Args:
+        epsilon: ε > 0.
+        delta: δ above 0 and below 1.
+
+    Returns:
+        ⌈2·`least_noise`(ε, δ)⌉ users.
+    """
     return math.ceil(2 * least_noise(epsilon, delta))
