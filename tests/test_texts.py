@@ -75,6 +75,16 @@ def test_lines_of_prose_fit_an_editor() -> None:
     assert [line for path in documents for line in too_long(path, prose(path))] == []
 
 
+def test_sections_of_operations_that_the_code_names_are_there() -> None:
+    sections = {line.lstrip("#").strip() for line in (ROOT / "docs/operations.md").read_text().splitlines()}
+    code = "".join(
+        path.read_text() for path in tracked("collections/*.py", "panapp/*.py", "templates/*.html")
+    )
+    named = re.findall(r"docs/operations\.md, “([^”]+)”", code)
+    assert len(named) >= 4
+    assert set(named) <= sections
+
+
 def test_every_silenced_check_is_named_and_says_why() -> None:
     modules = [path for path in tracked("*.py") if "migrations" not in path.parts and path != Path(__file__)]
     assert modules

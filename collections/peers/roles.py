@@ -76,8 +76,8 @@ ISSUER = PartnerRole(
     "PANAPP_ISSUER_URL",
     "PANAPP_ISSUER_KEY",
     "PANAPP_SITE_KEY",
-    "Set PANAPP_ISSUER_URL and PANAPP_ISSUER_KEY (docs/operations.md, “Notes”). To try one here: `collect` "
-    "brings an issuer along",
+    "Set PANAPP_ISSUER_URL and PANAPP_ISSUER_KEY (docs/operations.md, “Pairing with an issuer”). To try one "
+    "here: `collect` brings an issuer along",
 )
 
 
