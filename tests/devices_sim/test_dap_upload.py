@@ -369,8 +369,15 @@ def test_submit_to_a_leader_that_does_not_know_the_task_raises_with_the_problem_
 # Fleets.
 
 
-@pytest.mark.parametrize("eager", [False, True])
-@pytest.mark.parametrize("statistic", [name for name in MECHANISMS if TwoServers.admits(MECHANISMS[name])])
+@pytest.mark.parametrize(
+    ("statistic", "eager"),
+    [
+        pytest.param(name, eager, marks=[pytest.mark.long] * (eager and name != "count_nonzero"))
+        for name in MECHANISMS
+        if TwoServers.admits(MECHANISMS[name])
+        for eager in (False, True)
+    ],
+)
 def test_run_fleet_every_device_of_two_servers_reports_once(statistic, eager):
     members = small_members(MECHANISMS[statistic], epsilon=SURE, steps=4, delta=1e-6, k=2)
     pair = MemoryPair(statistic=statistic, **members)

@@ -169,6 +169,7 @@ def test_run_fleet_process_that_fails_is_one_error_and_stops_the_others(server, 
     assert multiprocessing.active_children() == []
 
 
+@pytest.mark.long  # in short, where a process fails: the test above
 @pytest.mark.processes
 def test_run_fleet_error_in_the_callers_progress_stops_the_processes(server, few):
     def progress(_: FleetResult) -> None:

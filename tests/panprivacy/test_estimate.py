@@ -29,7 +29,7 @@ plain = st.recursive(
 )
 
 
-@settings(max_examples=15)
+@settings(max_examples=settings.default.max_examples // 4)
 @given(
     st.builds(
         Estimate,

@@ -131,7 +131,9 @@ def test_epsilon_of_one_event_is_its_own(event):
     assert epsilon_of([event], 1e-6) == event.epsilon(1e-6)
 
 
-@pytest.mark.parametrize("event", MANY)
+@pytest.mark.parametrize(
+    "event", [pytest.param(event, marks=[pytest.mark.long] * (event is MANY[3])) for event in MANY]
+)
 def test_epsilon_of_one_event_beside_one_that_costs_nothing_is_its_own_up_to_the_discretization(event):
     """This goes through the distribution of losses, which the test above does not."""
     own = event.epsilon(1e-6)

@@ -63,7 +63,7 @@ def test_delta_of_dummies_bounds_every_population_of_that_size_or_more(size, mor
         assert exact <= dummies_delta(size, rate, dummy, epsilon, tail=tail) * (1 + 1e-12)
 
 
-@settings(max_examples=8)
+@settings(max_examples=settings.default.max_examples // 6)
 @given(st.integers(20_000, 10**9), st.floats(1e-4, 0.9), st.floats(0.4, 5), st.floats(-9, -2))
 def test_least_rate_keeps_its_promise_and_a_lower_one_does_not(population, rate, epsilon, exponent):
     delta = 10.0**exponent

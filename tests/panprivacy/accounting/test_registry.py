@@ -87,8 +87,8 @@ def test_reading_events_nested_without_end_is_refused():
 
 
 @pytest.mark.parametrize("members", [
-    {"kind": "randomized_response", "n": 1_000, "epsilon0": 2.0, "sampling_rate": 0.1},
-    {"kind": "one_hot", "n": 1_000, "k": 5, "epsilon0": 2.0, "relation": "replace"},
+    {"kind": "randomized_response", "n": 250, "epsilon0": 2.0, "sampling_rate": 0.1},
+    {"kind": "one_hot", "n": 250, "k": 5, "epsilon0": 2.0, "relation": "replace"},
 ])  # fmt: skip
 def test_proved_bound_is_proved_and_above_the_number_found(members):
     event = event_from_mapping(members)

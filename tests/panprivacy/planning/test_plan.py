@@ -17,7 +17,7 @@ from .proposals import proposal
 
 def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(curves, "AXIS_POINTS", 2)
-    question = Question(proposal(cohort_size=20, population_size=200), "epsilon", Targets(margin=2.0))
+    question = Question(proposal("mean", k=3, guarantee="local"), "epsilon", Targets(margin=2.0))
     whole = plan_of(question)
     assert whole.complete
     for allowed in (0, 15, 60):

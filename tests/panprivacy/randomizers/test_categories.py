@@ -25,7 +25,9 @@ def categories(**changes):
 
 
 class TestContract(RandomizerContract):
-    @pytest.fixture(params=[{}, {"sampling_rate": 0.5}, {"k": 40, "epsilon": 4.0}], ids=str)
+    @pytest.fixture(
+        params=[{}, {"sampling_rate": 0.5, "cohort_size": 40}, {"k": 40, "epsilon": 4.0}], ids=str
+    )
     def randomizer(self, request):
         return categories(**request.param)
 
@@ -164,14 +166,14 @@ def test_document_with_another_weight_is_refused_by_devices(changed):
 
 
 def test_guarantees_cost_what_drawing_again_adds_and_no_more_than_a_hundredth():
-    randomizer = categories(k=100, epsilon=2.0, cohort_size=300)
+    randomizer = categories(k=100, epsilon=2.0, cohort_size=1_000)
     stated = {
         (each.relation, each.dishonest_fraction): each.epsilon
         for each in randomizer.guarantees(sampled=False)
         if each.model is Model.AGGREGATOR
     }
     for (relation, part), epsilon in stated.items():
-        n = 300 if part == 0 else 150
+        n = 1_000 if part == 0 else 500
         event = randomizer._release(n) if relation is Relation.REPLACE else randomizer._added(n)
         independent = event.event.epsilon(randomizer.parameters.delta)
         assert independent < epsilon <= 1.01 * independent

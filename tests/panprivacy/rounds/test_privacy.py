@@ -62,7 +62,7 @@ def test_rounds_in_which_values_decide_who_sends_rely_on_the_relay_and_state_wha
         rare_share=0.2,
         admission="token",
         relay=True,
-        rounds=3,
+        rounds=2,
     )
     assert rounds.condition == rounds.statistic.budget_condition != ""
     document = PublishedRounds.of(rounds, series="0" * 16)
@@ -71,7 +71,7 @@ def test_rounds_in_which_values_decide_who_sends_rely_on_the_relay_and_state_wha
         for one in document.privacy
         if (one["model"], one["dishonest_fraction"]) == ("sampled", 0.0)
     )
-    assert stated == rounds.event_until(3).epsilon(1e-6)
+    assert stated == rounds.event_until(2).epsilon(1e-6)
     document.require_promise()
 
 

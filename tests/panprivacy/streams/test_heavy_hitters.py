@@ -239,8 +239,8 @@ def require_ones(bits, probability):
 
 @pytest.mark.statistical
 def test_bits_are_drawn_for_epsilon_at_the_start_at_a_wrap_and_after_an_announced_intrusion():
-    # 15 comparisons of 2e-9. For twice ε the wraps' bits would lie 50 standard deviations away.
-    size = 40_000
+    # 15 comparisons of 2e-9. For twice ε the wraps' bits would lie 25 standard deviations away.
+    size = 10_000
     statistic, source = heavy_hitters(k=1, n_max=1, size=size), random.Random(12)
     state = statistic.start(source)
     before = state.arrays["bits"].copy()
