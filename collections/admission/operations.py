@@ -6,11 +6,11 @@ from functools import partial
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F
 
 from admission.models import REASON_LENGTH, Issuance
 from panprivacy.admission import tokens_of
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from peers.failed_requests import request_failed
 from peers.issuer_calls import issuance_end_ask
 from peers.transport import Transport, https_transport
 from recipes.models import Recipe
@@ -19,9 +19,6 @@ logger = structlog.get_logger(__name__)
 
 LEASE = timedelta(minutes=5)
 """For which a worker has a row for itself; the time limit of a task."""
-
-LONGEST_WAIT = timedelta(minutes=5)
-"""Between two attempts at a request that keeps failing."""
 
 REQUEST_SECONDS = 10.0
 """For one request: the answer is a number. An issuer that is silent holds a worker no longer."""
@@ -97,12 +94,5 @@ def _tell(issuance: Issuance, transport: Transport) -> None:
 
 
 def _failed(issuance: Issuance, error: str, now: datetime) -> None:
-    """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
-    wait = min(timedelta(seconds=2 ** min(issuance.attempts, 10)), LONGEST_WAIT)
-    Issuance.objects.filter(pk=issuance.pk, issued=None).update(
-        attempts=F("attempts") + 1,
-        failing_since=issuance.failing_since or now,
-        last_error=error[:300],
-        send_after=now + wait,
-    )
+    request_failed(Issuance.objects.filter(issued=None), issuance, error=error, now=now)
     logger.warning("issuer_request_failed", recipe=issuance.recipe.identifier, error=error)

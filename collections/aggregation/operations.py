@@ -29,6 +29,7 @@ from recipes.operations import recipe_private_key
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from storage import clock
+from storage.waits import wait_after
 
 logger = structlog.get_logger(__name__)
 
@@ -127,14 +128,14 @@ def chunks_take(*, recipe: Recipe) -> list[uuid.UUID]:
         # One at a time for a recipe: two would fill the same room. Reports come in meanwhile.
         Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
         room = max(0, settings.RECIPE_CHUNKS - chunks.filter(send_after__gt=now).count())
+        stale = timedelta(seconds=settings.CHUNK_STALE_SECONDS)
         # Lost ones first.
         taken = list(due.select_for_update().order_by(F("send_after").asc(nulls_last=True))[:room])
         for chunk in taken:
             if chunk.send_after is not None:
                 chunk.attempts += 1
                 logger.warning("chunk_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
-            wait = timedelta(seconds=settings.CHUNK_STALE_SECONDS * 2 ** min(chunk.attempts, 10))
-            chunk.send_after = now + min(wait, LONGEST_WAIT)
+            chunk.send_after = now + wait_after(chunk.attempts, first=stale, longest=LONGEST_WAIT)
         Chunk.objects.bulk_update(taken, ("attempts", "send_after"))
     return [chunk.pk for chunk in taken]
 

@@ -14,12 +14,13 @@ from typing import Any
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import Q
 
 from analyzer.models import BatchFetch
 from analyzer.storing import FETCHED_REASON, BatchWrongError, part_check, part_store
 from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from peers.failed_requests import request_failed
 from peers.shuffler_calls import (
     NotFull,
     ShuffledBatch,
@@ -37,9 +38,6 @@ LEASE = timedelta(minutes=5)
 
 POLL = timedelta(minutes=1)
 """Between two questions whether a batch is full."""
-
-LONGEST_WAIT = timedelta(minutes=5)
-"""Between two attempts at a request that keeps failing."""
 
 PARTS_AT_ONCE = 16
 """Parts that one task fetches; the next one goes on."""
@@ -213,12 +211,5 @@ def _succeeded(fetch: BatchFetch, now: datetime) -> None:
 
 
 def _failed(fetch: BatchFetch, error: str, now: datetime) -> None:
-    """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
-    wait = min(timedelta(seconds=2 ** min(fetch.attempts, 10)), LONGEST_WAIT)
-    BatchFetch.objects.filter(pk=fetch.pk).update(
-        attempts=F("attempts") + 1,
-        failing_since=fetch.failing_since or now,
-        last_error=error[:300],
-        send_after=now + wait,
-    )
+    request_failed(BatchFetch.objects.all(), fetch, error=error, now=now)
     logger.warning("shuffler_request_failed", recipe=fetch.recipe.identifier, error=error)

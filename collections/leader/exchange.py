@@ -3,18 +3,15 @@
 from datetime import datetime, timedelta
 
 import structlog
-from django.db.models import F
 
 from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange
 from panprivacy import base64_text
 from panprivacy.dap.media import media_type
 from panprivacy.tls_messages import Message
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from peers.failed_requests import LONGEST_WAIT, request_failed
 
 logger = structlog.get_logger(__name__)
-
-LONGEST_WAIT = timedelta(minutes=5)
-"""Between two attempts at a request that keeps failing, or at an answer that is not there yet."""
 
 LOCATION_ATTEMPTS = 5
 """Failures, one after the other, where an answer was promised, until the request itself is sent again: the
@@ -90,16 +87,9 @@ def exchange_ask(
 
 
 def exchange_failed(row: Exchange, *, error: str, now: datetime) -> None:
-    """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever."""
-    wait = min(timedelta(seconds=2 ** min(row.attempts, 10)), LONGEST_WAIT)
-    # An update, not a save: a row that somebody else has finished in the meantime must stay gone.
-    type(row)._default_manager.filter(pk=row.pk).update(
-        attempts=F("attempts") + 1,
-        failing_since=row.failing_since or now,
-        last_error=error[:300],
-        send_after=now + wait,
-        location="" if row.attempts + 1 >= LOCATION_ATTEMPTS else row.location,
-    )
+    """Note what went wrong, and when to try again; after some failures, at the request's own address."""
+    location = "" if row.attempts + 1 >= LOCATION_ATTEMPTS else row.location
+    request_failed(type(row)._default_manager.all(), row, error=error, now=now, location=location)
     logger.warning("helper_request_failed", request=str(row), attempts=row.attempts + 1, error=error)
 
 

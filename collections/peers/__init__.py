@@ -1,14 +1,16 @@
 """What installations say to each other: signed requests and answers, partners, roles, status.
 
-Others call `client` and `transport` to ask, `signed_views` and `json_bodies` to answer, `helper_calls`,
-`shuffler_calls` and `issuer_calls` for the requests that have names, `partner` and `roles` for who the other
-is, `recipe_document`, `request_ids`, `server_status` and `problems` for what is said.
+Others call `client` and `transport` to ask, `failed_requests` to ask again, `signed_views` and `json_bodies`
+to answer, `helper_calls`, `shuffler_calls` and `issuer_calls` for the requests that have names, `partner` and
+`roles` for who the other is, `recipe_document`, `request_ids`, `server_status` and `problems` for what is
+said.
 
 It must not know what a server does with what it is told, nor the room `dap`.
 """
 
 __all__ = [
     "client",
+    "failed_requests",
     "helper_calls",
     "issuer_calls",
     "json_bodies",

@@ -28,6 +28,7 @@ from series.in_order import document_store, following_plan, place_of, unasked_re
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
 from storage import clock
 from storage.columns import stored
+from storage.waits import wait_after
 from trust_models.publishing import recipe_publish_file
 
 logger = structlog.get_logger(__name__)
@@ -233,7 +234,7 @@ def _ask(planned: Round, now: datetime) -> None:
 def _postpone(planned: Round, now: datetime, problem: str, error: Exception) -> None:
     """Try again later, after a pause that grows. Of n failures about log2(n) are logged."""
     failures = planned.failures + 1
-    pause = min(timedelta(seconds=2 ** min(failures - 1, 30)), LONGEST_PAUSE)
+    pause = wait_after(planned.failures, first=timedelta(seconds=1), longest=LONGEST_PAUSE)
     Round.objects.filter(pk=planned.pk, state=Round.State.PLANNED).update(
         failures=failures, problem=problem[:REASON_LENGTH], retry_at=now + pause
     )

@@ -40,6 +40,7 @@ from simulations.errors import SimulationRefusedError
 from simulations.models import DeviceChunk, Simulation
 from storage import clock
 from storage.signing_key import verification_key
+from storage.waits import wait_after
 from trust_models import unavailable_here
 from trust_models.publishing import recipe_publish_file
 
@@ -211,16 +212,15 @@ def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
             _fail(locked)
             return []
         room = max(0, settings.RECIPE_CHUNKS - chunks.filter(send_after__gt=now).count())
+        # All others of the simulation may come before a chunk.
+        patience = timedelta(seconds=settings.CHUNK_STALE_SECONDS + settings.RECIPE_CHUNKS * CHUNK_SECONDS)
         # Lost ones first.
         taken = list(due.order_by(F("send_after").asc(nulls_last=True), "first").defer("listed")[:room])
         for chunk in taken:
             if chunk.send_after is not None:
                 chunk.attempts += 1
                 logger.warning("devices_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
-            # All others of the simulation may come before it.
-            patience = settings.CHUNK_STALE_SECONDS + settings.RECIPE_CHUNKS * CHUNK_SECONDS
-            wait = timedelta(seconds=patience * 2 ** min(chunk.attempts, 10))
-            chunk.send_after = now + min(wait, LONGEST_WAIT)
+            chunk.send_after = now + wait_after(chunk.attempts, first=patience, longest=LONGEST_WAIT)
         DeviceChunk.objects.bulk_update(taken, ("attempts", "send_after"))
     return [chunk.pk for chunk in taken]
 
