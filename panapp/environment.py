@@ -10,13 +10,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.core.exceptions import ImproperlyConfigured
 
 from panprivacy import base64_text
 from panprivacy.transparency.policy import Policy, PolicyError
 from panprivacy.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
+from storage.key_halves import public_half
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -210,12 +209,6 @@ def verification_key(name: str, *, own: bytes) -> bytes | None:
     if own and key == public_half(own):
         raise ImproperlyConfigured(f"{name} is our own verification key; it must be the other side's")
     return key
-
-
-def public_half(signing_key: bytes) -> bytes:
-    """The Ed25519 verification key that belongs to a signing key, 32 bytes."""
-    public_key = Ed25519PrivateKey.from_private_bytes(signing_key).public_key()
-    return public_key.public_bytes(Encoding.Raw, PublicFormat.Raw)
 
 
 def log_origin(name: str, *, signing_key: bytes) -> str:

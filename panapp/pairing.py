@@ -18,6 +18,7 @@ from panprivacy import base64_text
 from panprivacy.transparency.policy import NO_QUORUM
 from panprivacy.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
 from peers.partner import Partner
+from storage.key_halves import public_half
 from storage.signing_key import witness_key_from
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
@@ -203,7 +204,7 @@ KINDS: dict[str, type[Pairing]] = {
 
 def site_log() -> VerifierKey:
     """The key of this installation's public log."""
-    return VerifierKey(settings.LOG_ORIGIN, ED25519, environment.public_half(settings.SIGNING_KEY))
+    return VerifierKey(settings.LOG_ORIGIN, ED25519, public_half(settings.SIGNING_KEY))
 
 
 def log_policy_text(pairings: Iterable[Pairing]) -> str:
@@ -228,8 +229,8 @@ def pair(kind: type[P], *, site_port: int, data: Path) -> Iterator[P]:
     with held_lasting_port(data / "port") as port:
         yield kind(
             site_port=site_port,
-            site_key=environment.public_half(settings.SIGNING_KEY),
-            key=environment.public_half(signing_key),
+            site_key=public_half(settings.SIGNING_KEY),
+            key=public_half(signing_key),
             port=port,
             data=data,
             witness_key=witness_key_from(signing_key).public_key().public_bytes_raw(),

@@ -10,6 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from panapp import environment, installation
 from panprivacy import base64_text
+from storage.key_halves import public_half
 
 
 def verification_key(signing_key: str) -> str:
@@ -18,7 +19,7 @@ def verification_key(signing_key: str) -> str:
 
 
 def _shown(signing_key: bytes) -> str:
-    return base64_text.encode(environment.public_half(signing_key))
+    return base64_text.encode(public_half(signing_key))
 
 
 if __name__ == "__main__":

@@ -7,13 +7,14 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.utils import timezone
 
 from panprivacy.dap.media import problem_token
 from panprivacy.dap.signature_base import SignatureRefusedError
 from panprivacy.dap.signatures import sign_request, verify_response
 from peers.transport import Transport, https_transport
+from storage.key_halves import private_half
 
 LONGEST_WORDS = 200
 """Characters of what the other aggregator says that are told on."""
@@ -88,7 +89,7 @@ class PeerClient:
     ) -> None:
         self.url = url
         self._verification_key = Ed25519PublicKey.from_public_bytes(verification_key)
-        self._signing_key = Ed25519PrivateKey.from_private_bytes(signing_key)
+        self._signing_key = private_half(signing_key)
         self._transport = transport
         self._clock = clock
 

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
 from panprivacy import base64_text
 from panprivacy.dap.signature_base import SignatureRefusedError
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner
+from storage.key_halves import public_half
 
 
 @dataclass(frozen=True)
@@ -85,10 +85,10 @@ def why_no_answer(role: PartnerRole, partner: Partner, error: PeerUnavailableErr
     """What stands between us and the other server, and what to do about it, as a clause."""
     cause = error.__cause__
     if isinstance(cause, PeerRefusedError) and cause.status == 403:
-        key = Ed25519PrivateKey.from_private_bytes(partner.signing_key).public_key().public_bytes_raw()
+        key = base64_text.encode(public_half(partner.signing_key))
         return (
             f"the {role.name} at {partner.url} does not accept the signature of this {role.our_name}: set "
-            f"its {role.our_key_setting} to {base64_text.encode(key)}, and see that both sides name "
+            f"its {role.our_key_setting} to {key}, and see that both sides name "
             f"the same {role.url_setting} and that both clocks are right"
         )
     if isinstance(cause, SignatureRefusedError):

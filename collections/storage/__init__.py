@@ -3,10 +3,11 @@
 Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
 can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which others seal; `key_command` lists
 them), `erasing` (so that what is deleted is gone), `device_rows` (which tell no order), `signing_key` (this
-installation's own), `clock` (what time it is), `waits` (until what failed is tried again), `caches` (that run
-nothing), `writing` (whether there is room), `group_commit` (jobs of many threads in one transaction),
-`kept_rows` (that never change), `claims` (what counts once), `object_store` (large things outside of the
-database), `partitions` (rows that go at once; `partition_functions` is for migrations) and `columns`.
+installation's own; `key_halves` knows no settings), `clock` (what time it is), `waits` (until what failed is
+tried again), `caches` (that run nothing), `writing` (whether there is room), `group_commit` (jobs of many
+threads in one transaction), `kept_rows` (that never change), `claims` (what counts once), `object_store`
+(large things outside of the database), `partitions` (rows that go at once; `partition_functions` is for
+migrations) and `columns`.
 
 It must not know what is stored, nor for which room.
 """
@@ -23,6 +24,7 @@ __all__ = [
     "group_commit",
     "kept_rows",
     "key_command",
+    "key_halves",
     "key_slots",
     "object_store",
     "partition_functions",

@@ -6,10 +6,12 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from django.conf import settings
 
+from storage.key_halves import private_half
+
 
 def signing_key() -> Ed25519PrivateKey:
     """The private half."""
-    return Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)
+    return private_half(settings.SIGNING_KEY)
 
 
 def verification_key() -> Ed25519PublicKey:
@@ -25,4 +27,4 @@ def witness_key() -> Ed25519PrivateKey:
 def witness_key_from(own: bytes) -> Ed25519PrivateKey:
     """The same of the installation with this signing key, 32 bytes."""
     derived = HKDF(SHA256(), 32, salt=None, info=b"panapp witness key 1").derive(own)
-    return Ed25519PrivateKey.from_private_bytes(derived)
+    return private_half(derived)

@@ -11,8 +11,8 @@ import pytest
 from django.test import Client
 from structlog.testing import capture_logs
 
-from panapp.environment import public_half
 from peers import signed_views
+from storage.key_halves import public_half
 from tests.panapp.test_roles import helper_settings
 from web.bounded_logging import MOST, SECONDS, BoundedLine
 

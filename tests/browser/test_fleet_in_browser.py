@@ -16,11 +16,11 @@ from devices_sim.fleet import run_fleet
 from devices_sim.transport import HttpTransport
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panapp.collection import admitting_beside
-from panapp.environment import public_half
 from panapp.pairing import KINDS, Pairing
 from panapp.services import Services, wait_until
 from releases.models import Release
 from simulations.ending import simulation_close
+from storage.key_halves import public_half
 from tests.devices_sim.server import listening
 from tests.factories import recipe_members
 from tests.patience import PATIENCE

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
-from panapp.environment import public_half
 from panapp.generate_secrets import named_secrets
+from storage.key_halves import public_half
 from tests.panapp.environments import PLACES, ROOT, VALUES
 
 

@@ -38,7 +38,6 @@ from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
 from panapp import collecting, series_simulation
 from panapp.collection import CollectionResult, collection_run
-from panapp.environment import public_half
 from panapp.ports import HOST
 from panapp.rounds_collection import rounds_run
 from panapp.services import Services, wait_until
@@ -54,6 +53,7 @@ from series.models import RoundsDocument
 from simulations.models import Simulation
 from simulations.operations import simulation_start
 from storage.columns import stored
+from storage.key_halves import public_half
 from tests.factories import draft_recipe, fresh_nonce, published_recipe, recipe_members, report_of_values
 from tests.panapp import crashes
 from tests.panapp.scene import MEMBERS, SHUFFLE_HISTOGRAM, UNIFORMITY, shuffled_members, values_file

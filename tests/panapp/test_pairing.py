@@ -9,7 +9,7 @@ import pytest
 from django.conf import settings
 
 from panapp.collection import roles_beside
-from panapp.environment import local_secrets, public_half
+from panapp.environment import local_secrets
 from panapp.pairing import KINDS as PAIRINGS
 from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, log_policy_text, pair
 from panapp.ports import HOST
@@ -17,6 +17,7 @@ from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.transparency.policy import Policy
+from storage.key_halves import public_half
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
 

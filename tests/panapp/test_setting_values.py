@@ -5,7 +5,8 @@ import base64
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from panapp.environment import mail_server, public_half, report_store
+from panapp.environment import mail_server, report_store
+from storage.key_halves import public_half
 from tests.panapp.environments import REQUIRED_BY_ROLE, VALUES, complete, load, refusal
 
 STORE = {"AWS_ENDPOINT_URL": "https://objects.example", "PANAPP_REPORT_STORE": "s3://bucket/site/"}

@@ -16,7 +16,6 @@ from audit.models import Entry, Head
 from audit.operations import entry_append
 from audit.registry import Action, action_declare
 from audit.selectors import BrokenLogError
-from panapp.environment import public_half
 from panprivacy import base64_text
 from panprivacy.transparency import checkpoint as checkpoints
 from panprivacy.transparency import merkle, tiles
@@ -31,6 +30,7 @@ from public_log.models import Tile as Stored
 from public_log.selectors import latest_checkpoint, proof_of
 from public_log.verification import log_verify
 from recipes.actions import RECIPE_CLOSED
+from storage.key_halves import public_half
 from storage.signing_key import verification_key
 from tests.panprivacy.transparency.trees import slow_root
 
