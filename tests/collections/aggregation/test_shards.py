@@ -86,7 +86,9 @@ def test_reports_in_the_store_are_in_no_table(report_store: str) -> None:
     assert not any(model.objects.exists() for model in (StoredReports, ReportNonce, CiphertextDigest))
 
 
-@pytest.mark.parametrize(("statistic", "kind"), [("count_nonzero", "s3_store"), ("histogram", "report_store")])
+@pytest.mark.parametrize(
+    ("statistic", "kind"), [("count_nonzero", "s3_store"), ("histogram", "report_store")]
+)
 def test_the_result_is_that_of_the_database(
     statistic: str, kind: str, several_shards: None, settings: Any, request: pytest.FixtureRequest
 ) -> None:

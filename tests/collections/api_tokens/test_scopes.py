@@ -54,7 +54,8 @@ ROLES = {
 OTHERS = sorted(set(ROLES) - {"administrator"})
 DONE = {200, 201, 202, 204}
 
-NEEDY = {"api-simulation", "api-series-stop", "api-series-mark", "api-series-input", "api-withhold", "api-held"}
+SERIES = {"api-series-stop", "api-series-mark", "api-series-input"}
+NEEDY = {"api-simulation", "api-withhold", "api-held", *SERIES}
 """Addresses that are about something else than a draft, a published recipe or an account. So are those of
 intrusions and approvals."""
 

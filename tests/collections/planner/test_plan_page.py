@@ -20,7 +20,13 @@ pytestmark = pytest.mark.django_db
 
 HTMX = {"HX-Request": "true"}
 
-ASKED = {"margin": "2", "aggregator_epsilon": "", "unknown": "epsilon", "cohort_size": "500", "delta": "0.001"}
+ASKED = {
+    "margin": "2",
+    "aggregator_epsilon": "",
+    "unknown": "epsilon",
+    "cohort_size": "500",
+    "delta": "0.001",
+}
 """A question whose whole plan is computed once for all tests of this file."""
 
 
