@@ -14,7 +14,7 @@ class Migration(migrations.Migration):
     dependencies = [("audit", "0007_shuffled_batches")]
     operations = [
         # SQLite makes the table anew, without its triggers.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         migrations.AddField(
             model_name="entry",
             name="salt",

@@ -12,7 +12,7 @@ class Migration(migrations.Migration):
     dependencies = [("audit", "0009_declared_actions")]
     operations = [
         # SQLite makes both tables anew, without their triggers.
-        *(migrations.RunPython(guard.reverse_code, guard.code) for guard in GUARDS),
+        *(guard.reversed() for guard in GUARDS),
         migrations.AlterField(
             model_name="entry",
             name="previous_hash",

@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     dependencies = [("ledger", "0002_everyone_and_guards")]
     operations = [
         # SQLite makes the table anew, without its triggers.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         migrations.AddField(
             model_name="spending",
             name="condition",

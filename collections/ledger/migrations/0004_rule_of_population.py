@@ -17,7 +17,7 @@ class Migration(migrations.Migration):
     dependencies = [("ledger", "0003_condition_of_spending")]
     operations = [
         # SQLite makes the table anew, without its triggers.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         migrations.AddField(
             model_name="population",
             name="rule",

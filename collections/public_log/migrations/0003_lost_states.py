@@ -33,6 +33,6 @@ class Migration(migrations.Migration):
         ),
         LOST.operation(),
         # With what it refuses now.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         TREE.operation(),
     ]

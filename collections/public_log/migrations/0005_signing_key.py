@@ -11,7 +11,7 @@ class Migration(migrations.Migration):
     dependencies = [("public_log", "0004_computed_hashes_of_leaves")]
     operations = [
         # SQLite makes the table anew, without what guards it.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         migrations.AddField(
             model_name="tree",
             name="key",

@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
     dependencies = [("recipes", "0006_asked_again")]
     operations = [
         # The rows of published recipes are filled, and SQLite may make the table anew, without its triggers.
-        migrations.RunPython(BEFORE.reverse_code, BEFORE.code),
+        BEFORE.reversed(),
         migrations.AddField(
             model_name="recipe",
             name="population",

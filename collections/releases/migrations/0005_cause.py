@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
     dependencies = [("releases", "0004_servers")]
     operations = [
         # SQLite makes the table anew, and the guard would refuse the update.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         migrations.AddField(
             model_name="release",
             name="cause",

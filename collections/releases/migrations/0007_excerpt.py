@@ -25,7 +25,7 @@ class Migration(migrations.Migration):
     dependencies = [("releases", "0006_error_bounds")]
     operations = [
         # The guard would refuse the update.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         migrations.AddField(
             model_name="release",
             name="excerpt",

@@ -36,7 +36,7 @@ class Migration(migrations.Migration):
     dependencies = [("releases", "0007_excerpt")]
     operations = [
         # The guard would refuse the update.
-        migrations.RunPython(INSTALL.reverse_code, INSTALL.code),
+        INSTALL.reversed(),
         migrations.AddField(
             model_name="release",
             name="intervals",

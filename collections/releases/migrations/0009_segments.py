@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     operations = [
         # SQLite makes the tables anew, without their triggers.
         *(
-            migrations.RunPython(guard.operation().reverse_code, guard.operation().code)
+            guard.operation().reversed()
             for guard in (RELEASES, TRUTHS)
         ),
         migrations.AddField(

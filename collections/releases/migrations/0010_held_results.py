@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
     dependencies = [("recipes", "0008_approvals"), ("releases", "0009_segments")]
     operations = [
         # SQLite makes the table anew, without its triggers.
-        migrations.RunPython(RELEASES.operation().reverse_code, RELEASES.operation().code),
+        RELEASES.operation().reversed(),
         migrations.AddField(
             model_name="release",
             name="admission",
