@@ -7,11 +7,10 @@ serving it another one.
 from functools import lru_cache
 from urllib.parse import urlsplit
 
-from panprivacy.asked_admission import TokenAdmission as TokenAdmission
+from panprivacy.asked_admission import TokenAdmission
 from panprivacy.privacy_pass import issuance
 from panprivacy.privacy_pass.rsa_keys import PublicKey
-from panprivacy.privacy_pass.tokens import TOKEN_BYTES as TOKEN_BYTES
-from panprivacy.privacy_pass.tokens import TOKEN_TYPE, Token, TokenChallenge
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES, TOKEN_TYPE, Token, TokenChallenge
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.tls_messages import InvalidMessageError
 

@@ -45,8 +45,7 @@ from panprivacy.statistic import Statistic
 from panprivacy.times import format_time, parse_time
 from panprivacy.trust import FIRST, Trust
 from panprivacy.trust_models import TRUST_MODELS, Servers
-from panprivacy.trust_models.members import RecipeVerificationError as RecipeVerificationError
-from panprivacy.trust_models.members import require_signed_by, require_url
+from panprivacy.trust_models.members import RecipeVerificationError, require_signed_by, require_url
 
 FORMAT = "panapp-recipe-3"
 """Version of the format of new documents."""

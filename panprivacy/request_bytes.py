@@ -5,11 +5,11 @@ Lengths are of the longest report that a recipe can have: all of them are padded
 
 from typing import Any
 
-from panprivacy.admission import TOKEN_BYTES
 from panprivacy.asked_admission import RELAY, Admission
 from panprivacy.base64_text import encoded_length
 from panprivacy.errors import FieldError
 from panprivacy.oblivious_http.padding import CLASSES, TooLongError, class_of
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.statistic import Statistic

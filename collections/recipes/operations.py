@@ -13,7 +13,7 @@ from panprivacy.encryption.interface import PrivateKey
 from panprivacy.limits import RecipeLimits
 from panprivacy.recipe_draft import RecipeDraft
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
-from recipes.errors import RecipeStateError as RecipeStateError
+from recipes.errors import RecipeStateError
 from recipes.models import LIVE, Approval, AskedAgain, Recipe, RecipeKey
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_unseal

@@ -6,7 +6,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiRequest
 from rest_framework import serializers
 
 from panprivacy import base64_text
-from panprivacy.admission import TOKEN_BYTES
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from reports.items import BATCH_ITEMS, ITEM_LENGTH
 from reports.items import NONCE_BYTES as BATCH_NONCE_BYTES
 from reports.parsing import ARRIVAL_REASONS, BATCH_REPORTS, NONCE_BYTES

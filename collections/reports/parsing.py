@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from panprivacy import base64_text
 from panprivacy.admission import REASONS as TOKEN_REASONS
-from panprivacy.admission import TOKEN_BYTES, TokenRefusedError, token_require
+from panprivacy.admission import TokenRefusedError, token_require
 from panprivacy.encryption.interface import InvalidCiphertextError
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 from web.bodies import MESSAGEPACK_TYPE

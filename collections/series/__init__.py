@@ -1,13 +1,14 @@
 """Recipes that are asked again and again: their rounds, one budget for all of them, and the trend.
 
-Others call `operations` (publish, stop, mark, the periodic task), `in_order` (recipes in rounds) and
-`selectors`, and read `models`. `api` is the public read API. Each round is a recipe of its own.
+Others call `operations` (publish, stop, mark, the periodic task), `in_order` (recipes in rounds),
+`selectors` and `errors`, and read `models`. `api` is the public read API. Each round is a recipe of its own.
 
 It must not know how a recipe is published or released: `trust_models` and `releases` do that.
 """
 
 __all__ = [
     "api",
+    "errors",
     "in_order",
     "models",
     "operations",

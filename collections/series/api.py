@@ -20,8 +20,9 @@ from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSeria
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.scopes import RECIPES_WRITE
 from releases.api_shapes import ChangeSerializer, EndsSerializer
+from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
-from series.operations import SeriesStateError, series_approval_ask, series_mark, series_publish, series_stop
+from series.operations import series_approval_ask, series_mark, series_publish, series_stop
 from series.selectors import (
     MOST_NUMBERS,
     MOST_ON_PAGE,

@@ -23,7 +23,7 @@ from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
-from series.errors import SeriesStateError as SeriesStateError
+from series.errors import SeriesStateError
 from series.in_order import document_store, following_plan, place_of, unasked_return, waiting_for_input
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
 from storage import clock

@@ -1,8 +1,7 @@
 """How many tokens were issued for a recipe: what its number of reports is compared with."""
 
 from admission.selectors import issuance_of
-from admission.selectors import issued_count_of as issued_count_of
-from admission.selectors import issued_of as issued_of
+from admission.selectors import issued_of as issued_of  # `releases` asks this room, and reaches no further
 from recipes.models import Recipe
 from trust_models.outcomes import Trouble
 

@@ -18,7 +18,7 @@ from planner.guarantees import guarantees_require, promise_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.approvals import approval_require, approval_spend
 from recipes.budget import affordable, saying_what_fits, spend
-from recipes.errors import RecipeStateError as RecipeStateError
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_fill, recipe_locked, require_within_limits, status_require
 from storage import clock

@@ -7,14 +7,13 @@ base class. This room knows nothing of recipes, nor of how reports travel and wh
 
 from typing import Any
 
-from panprivacy.errors import FieldError
 from panprivacy.mechanisms.count_nonzero import CountNonzero
 from panprivacy.mechanisms.histogram import Histogram
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.mechanisms.mean import Mean
 from panprivacy.mechanisms.segmented import Segmented, SegmentedCountNonzero, SegmentedHistogram
 
-__all__ = ["MECHANISMS", "SEGMENTED", "mechanism_class"]
+__all__ = ["MECHANISMS", "SEGMENTED"]
 
 MECHANISMS: dict[str, type[Mechanism[Any]]] = {
     mechanism.statistic: mechanism for mechanism in (CountNonzero, Histogram, Mean)
@@ -24,10 +23,3 @@ SEGMENTED: dict[str, type[Segmented]] = {
     segmented.statistic: segmented for segmented in (SegmentedCountNonzero, SegmentedHistogram)
 }
 """Those that can be asked by segment, by the same names."""
-
-
-def mechanism_class(statistic: object) -> type[Mechanism[Any]]:
-    """The class behind a statistic's name; FieldError for a name that is not registered."""
-    if not isinstance(statistic, str) or statistic not in MECHANISMS:
-        raise FieldError("statistic", f"must be one of {', '.join(MECHANISMS)}, not {statistic!r}")
-    return MECHANISMS[statistic]

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 # SciPy loads its parts when they are first used.
 import scipy
 
-from panprivacy.admission import TOKEN_BYTES
 from panprivacy.base64_text import encoded_length
 from panprivacy.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
 from panprivacy.encryption import SCHEMES
@@ -14,6 +13,7 @@ from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.oblivious_http.padding import TooLongError, class_of
 from panprivacy.parameters import CohortParameters
 from panprivacy.planning.proposal import Proposal
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.request_bytes import ENVELOPE_BYTES
 from panprivacy.segment_estimates import ExpectedSegments
 from panprivacy.trust_models import TRUST_MODELS, trusts_of

@@ -11,7 +11,7 @@ from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import CohortParameters, Description, description_of, kind_of
-from panprivacy.recipe_plan import POPULATION_SIZE as POPULATION_SIZE
+from panprivacy.recipe_plan import POPULATION_SIZE
 
 
 def planned_names() -> list[str]:

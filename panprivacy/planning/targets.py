@@ -11,7 +11,7 @@ from panprivacy.parameters import CohortParameters, Description, description_of
 from panprivacy.planning.expectation import probability_of_at_least, shown_margin
 from panprivacy.planning.inversion import delta_bound
 from panprivacy.planning.proposal import Proposal
-from panprivacy.recipe_plan import MARGIN as MARGIN
+from panprivacy.recipe_plan import MARGIN
 
 (_RECIPES_TARGET,) = (
     description_of(field) for field in fields(CohortParameters) if field.name == "aggregator_epsilon"

@@ -30,7 +30,7 @@ from devices_sim.transport import (
 )
 from panprivacy.errors import FieldError
 from panprivacy.limits import NO_LIMIT, RecipeLimits
-from panprivacy.recipe import RecipeVerificationError
+from panprivacy.trust_models.members import RecipeVerificationError
 from tests.devices_sim.intruder import ciphertexts_of
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE

@@ -37,7 +37,7 @@ from panprivacy.dap.vdafs import Prio3HistogramConfig
 from panprivacy.errors import FieldError
 from panprivacy.limits import RecipeLimits
 from panprivacy.mechanisms import MECHANISMS
-from panprivacy.recipe import RecipeVerificationError
+from panprivacy.trust_models.members import RecipeVerificationError
 from panprivacy.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening

@@ -15,7 +15,7 @@ from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms import MECHANISMS
-from panprivacy.recipe import RecipeVerificationError
+from panprivacy.trust_models.members import RecipeVerificationError
 from tests.devices_sim.buckets import DyingBucket, FailingBucket, SlowBucket
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE

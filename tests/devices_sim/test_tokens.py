@@ -36,7 +36,7 @@ from panprivacy.errors import FieldError
 from panprivacy.oblivious_http import signed_keys
 from panprivacy.privacy_pass import issuance
 from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
-from panprivacy.recipe import RecipeVerificationError
+from panprivacy.trust_models.members import RecipeVerificationError
 from tests.devices_sim.attester import SOURCE, URL, MemoryAttester, problem
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.relay import RELAY_URL, Gateway, Relay

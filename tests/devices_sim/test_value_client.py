@@ -25,8 +25,8 @@ from devices_sim.transport import (
 from devices_sim.value_client import UnknownDeliveryError, send_value
 from panprivacy.errors import FieldError
 from panprivacy.limits import RecipeLimits
-from panprivacy.recipe import RecipeVerificationError
 from panprivacy.shuffle import SHUFFLE_STATISTICS
+from panprivacy.trust_models.members import RecipeVerificationError
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
 from tests.statistic_members import small_members

@@ -12,9 +12,9 @@ from devices_sim.fleet import FleetError, FleetResult, run_fleet
 from devices_sim.workloads.bucket import ListedBucket, ValueWorkload, listed
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.errors import FieldError
-from panprivacy.recipe import RecipeVerificationError
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.curator import Curator
+from panprivacy.trust_models.members import RecipeVerificationError
 from tests.devices_sim.attester import MemoryAttester
 from tests.devices_sim.server import VERIFICATION_KEY, listening
 from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe

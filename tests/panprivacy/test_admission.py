@@ -11,20 +11,14 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy import base64_text
-from panprivacy.admission import (
-    TOKEN_BYTES,
-    TokenRefusedError,
-    challenge,
-    report_nonce,
-    token_nonce,
-    token_require,
-)
+from panprivacy.admission import TokenRefusedError, challenge, report_nonce, token_nonce, token_require
 from panprivacy.asked_admission import Admission, TokenAdmission
 from panprivacy.errors import FieldError
-from panprivacy.privacy_pass.tokens import TokenChallenge
-from panprivacy.recipe import PublishedRecipe, RecipeVerificationError
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES, TokenChallenge
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models import Servers
+from panprivacy.trust_models.members import RecipeVerificationError
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from panprivacy.trust_models.single_server import OneServer
 from tests.panprivacy.privacy_pass.keys import seeded_key

@@ -3,7 +3,7 @@
 import pytest
 
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import mechanism_class
+from panprivacy.mechanisms import MECHANISMS
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.remedies import keeps_promise, nearest_value, remedies
 
@@ -24,7 +24,7 @@ OF = {
 
 
 def mechanism_of(statistic, **changed):
-    statistic_class = mechanism_class(statistic)
+    statistic_class = MECHANISMS[statistic]
     members = {name: value for name, value in MEMBERS.items() if name not in ("name", "question")}
     parameters = statistic_class.parameters_class.from_mapping({**members, **OF[statistic], **changed})
     return statistic_class(parameters.calibrated())

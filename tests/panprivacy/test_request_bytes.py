@@ -5,8 +5,8 @@ from typing import Any
 import msgpack
 import pytest
 
-from panprivacy.admission import TOKEN_BYTES
 from panprivacy.oblivious_http.binary_http import Request
+from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.request_bytes import published_report_bytes, report_bytes

@@ -11,10 +11,10 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust import Trust
-from panprivacy.trust_models.members import require_url
+from panprivacy.trust_models.members import RecipeVerificationError, require_url
 from panprivacy.trust_models.single_server import OneServer
 from panprivacy.trust_models.two_server import TwoServers
 

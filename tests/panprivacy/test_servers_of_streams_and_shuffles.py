@@ -6,10 +6,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.encryption import generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.curator import Curator
+from panprivacy.trust_models.members import RecipeVerificationError
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 
 PUBLISHER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

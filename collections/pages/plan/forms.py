@@ -13,9 +13,9 @@ from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.plan import Question
-from panprivacy.planning.proposal import POPULATION_SIZE
 from panprivacy.planning.solver import UNKNOWNS
-from panprivacy.planning.targets import AGGREGATOR_EPSILON, MARGIN
+from panprivacy.planning.targets import AGGREGATOR_EPSILON
+from panprivacy.recipe_plan import MARGIN, POPULATION_SIZE
 
 NOTHING = "nothing"
 """No unknown: only what to expect."""

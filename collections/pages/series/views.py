@@ -33,14 +33,9 @@ from recipes.access import may_publish
 from recipes.approvals import approval_needed, content_approval_missing
 from recipes.errors import RecipeStateError
 from recipes.models import Approval, Recipe
+from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
-from series.operations import (
-    SeriesStateError,
-    series_is_running,
-    series_mark,
-    series_publish,
-    series_stop,
-)
+from series.operations import series_is_running, series_mark, series_publish, series_stop
 from series.selectors import (
     MOST_ON_PAGE,
     fitting,

@@ -25,8 +25,9 @@ from panprivacy.times import format_time, parse_time
 from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError
 from series.api import series_document
+from series.errors import SeriesStateError
 from series.models import Round, Series
-from series.operations import SeriesStateError, series_mark, series_publish, series_stop
+from series.operations import series_mark, series_publish, series_stop
 from series.selectors import segment_to_follow
 
 INPUT_ERROR = 2

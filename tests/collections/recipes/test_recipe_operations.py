@@ -11,7 +11,8 @@ from django.utils import timezone
 from audit.models import Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, RecipeVerificationError
+from panprivacy.recipe import PublishedRecipe
+from panprivacy.trust_models.members import RecipeVerificationError
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_private_key

@@ -16,8 +16,9 @@ from panprivacy.errors import FieldError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from series import operations
+from series.errors import SeriesStateError
 from series.models import Round
-from series.operations import SeriesStateError, rounds_advance, series_mark, series_publish, series_stop
+from series.operations import rounds_advance, series_mark, series_publish, series_stop
 from series.selectors import rounds_failing
 from tests.clock import time_is
 from tests.factories import recipe_members

@@ -8,7 +8,7 @@ from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.registry import EVENTS, event_from_mapping
 from panprivacy.accounting.remembered import symmetric_loss_of
 from panprivacy.accounting.version import VERSION
-from panprivacy.mechanisms import mechanism_class
+from panprivacy.mechanisms import MECHANISMS
 
 CLOSED_FORM, BY_FFT = 1e-9, 1e-7
 """Relative differences that machines may have, and no change of the numbers."""
@@ -136,5 +136,5 @@ def test_noise_scale_of_a_mean_is_as_this_version_calibrates_it(guarantee: str) 
         "cohort_size": 1000,
         "guarantee": guarantee,
     }
-    parameters = mechanism_class("mean").parameters_class.from_mapping(members).calibrated()
+    parameters = MECHANISMS["mean"].parameters_class.from_mapping(members).calibrated()
     same(parameters.as_dict()["noise_scale"], NOISE_SCALES[guarantee], BY_FFT)

@@ -16,7 +16,7 @@ import pytest
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.errors import FieldError
-from panprivacy.mechanisms import MECHANISMS, mechanism_class
+from panprivacy.mechanisms import MECHANISMS
 from panprivacy.mechanisms.interface import Mechanism, State
 from panprivacy.statistic import InvalidReportError
 from tests.panprivacy.mechanisms.transparent import (
@@ -72,7 +72,6 @@ class MechanismContract:
 
     def test_registry_looked_up_by_statistic_gives_the_class(self, mechanism):
         assert MECHANISMS[mechanism.statistic] is type(mechanism)
-        assert mechanism_class(mechanism.statistic) is type(mechanism)
 
     def test_parameters_sent_as_a_mapping_come_back_equal(self, mechanism):
         parameters = mechanism.parameters

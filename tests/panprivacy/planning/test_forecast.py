@@ -2,7 +2,7 @@
 
 import pytest
 
-from panprivacy.mechanisms import mechanism_class
+from panprivacy.mechanisms import MECHANISMS
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.forecast import EARLIEST, Forecast, forecast
@@ -10,7 +10,7 @@ from panprivacy.planning.forecast import EARLIEST, Forecast, forecast
 
 def mechanism(name: str = "count_nonzero", **changes: object) -> Mechanism:
     members = {"steps": 4, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000, **changes}
-    class_ = mechanism_class(name)
+    class_ = MECHANISMS[name]
     return class_(class_.parameters_class.from_mapping(members).calibrated())
 
 
