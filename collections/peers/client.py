@@ -1,4 +1,4 @@
-"""Requests to the other aggregator: signed, and believed only where the answer is signed too."""
+"""Requests to the other server: signed, and believed only where the answer is signed too."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -17,10 +17,10 @@ from peers.transport import Transport, https_transport
 from storage.key_halves import private_half
 
 LONGEST_WORDS = 200
-"""Characters of what the other aggregator says that are told on."""
+"""Characters of what the other server says that are told on."""
 
 LONGEST_LOCATION = 500
-"""Characters of an address that the other aggregator may give us to remember."""
+"""Characters of an address that the other server may give us to remember."""
 
 NOT_FINAL = frozenset({401, 403, 408, 411, 413, 425, 429})
 """Client errors that do not end a request. Those that are found before our signature is checked may be the
@@ -31,12 +31,12 @@ UNRECOGNIZED_TASK = "unrecognizedTask"
 
 
 class PeerUnavailableError(Exception):
-    """No answer that the other aggregator signed, or one that says "later". The same request may be sent
+    """No answer that the other server signed, or one that says "later". The same request may be sent
     again, and may have been carried out."""
 
 
 class PeerRefusedError(Exception):
-    """A refusal that the other aggregator signed; sending the same again will not help. The message is in its
+    """A refusal that the other server signed; sending the same again will not help. The message is in its
     words, on one line that databases, logs and pages can hold.
 
     Attributes:
@@ -55,7 +55,7 @@ class PeerRefusedError(Exception):
 
 @dataclass(frozen=True)
 class PeerAnswer:
-    """A success that the other aggregator signed.
+    """A success that the other server signed.
 
     Attributes:
         location: as in the header, relative or whole; empty without one.
@@ -69,7 +69,7 @@ class PeerAnswer:
 
 
 class PeerClient:
-    """The other aggregator.
+    """The other server.
 
     Args:
         url: its base address.
@@ -98,7 +98,7 @@ class PeerClient:
         return self.send("POST", path, body, content_type)
 
     def get(self, path: str) -> PeerAnswer:
-        """GET; `path` may also be a Location that the other aggregator gave. Raises as `send`."""
+        """GET; `path` may also be a Location that the other server gave. Raises as `send`."""
         return self.send("GET", path)
 
     def send(self, method: str, path: str, body: bytes = b"", content_type: str = "") -> PeerAnswer:
@@ -133,7 +133,7 @@ class PeerClient:
                 now=int(self._clock()),
             )
         except SignatureRefusedError as error:
-            words = f"status {status} from {self.url}, without a signature of the other aggregator that holds"
+            words = f"status {status} from {self.url}, without a signature of the other server that holds"
             raise PeerUnavailableError(words) from error
         lower = {name.lower(): value for name, value in answered.items()}
         if 200 <= status < 300:
@@ -147,11 +147,11 @@ class PeerClient:
         """The whole address of a path below the base address, or of a Location that we were given.
 
         Raises:
-            PeerUnavailableError: none of the other aggregator's. What it signed may still not send us
+            PeerUnavailableError: none of the other server's. What it signed may still not send us
                 elsewhere: our signature is for this host.
         """
         base = urlsplit(self.url)
-        refusal = PeerUnavailableError("the other aggregator named an address that is not its own")
+        refusal = PeerUnavailableError("the other server named an address that is not its own")
         if len(path) > LONGEST_LOCATION or not path.isascii() or not path.isprintable() or " " in path:
             raise refusal
         try:
@@ -172,7 +172,7 @@ def _retry_after(headers: Mapping[str, str]) -> timedelta | None:
 
 
 def _words(text: object) -> str:
-    """Text of the other aggregator without what only some places can hold: NUL, half of a surrogate pair,
+    """Text of the other server without what only some places can hold: NUL, half of a surrogate pair,
     line breaks, marks that turn the direction of writing."""
     if not isinstance(text, str):
         return ""

@@ -14,13 +14,13 @@ from web.strict_json import JSONRefusedError, json_of
 
 @dataclass(frozen=True)
 class Partner:
-    """Another server with which this installation runs recipes, as settings or running services name it: a
-    helper, or a shuffler.
+    """Another server with which this installation runs recipes, as settings or running services name it: the
+    partners are helper, shuffler and issuer.
 
     Attributes:
         url: its base address.
         verification_key: its Ed25519 key, 32 bytes.
-        leader_url: our own base address, for a helper; empty for a shuffler, which needs none.
+        leader_url: our own base address, for a helper; empty for the other partners, which need none.
         signing_key: our Ed25519 key, 32 bytes.
     """
 
