@@ -13,7 +13,7 @@ and what the database holds of them, which is less: hashes of entries are comput
 
 The measure is as many bare SHA-256 of 65 bytes as a path has hashes. Writes
 `benchmarks/results/public_log.json`. Exits with 1 where a median takes longer than the bar, or tiles take
-more than 2 % over.
+more than 2% over.
 """
 
 import argparse

@@ -155,7 +155,7 @@ def rounds_to(computed: float, printed: str) -> bool:
 
 
 def about(computed: float, printed: float) -> bool:
-    """Whether a printed "≈" holds: to within 10 %."""
+    """Whether a printed "≈" holds: to within 10%."""
     return math.isclose(computed, printed, rel_tol=0.1)
 
 

@@ -1,7 +1,9 @@
 """What people read in an editor, on a page or in the docs keeps to a few rules."""
 
+import io
 import re
 import subprocess
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +24,13 @@ SILENCED = re.compile(
 """A check that is silenced without its name and a reason."""
 
 LINK = re.compile(r"\]\(\S+|https?://\S+")
+
+
+PERCENT = re.compile(r"[0-9] %(?!})")
+"""English text has no space there."""
+
+REWRITTEN = ("docs/testing.md",)
+"""Documents that are about to be written anew."""
 
 
 def tracked(*patterns: str) -> list[Path]:
@@ -83,6 +92,32 @@ def test_sections_of_operations_that_the_code_names_are_there() -> None:
     named = re.findall(r"docs/operations\.md, “([^”]+)”", code)
     assert len(named) >= 4
     assert set(named) <= sections
+
+
+def words(path: Path) -> Iterator[tuple[int, str]]:
+    """What a file says to people: strings and comments of Python, the others without templates' tags."""
+    if path.suffix == ".py":
+        for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+            if token.type in (tokenize.STRING, tokenize.COMMENT):
+                yield token.start[0], token.string
+    else:
+        for number, line in numbered(path):
+            yield number, re.sub(r"{%.*?%}|{%.*$|^.*?%}", "", line)
+
+
+def test_percentages_have_no_space() -> None:
+    files = tracked("*.py", "*.md", "templates/*.html", "research/*.json")
+    found = [
+        f"{path.relative_to(ROOT)}:{at}"
+        for path in files
+        if path.relative_to(ROOT).as_posix() not in (*REWRITTEN, "tests/test_texts.py")
+        if PERCENT.search(path.read_text())
+        for at, text in words(path)
+        if PERCENT.search(text)
+    ]
+    assert found == []
+    assert PERCENT.search("by 0.1 % of ε")
+    assert not PERCENT.search("% of the 5% {% if 3|add:7 %}")
 
 
 def test_every_silenced_check_is_named_and_says_why() -> None:

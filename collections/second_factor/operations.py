@@ -35,7 +35,7 @@ RECOVERY_CODES = 10
 FAILURES_AT_ONCE = 8
 """Wrong codes in a row after which the account waits, whatever address they come from: a quarter of an hour,
 twice as long after as many more, and a day at most. Three of 10^6 codes are right at a time, so somebody who
-has the password finds one with a probability below 1 % in a year."""
+has the password finds one with a probability below 1% in a year."""
 
 SHORTEST_BLOCK, LONGEST_BLOCK = timedelta(minutes=15), timedelta(days=1)
 

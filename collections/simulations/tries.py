@@ -32,7 +32,7 @@ DEVICES = 3_000
 """Simulated ones, beside the browsers."""
 
 RATE = 0.085
-"""Probability of an event in a step: it then happens on 30 % of the simulated devices."""
+"""Probability of an event in a step: it then happens on 30% of the simulated devices."""
 
 LEAD = timedelta(seconds=8)
 """From being asked for to its opening: a browser loads its page meanwhile."""

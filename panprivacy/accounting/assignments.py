@@ -5,7 +5,7 @@ With m ones among N other bits, S_m ~ Bin(m, 1 − p) + Bin(N − m, p), and an 
     g(m, N − m) = max over t of excess·Pr[S_m = t − 1] − growth·Pr[S_m ≥ t]      (see hockey_stick.py).
 
 Unanimous bits are *not* always the worst: they have the worst skewness, but other assignments may put the
-lattice of sums better against the threshold (δ is larger by 20 % at n = 20, ε₀ = 3, small ε; by 0.07 % at
+lattice of sums better against the threshold (δ is larger by 20% at n = 20, ε₀ = 3, small ε; by 0.07% at
 n = 10,000, ε₀ = 2, ε = 0.087). So all m are covered, by branch and bound. Who is told some of the bits
 knows more; hence for all m from a to b
 

@@ -13,7 +13,7 @@ Theorem 10).
 
 Replacement is symmetric: a device may have the event in one release and not in the next, and the other way
 round, even depending on results. So each event under replacement is composed with the worse of both
-directions on either side. That is up to 3 % in ε above composing one and the same pair of inputs (7 % for
+directions on either side. That is up to 3% in ε above composing one and the same pair of inputs (7% for
 Example 5 of SAA, which is sampled at 0.02). Composing directions apart would not be a proof: a sum of bits
 whose inputs are exchanged is that of inputs as they were with the others' bits exchanged, and the worst case
 covers all of the others' bits, in each release anew.
@@ -56,7 +56,7 @@ from panprivacy.parameters import described
 _Counted = tuple[tuple[PrivacyEvent, int], ...]  # distinct events, and how often each occurs
 
 LARGEST_TIMES = 1_000_000
-"""Repetitions up to which the discretization costs at most 0.05 % of ε."""
+"""Repetitions up to which the discretization costs at most 0.05% of ε."""
 
 _DOTS_APART = 1 / 4
 """Of curves where a bound has to be quick."""
@@ -71,7 +71,7 @@ def epsilon_of(events: Iterable[PrivacyEvent], delta: float) -> float:
 
     Returns:
         ε ≥ 0; 0 for no events; for a single event its own. It exceeds that of the events' curves of
-        `delta_bound` by at most 0.2 %, as each is known at some 200 points (0.4 % where at some 60, see
+        `delta_bound` by at most 0.2%, as each is known at some 200 points (0.4% where at some 60, see
         `dots_apart`), and never the ε's of the events at equal shares of δ, added up.
 
     Raises:
@@ -193,7 +193,7 @@ class Repeated(NestedEvent, Decomposable):
         return _delta_of(((self.event, self.times),), epsilon)
 
     def delta_roughly(self, epsilon: float) -> float:
-        """`delta` to within what moves ε by 0.3 %: the event's curve is known at some 60 points."""
+        """`delta` to within what moves ε by 0.3%: the event's curve is known at some 60 points."""
         require_epsilon(epsilon)
         if epsilon >= self.largest_loss:
             return 0.0

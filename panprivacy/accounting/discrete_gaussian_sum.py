@@ -157,7 +157,7 @@ def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> fl
     (n = 1, range 1, ε = 20: δ is 2e-9 at s = 0.158, 1e-3 at s = 0.27). So the search comes from above. It
     starts at the s that zero-concentrated privacy allows for a single N_Z(0, s²), which is valid for every
     larger s (Canonne, Kamath & Steinke 2020, Theorem 4). Or it starts where the sum has standard deviation
-    20; above that no rise was found for ε ≤ 20 and δ ≥ 1e-30. It goes down in steps of 1 % (more where δ is
+    20; above that no rise was found for ε ≤ 20 and δ ≥ 1e-30. It goes down in steps of 1% (more where δ is
     far below its target, see `_step`) to the first s that fails, and then searches the last step. A rise
     narrower than a step could go unseen, but the s returned is always checked: `delta_of` there is at most δ.
 
@@ -194,7 +194,7 @@ def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> fl
 
 
 def _step(excess: float) -> float:
-    """How far (in log s) to go down where log δ lies `excess` ≤ 0 above its target: 1 %, far below it more.
+    """How far (in log s) to go down where log δ lies `excess` ≤ 0 above its target: 1%, far below it more.
 
     To go unseen where |excess| ≥ 5, δ would have to grow like s^250 within the step; the steepest that was
     found while it is above 1e-50 is s^231 (n ≤ 1,000, range ≤ 10, ε ≤ 20).

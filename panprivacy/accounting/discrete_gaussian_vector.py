@@ -16,9 +16,9 @@ So δ is bounded for every Δ at once, by that of a continuous Gaussian with a l
    N(0, τ²·I) and N(Δ, τ²·I), which depends on ‖Δ‖₂ alone (Balle & Wang 2018, Theorem 8).
 
 Factors e^{±a} of both neighbours, a = d·(m + h), give δ(ε) ≤ e^a·δ_continuous(ε − 2a). With r = 5/4, h is
-2.1e-13. The result lies above the exact one by what r²/σ² takes from the noise, half of it in ε: 0.2 % at
-σ = 20, 0.01 % at σ = 90. Rényi accounting (Canonne, Kamath & Steinke 2020; Kairouz, Liu & Steinke 2021) costs
-some 10 % more.
+2.1e-13. The result lies above the exact one by what r²/σ² takes from the noise, half of it in ε: 0.2% at
+σ = 20, 0.01% at σ = 90. Rényi accounting (Canonne, Kamath & Steinke 2020; Kairouz, Liu & Steinke 2021) costs
+some 10% more.
 """
 
 import math

@@ -24,10 +24,10 @@ from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.parameters import described
 
 LARGEST_ROUNDS = 1_000_000
-"""Rounds up to which ε is at most 0.1 % above the exact one, or a millionth of the spread of losses.
+"""Rounds up to which ε is at most 0.1% above the exact one, or a millionth of the spread of losses.
 
 Where losses are rare and far larger than ε, this needs a processor with extended precision (x86); on others ε
-may then be up to 1 % above.
+may then be up to 1% above.
 """
 
 _NEGLIGIBLE = 1e-42
@@ -80,7 +80,7 @@ class Gaussian(Decomposable):
             return "exact curve of the sampled Gaussian (Zhu, Dong & Wang 2022, Theorem 11)"
         return (
             "PLD: privacy loss distribution, connect-the-dots (Doroshenko et al. 2022), both directions "
-            "composed apart, from above, mostly by less than 0.1 %"
+            "composed apart, from above, mostly by less than 0.1%"
         )
 
     def delta(self, epsilon: float) -> float:

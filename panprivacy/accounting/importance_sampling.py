@@ -22,7 +22,7 @@ _MOST_UNKNOWN = 10**8
 """Devices that are not told of, at most: of more, the rest is told. The arrays grow as their root."""
 
 _STEP, _SMALLEST, _LARGEST = math.log(1.06), 1e-3, 600.0
-"""Points at which the curve of a full cohort is computed: 6 % apart, and 0."""
+"""Points at which the curve of a full cohort is computed: 6% apart, and 0."""
 
 
 @dataclass(frozen=True, kw_only=True)

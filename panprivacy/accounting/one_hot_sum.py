@@ -117,7 +117,7 @@ def _assignments(others: int, k: int) -> list[tuple[int, int]]:
 
     Where δ is small, the worst case is near i = others, j = 0 (everybody beside the device): one that leaves
     takes a one from where zeros are rarest. It is not always exactly there: as for a single bit, another
-    assignment may put the lattice of outcomes better (n = 10, ε₀ = 3, ε = 2.1: 15 % worse at i = j = 0).
+    assignment may put the lattice of outcomes better (n = 10, ε₀ = 3, ε = 2.1: 15% worse at i = j = 0).
     """
     if others < LARGEST_ENUMERATED:
         return [(i, j) for i in range(others + 1) for j in range(others + 1 - i) if k > 2 or i + j == others]

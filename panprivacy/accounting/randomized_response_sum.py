@@ -150,7 +150,7 @@ class RandomizedResponseSum(PrivacyEvent):
         return min(high, self.largest_loss)
 
     def delta_bound(self, epsilon: float) -> float:
-        """`delta` to within what moves ε by 0.25 % at n = 10⁶, by 0.1 % up to 10⁴."""
+        """`delta` to within what moves ε by 0.25% at n = 10⁶, by 0.1% up to 10⁴."""
         if self.sampling_rate < 1 or self.n <= LARGEST_ONE_BY_ONE or epsilon >= self.epsilon0:
             return self.delta(epsilon)
         excess = _excess(self.epsilon0, epsilon)

@@ -127,7 +127,7 @@ class Sampled(NestedEvent):
 
     @property
     def dots_apart(self) -> float:
-        """The bound over all assignments takes a tenth of a second. Some 60 points cost 0.1 % of ε."""
+        """The bound over all assignments takes a tenth of a second. Some 60 points cost 0.1% of ε."""
         if self._bits is None or self.n <= LARGEST_ENUMERATED:
             return 0.0
         return _DOTS_APART / 2 if self.n <= _FEW else _DOTS_APART

@@ -51,7 +51,7 @@ class ThinnedResponseSum(PrivacyEvent):
 
     Each of those probabilities is a mixture of p and 1, too; 1 has a weight of at most β = (a − p)/(1 − p).
     Who is told where it is 1 knows n − 1 − Bin(n − 1, β) other bits to be zeros, at the least. The smaller of
-    both bounds is taken. At π = 1 the event is `RandomizedResponseSum`; else ε is up to some 6 % above the
+    both bounds is taken. At π = 1 the event is `RandomizedResponseSum`; else ε is up to some 6% above the
     smallest at n = 10,000. Devices that count with a smaller probability than π are covered, too.
     """
 
@@ -92,7 +92,7 @@ class ThinnedResponseSum(PrivacyEvent):
         return self._worst(epsilon, MOST_RANGES)
 
     def delta_bound(self, epsilon: float) -> float:
-        """`delta` to within what moves ε by 0.25 % at n = 10⁶."""
+        """`delta` to within what moves ε by 0.25% at n = 10⁶."""
         return self._worst(epsilon, FEWER_RANGES)
 
     def epsilon(self, delta: float) -> float:

@@ -15,8 +15,8 @@ def chosen_pool(epsilon: float, table_size: int, largest_difference: int) -> tup
     α that the table must be made large enough for. Here the table is given. More and larger primes keep
     numbers of appearances apart better, and cost precision: of ℓ counters each has only ε/ℓ. A single
     prime above every difference keeps all of them apart, and is often best. Minimized is
-    `PrimePool.excess` plus the noise's error for the largest prime of the pool, both at 95 % confidence;
-    where that is 1 or more whatever is chosen, both at 50 %.
+    `PrimePool.excess` plus the noise's error for the largest prime of the pool, both at 95% confidence;
+    where that is 1 or more whatever is chosen, both at 50%.
     """
     sizes = sorted({math.ceil(1.15**step) for step in range(60)})
     pools = [PrimePool(size, largest_difference) for size in sizes if size <= LARGEST_POOL]

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 LARGEST_STANDARD_ERROR = 0.25
-"""Of `items`, as a part of all places. Up to there, intervals by the delta method miss with 5 % at most, if
+"""Of `items`, as a part of all places. Up to there, intervals by the delta method miss with 5% at most, if
 the share is normally distributed; beyond, they take a curve for a line.
 
 It is to be compared with what the largest possible number of items would give, never with what came: if

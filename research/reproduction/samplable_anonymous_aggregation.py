@@ -103,7 +103,7 @@ def _example_3() -> Iterator[Statement]:
         "at most 1",
         Gaussian(sigma=5.1).epsilon(delta),
         "exact (Balle & Wang 2018)",
-        "σ was rounded down: the guarantee is missed by 0.006 %. σ = 5.1004 keeps it.",
+        "σ was rounded down: the guarantee is missed by 0.006%. σ = 5.1004 keeps it.",
         expected=False,
     )
 

@@ -15,7 +15,7 @@ def noise_multiplier(sampling_rate: float, rounds: int, epsilon: float, delta: f
     """The smallest σ with which `rounds` sums over Poisson samples are (ε, δ)-private (add/remove, PLD).
 
     Takes up to a few seconds. The search begins at the σ of the central limit theorem, which is
-    close where rounds are many, and takes steps of 5 % until the answer lies between two of them.
+    close where rounds are many, and takes steps of 5% until the answer lies between two of them.
 
     Args:
         sampling_rate: from 0, exclusive, to 1.

@@ -102,7 +102,7 @@ def demonstrate(seed: int) -> Demonstration:
             VALUES_DISTINCT,
             Line("shuffle protocol", Basis.MEASURED, shuffle),
             Line("pan-private density", Basis.MEASURED, pan),
-            Line.over(VALUES_DISTINCT, "shuffle, at most, 95 %", Basis.BOUND, shuffle_error_bound),
+            Line.over(VALUES_DISTINCT, "shuffle, at most, 95%", Basis.BOUND, shuffle_error_bound),
             Line.over(VALUES_DISTINCT, "√(k/ε), necessary", Basis.PRINTED, printed_lower_bound),
         ),
     )
@@ -138,7 +138,7 @@ def demonstrate(seed: int) -> Demonstration:
             f"{USERS}) different values. Uniformity: ε = {EPSILON:g}, δ = 10⁻⁶, α = {ALPHA:g}: every other "
             f"value comes {1 + 2 * ALPHA:g} times as often as it should, the rest {1 - 2 * ALPHA:.2g} "
             f"times; the threshold lets {CALIBRATED_LEVEL:.0%} of uniform collections be called not uniform; "
-            f"the smallest number of users, to within 2 %, with which two thirds of {TESTS} others are "
+            f"the smallest number of users, to within 2%, with which two thirds of {TESTS} others are "
             "noticed."
         ),
         proved=(

@@ -59,7 +59,7 @@ def power(
 
 
 def smallest_users(k: int, test: str, seed: int) -> float:
-    """The smallest number of users, to within 2 %, for which `power` reaches `WANTED_POWER`."""
+    """The smallest number of users, to within 2%, for which `power` reaches `WANTED_POWER`."""
     generator = simulation_generator(source(seed, "distinct-and-uniform", test, k))
     groups = groups_of(k, test)
     parameters = UniformityParameters(

@@ -122,7 +122,7 @@ def test_play_device_whose_file_grows_with_events_is_caught(make_server):
         return (*changed, *changed) if event else changed
 
     # The intruder is right unless none of its 100 lessons showed the level of bytes, one of 8 with
-    # probability 0.06 or more: wrong in 15 % of the games needs several such levels, below 1e-9 together.
+    # probability 0.06 or more: wrong in 15% of the games needs several such levels, below 1e-9 together.
     found = bench.advantages(bench.device(grow), games=400, kinds=(ByteStatistics,))
     assert found[ByteStatistics].low > 0.5
 

@@ -197,7 +197,7 @@ def test_play_device_whose_file_grows_with_events_is_caught():
         changed = bench.recipe.calibrated_statistic.step(bench.bound, ciphertexts[:1], event, number, source)
         return (*changed, *changed) if event else changed
 
-    # As with one server: wrong in 15 % of the games needs several levels of bytes that no lesson showed.
+    # As with one server: wrong in 15% of the games needs several levels of bytes that no lesson showed.
     found = bench.advantages(bench.device(grow), games=400, kinds=(ByteStatistics,))
     assert found[ByteStatistics].low > 0.5
 

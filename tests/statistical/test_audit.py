@@ -24,7 +24,7 @@ pytestmark = pytest.mark.statistical
 
 FAILURE = 5e-8
 FEW, MANY, MOST = 250_000, 1_000_000, 10_000_000
-"""Repetitions: as few as find an ε that is 2 % to 10 % too small here, at most; the tests compute which."""
+"""Repetitions: as few as find an ε that is 2% to 10% too small here, at most; the tests compute which."""
 
 
 @functools.cache

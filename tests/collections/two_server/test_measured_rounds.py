@@ -78,7 +78,7 @@ def of_every_count(devices: int, cohort_size: int) -> float:
 )
 def test_all_rounds_of_example_5_are_charged_with_what_is_computed(asked: Collections, above: float) -> None:
     """`reproduce` composes adding and removing a vector. Ours are replaced, and neighbours may be exchanged
-    between rounds, so that each counts in its worse direction on either side: 7 % at this sampling rate.
+    between rounds, so that each counts in its worse direction on either side: 7% at this sampling rate.
     Beyond that, ranges of the number of reports are taken at their worst, which are wide where it is small.
     """
     charged = RoundsDraft.from_mapping(members_of(asked)).event_until(ROUNDS).epsilon(DELTA)

@@ -137,7 +137,7 @@ def test_delta_bounded_over_ranges_of_assignments_is_that_of_every_single_one(n,
 
 
 def test_delta_bounded_leaves_out_no_assignment_where_a_nearly_unanimous_one_is_worst():
-    """n = 10,000, ε₀ = 2: with three zeros among the others' ones, 0.067 % worse than unanimous."""
+    """n = 10,000, ε₀ = 2: with three zeros among the others' ones, 0.067% worse than unanimous."""
     n, epsilon0, epsilon = 10_000, 2.0, 0.08701563
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
     with mp.workdps(DIGITS):

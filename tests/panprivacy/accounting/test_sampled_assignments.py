@@ -266,7 +266,7 @@ def test_one_hot_delta_of_up_to_two_hundred_devices_is_nowhere_exceeded(seed):
 @pytest.mark.long  # in short at one ε: test_one_hot_sum.py
 @pytest.mark.parametrize(("epsilon0", "delta"), [(2.4059349566708588, 0.1053134), (2.0, 1e-6)])
 def test_one_hot_proved_epsilon_does_not_jump_where_enumeration_ends(epsilon0, delta):
-    """What is proved of the two coordinates apart alone would jump by 23 % in the first case."""
+    """What is proved of the two coordinates apart alone would jump by 23% in the first case."""
     exact, beyond = (OneHotSum(n=n, k=3, epsilon0=epsilon0) for n in (200, 201))
     proved = proved_epsilon(beyond, delta)
     assert beyond.epsilon(delta) <= proved <= proved_epsilon(exact, delta) * (1 + 1e-3)

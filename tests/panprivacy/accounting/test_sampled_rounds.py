@@ -41,7 +41,7 @@ def test_epsilon_at_small_rates_is_not_that_of_the_largest_losses(sigma, rate, r
 
 
 @pytest.mark.parametrize(("sigma", "rate", "delta", "expected", "tolerance"), [
-    # Errors relative to 1 and not to δ made it 2.5 % too large.
+    # Errors relative to 1 and not to δ made it 2.5% too large.
     pytest.param(0.43, 3e-7, 2.9e-11, 0.0691165, 1e-4, marks=pytest.mark.long),
     (0.6, 3e-5, 2.9e-8, None, 5e-4),
 ])  # fmt: skip

@@ -170,7 +170,7 @@ def test_ledger_charges_a_sampled_sum_of_bits_no_more_where_not_all_assignments_
         lambda event: budget.share([event]),
     ):
         fewer, more = charged(below), charged(above)
-        # One device more hides 0.2 % better, or 2 % of 30; a curve through fewer points costs half as much.
+        # One device more hides 0.2% better, or 2% of 30; a curve through fewer points costs half as much.
         assert least * fewer < more <= fewer * 1.001
 
 

@@ -50,7 +50,7 @@ def test_where_everybody_was_drawn_the_size_is_known():
 
 
 def test_bounds_come_near_to_the_truth_as_more_is_seen():
-    """They are no bounds of nothing: at a million bits, within 0.4 % of n."""
+    """They are no bounds of nothing: at a million bits, within 0.4% of n."""
     n = 1_000_000
     assert 0.296 < least_mean(0.3 * n, n, 1e-7) < 0.3 < largest_mean(0.3 * n, n, 1e-7) < 0.304
     assert 0.98 * n < least_size(0.5 * n, 0.5, 1e-7) < n < largest_size(0.5 * n, 0.5, 1e-7) < 1.02 * n

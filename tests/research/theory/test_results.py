@@ -109,7 +109,7 @@ def test_charts_have_values_for_every_place_and_none_that_a_logarithmic_axis_can
         ("announced-intrusions-cells", "density", "computed", announced_intrusions.required_table_size),
         (
             "distinct-and-uniform-distinct",
-            "shuffle, at most, 95 %",
+            "shuffle, at most, 95%",
             "bound",
             distinct_and_uniform.shuffle_error_bound,
         ),
@@ -181,7 +181,7 @@ def test_stored_measurement_is_what_its_seed_gives_again(chart, name, x, functio
 
 
 def test_measured_errors_are_close_to_the_computed_ones():
-    # Root mean squares of 200 errors: a relative standard error of 5 %.
+    # Root mean squares of 200 errors: a relative standard error of 5%.
     for chart, name in (
         ("square-root-of-t-errors", "randomized state"),
         ("announced-intrusions-errors", "10,000 cells"),

@@ -95,7 +95,7 @@ def test_error_bound_is_no_less_than_for_any_single_theta():
 def test_simulated_sum_of_randomized_devices_is_that_of_devices_taking_every_step():
     # Means and variances of estimates from devices taken step by step and from the shortcut, against exact
     # ones: the mean within 5.5 standard errors (failure 4e-8 each), the variance of nearly normal sums within
-    # 45 % (χ² with 300 degrees of freedom: failure below 1e-6).
+    # 45% (χ² with 300 degrees of freedom: failure below 1e-6).
     devices, steps, epsilon, repetitions = 40, 6, 1.0, 300
     assert scipy.stats.chi2.sf(300 * 1.45, 300) + scipy.stats.chi2.cdf(300 * 0.55, 300) < 1e-6
     random_source = random.Random(7)
