@@ -4,6 +4,8 @@ A real device uses `client` (events in time steps) or `value_client` (one value)
 line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`. `trust_models` has what
 differs between trust models. `identity` and `tokens` are for recipes whose reports need a token,
 `oblivious_transport` for those with a relay. `log_check` looks for a recipe in the site's public log.
+`rest_upload` and `dap_upload` send reports to one server and to two. `forecast` says how long a fleet of
+values takes, and `fleet_result` what one did. `rounds_check` looks at the document of all rounds.
 `attributes` is what a device knows of itself, for recipes with a target, and `target_check` what such a
 recipe must show.
 

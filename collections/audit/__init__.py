@@ -1,9 +1,9 @@
 """The log: entries that cannot be changed, who did what, and who may see it.
 
 Others call `registry` to declare their actions, `operations` to write an entry within their transaction,
-`selectors` and `models` to read, `access` for who may, `actions` for what pages record themselves, and
-`sessions` to end those of an account. `api` is the log for programs, and `used_token` the token that a
-request came with.
+`selectors` and `models` to read, `access` for who may, `actor` for who acts in a request, `actions` for what
+pages record themselves, and `sessions` to end those of an account. `api` is the log for programs, and
+`used_token` the token that a request came with.
 
 It must not know the rooms whose actions it writes down.
 """

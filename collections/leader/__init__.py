@@ -1,8 +1,8 @@
 """The leader of DAP tasks: takes uploads, verifies them with the helper, collects the sums.
 
-Others call `operations` and `registrations` (tasks and what they need of the helper), `results` and
-`selectors` (what came of them); commands drive `advancing`, `aggregating` and `collecting`, and
-`plain_tasks`.
+Others call `operations` and `registrations` (tasks and what they need of the helper), `peers` (the helper of
+a task), `results` and `selectors` (what came of them), read `models`, and catch `errors`; commands drive
+`advancing`, `aggregating` and `collecting`, and `plain_tasks`.
 
 It must not know stored recipes: what it runs are tasks.
 """

@@ -2,8 +2,8 @@
 
 Others call `client` and `transport` to ask, `failed_requests` to ask again, `signed_views` and `json_bodies`
 to answer, `helper_calls`, `shuffler_calls` and `issuer_calls` for the requests that have names, `partner` and
-`roles` for who the other is, `recipe_document`, `request_ids`, `server_status` and `problems` for what is
-said.
+`roles` for who the other is, `required` for settings that only some roles have, `recipe_document`,
+`request_ids`, `server_status` and `problems` for what is said.
 
 It must not know what a server does with what it is told, nor the room `dap`.
 """

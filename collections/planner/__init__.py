@@ -1,6 +1,7 @@
 """What a collection will give before it is published: the REST API of plans, and tasks for slow ones.
 
-Others call `operations`, and `guarantees` where computing those takes long. The mathematics is `panprivacy`.
+Others call `operations`, and `guarantees` where computing those takes long. `sending` gives a computation to
+a worker, and `turns` lets requests compute one after the other. The mathematics is `panprivacy`.
 
 It must not know reports or results: a plan is of parameters alone.
 """

@@ -4,9 +4,9 @@ Every entry is a leaf. Of what is public a leaf says what happened; of everythin
 the salt of the entry keeps from confirming a guess. Others call `integrating` to give new entries their
 leaves (`signing_at_once`: without waiting for the task that does), `cosigning` to ask witnesses now,
 `lost_states` to learn whether entries were lost, `partner_keys` to enter those that settings name,
-`selectors` to read, `verification` to check everything, `checks` to have their own tables compared with
-entries, and `urls` to serve it. Each installation is a witness of others' logs, too, and asks witnesses to
-sign its own.
+`selectors` and `models` to read, `verification` to check everything, `checks` to have their own tables
+compared with entries, and `urls` to serve it. Each installation is a witness of others' logs, too, and asks
+witnesses to sign its own.
 
 It must not know what entries are about: what may be shown of one, its action says.
 """

@@ -2,8 +2,8 @@
 
 Others call `operations` (drafts, keys, the row lock), `approvals` (four eyes), `budget` (what a recipe does
 to its population's), `refusals` (what keeps one from being published), `selectors`, `access`, `errors`,
-`actions` and `item_lists`, and read `models`. `api`, `approvals_api` and `drafts_api` are the REST API, and
-`scopes` says what its tokens may be for.
+`actions` and `item_lists`, and read `models`. `api`, `approvals_api` and `drafts_api` are the REST API,
+`converters` says how identifiers stand in its addresses, and `scopes` what its tokens may be for.
 
 It must not know reports, results or pages, nor what differs between trust models.
 """

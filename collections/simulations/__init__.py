@@ -1,8 +1,8 @@
 """Simulations: a copy of a recipe, and workers that report to it for as many devices as are asked for.
 
-Others call `operations` (start, cancel), `selectors`, `ending`, `access` and `workloads` (what devices there
-may be), and use `outcome` (what `collect` prints). `tries` has those that browsers join. `api` is the REST
-API.
+Others call `operations` (start, cancel), which raise `errors`, `selectors`, `ending`, `access` and
+`workloads` (what devices there may be), read `models`, and use `outcome` (what `collect` prints). `tries` has
+those that browsers join. `api` is the REST API.
 
 It must not know pages, nor how reports are stored or added up: its devices speak to the site as real ones do.
 """

@@ -1,9 +1,10 @@
 """What this site does under each trust model, one file each: publishing, closing, the outcome.
 
-This is the table. Others call `trust_model_of` and `unavailable_here`, the operations in `publishing`, and
-`review` for what publishing would do. `admitting` says who issues tokens and which relay there is, and
-`issued` how many tokens there were. `targeting` checks whom a recipe asks, and `of_rounds` is told where
-documents of rounds are. `outcomes` has what they get, and `api` is the same for programs.
+`TRUST_MODELS` is the table. Others call `trust_model_of` and `unavailable_here`, `configured_partners` for
+the other servers that settings name, the operations in `publishing`, and `review` for what publishing would
+do. `admitting` says who issues tokens and which relay there is, and `issued` how many tokens there were.
+`targeting` checks whom a recipe asks, and `of_rounds` is told where documents of rounds are. `outcomes` has
+what they get, and `api` is the same for programs.
 
 It must not know pages, nor what a release says.
 """
@@ -20,6 +21,7 @@ from trust_models.two_server import TwoServerModel
 __all__ = [
     "TRUST_MODELS",
     "admitting",
+    "configured_partners",
     "issued",
     "of_rounds",
     "outcomes",

@@ -54,6 +54,12 @@ def test_every_name_of_a_face_is_a_module_or_an_object(room: str) -> None:
     assert [name for name in face_of(room) - objects if not file_of(f"{room}.{name}").exists()] == []
 
 
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_says_what_every_name_of_its_face_is_for(room: str) -> None:
+    said = ast.get_docstring(init_of(room)) or ""
+    assert [name for name in sorted(face_of(room)) if f"`{name}`" not in said] == []
+
+
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two rooms on the import path; `toy_below` shows `bell` and keeps `wire`."""
