@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 READY := $(VENV)/.ready
-# Files go to workers whole, so that what a module sets up is set up once. Later options win over earlier ones.
+# Files go to workers whole, so that what a module sets up is set up once. Later options win over earlier.
 PYTEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 PYTEST_ARGS ?=
 # Of `make demo`. Said here, so that a variable of the environment that has this name means nothing.
@@ -26,9 +26,11 @@ ISSUER = PANAPP_ROLE=issuer PANAPP_ISSUER_URL=https://issuer.example/issuer PANA
 	PANAPP_ATTESTER_URL=https://attester.example/attester PANAPP_ATTESTER_KEY=$(OTHER_KEY)
 ATTESTER = PANAPP_ROLE=attester PANAPP_ATTESTER_URL=https://attester.example/attester \
 	PANAPP_ISSUER_URL=https://issuer.example/issuer PANAPP_ISSUER_KEY=$(OTHER_KEY)
-SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler PANAPP_ANALYZER_KEY=$(OTHER_KEY)
+SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler \
+	PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup demo example-federated test test-all web test-web test-web-node vectors check openapi architecture tables bench clean
+.PHONY: help setup demo example-federated test test-all web test-web test-web-node vectors check openapi \
+	architecture tables bench clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -38,14 +40,17 @@ setup: $(READY) ## Install everything into .venv
 
 $(READY): requirements.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1). Try: make PYTHON=python3.12 …" >&2; exit 1; }
+		{ echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." \
+		"Try: make PYTHON=python3.12 …" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
-		{ echo "Python's venv module does not work here. On Debian or Ubuntu: apt install python3-venv" >&2; exit 1; }
+		{ echo "Python's venv module does not work here. On Debian or Ubuntu: apt install python3-venv" >&2; \
+		exit 1; }
 	@echo "Installing into $(VENV) (a minute or two the first time) …"
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
 	@# Tools that read imports look for the apps, which lie in collections/, on the import path.
 	@$(RUN) -c 'import pathlib, sysconfig; \
-		pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth").write_text(str(pathlib.Path("collections").resolve()))'
+		apps = pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth"); \
+		apps.write_text(str(pathlib.Path("collections").resolve()))'
 	@touch $@
 
 demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000 (or PORT=8001)
@@ -64,7 +69,7 @@ test: setup ## The tests, in some minutes; needs nothing that `make setup` does 
 test-all: setup ## All tests, those that take long too; the browser's skip where there is none
 	$(PYTEST) --hypothesis-profile thorough $(PYTEST_ARGS)
 
-web: devices_web/node_modules/.ready ## Build what runs in a browser, into devices_web/build (Node 20 or newer)
+web: devices_web/node_modules/.ready ## Build what runs in a browser into devices_web/build (Node 20 or newer)
 	cd devices_web && node_modules/.bin/tsc --project . && node build.mjs
 
 # Nothing that a package brings is run while it is installed.
@@ -74,10 +79,11 @@ devices_web/node_modules/.ready: devices_web/package-lock.json
 	cd devices_web && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline
 	@touch $@
 
-test-web: setup test-web-node ## The tests of what runs in a browser: in Node, then in Chromium where it is found
-	$(PYTEST) -p no:schemathesis tests/devices_web/test_vectors.py tests/devices_web/test_sending.py $(addprefix tests/browser/,test_device_in_browser.py \
-		test_enrolment_in_browser.py test_extension_in_browser.py test_fleet_in_browser.py \
-		test_profile_attack_in_browser.py test_try_it_in_browser.py)
+test-web: setup test-web-node ## Test what runs in a browser: in Node, then in Chromium where it is found
+	$(PYTEST) -p no:schemathesis tests/devices_web/test_vectors.py tests/devices_web/test_sending.py \
+		$(addprefix tests/browser/,test_device_in_browser.py test_enrolment_in_browser.py \
+		test_extension_in_browser.py test_fleet_in_browser.py test_profile_attack_in_browser.py \
+		test_try_it_in_browser.py)
 
 test-web-node: web
 	cd devices_web && node --test build/tests/*.test.mjs
@@ -107,7 +113,8 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	$(PRODUCTION) $(ATTESTER) $(RUN) manage.py check --deploy --fail-level WARNING
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file $(VENV)/openapi.yaml
 	@diff -u docs/openapi.yaml $(VENV)/openapi.yaml || \
-		{ echo "docs/openapi.yaml is not what the code describes: run 'make openapi' and read the difference" >&2; exit 1; }
+		{ echo "docs/openapi.yaml is not what the code describes: run 'make openapi' and read the difference" \
+		>&2; exit 1; }
 
 openapi: setup ## Write docs/openapi.yaml anew
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
@@ -115,7 +122,7 @@ openapi: setup ## Write docs/openapi.yaml anew
 architecture: setup ## Show the floors and rooms in the docs anew, from layers and imports
 	$(RUN) -m tests.architecture.picture
 
-tables: setup ## Write the tables of statistics, registries and encryption schemes in the docs anew, from the registries
+tables: setup ## Write the tables of statistics and encryption schemes in the docs anew, from the registries
 	$(RUN) -m tests.tables
 
 bench: setup ## Speed and memory, as ratios measured in one run

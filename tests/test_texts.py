@@ -23,6 +23,9 @@ SILENCED = re.compile(
 )
 """A check that is silenced without its name and a reason."""
 
+DATABASE = re.compile(r"postgres://.*")
+"""An address that cannot be wrapped."""
+
 LINK = re.compile(r"\]\(\S+|https?://\S+")
 
 
@@ -79,9 +82,23 @@ def test_lines_of_code_fit_an_editor(folder: str) -> None:
 
 
 def test_lines_of_prose_fit_an_editor() -> None:
-    documents = tracked("README.md", "docs/*.md")
+    documents = tracked("*.md")
     assert documents
     assert [line for path in documents for line in too_long(path, prose(path))] == []
+
+
+@pytest.mark.parametrize(
+    "patterns",
+    [("collections/*.css", "collections/*.js"), ("Makefile",), ("*.yaml", "*.yml", ".importlinter")],
+)
+def test_lines_of_what_else_is_written_by_hand_fit_an_editor(patterns: tuple[str, ...]) -> None:
+    files = [path for path in tracked(*patterns) if path.name != "openapi.yaml"]
+    assert files
+    assert [
+        line
+        for path in files
+        for line in too_long(path, ((number, DATABASE.sub("", text)) for number, text in numbered(path)))
+    ] == []
 
 
 def test_sections_of_operations_that_the_code_names_are_there() -> None:

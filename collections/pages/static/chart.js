@@ -1,4 +1,5 @@
-// Every .chart is drawn by the server. Whoever looks closely gets plotly.js, which is loaded then and not before.
+// Every .chart is drawn by the server. Whoever looks closely gets plotly.js, which is loaded then and not
+// before.
 "use strict";
 
 const LIBRARY = document.currentScript.dataset.plotly;
@@ -29,17 +30,27 @@ function coloured(figure) {
     return {
       ...trace,
       ...(trace.line && { line: { ...trace.line, color: own } }),
-      ...(trace.marker && { marker: { ...trace.marker, color: own, line: { ...trace.marker.line, color: own } } }),
+      ...(trace.marker && {
+        marker: { ...trace.marker, color: own, line: { ...trace.marker.line, color: own } },
+      }),
     };
   });
-  const axis = { gridcolor: colour("--line"), zerolinecolor: colour("--control"), linecolor: colour("--line") };
+  const axis = {
+    gridcolor: colour("--line"),
+    zerolinecolor: colour("--control"),
+    linecolor: colour("--line"),
+  };
   const layout = {
     ...figure.layout,
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: style.getPropertyValue("--sans"), size: 14, color: colour("--text") },
     modebar: { color: colour("--muted"), activecolor: colour("--text"), bgcolor: "rgba(0,0,0,0)" },
-    hoverlabel: { bgcolor: colour("--raised"), bordercolor: colour("--control"), font: { color: colour("--text") } },
+    hoverlabel: {
+      bgcolor: colour("--raised"),
+      bordercolor: colour("--control"),
+      font: { color: colour("--text") },
+    },
   };
   // A figure with several panels has an axis xaxis2, yaxis2, … for each.
   for (const name of Object.keys(layout).filter((key) => /^[xy]axis\d*$/.test(key))) {
@@ -55,7 +66,11 @@ function loaded() {
     const script = document.createElement("script");
     script.src = LIBRARY;
     script.onload = resolve;
-    script.onerror = () => { library = null; script.remove(); reject(new Error("plotly.js was not loaded")); };
+    script.onerror = () => {
+      library = null;
+      script.remove();
+      reject(new Error("plotly.js was not loaded"));
+    };
     document.head.append(script);
   });
   return library;
@@ -84,7 +99,9 @@ async function explore(chart, button) {
   chart.classList.add("explored");
   drawn.set(chart, plot);
   draw(chart, plot);
-  plot.on("plotly_click", ({ points: [point] }) => { if (point.customdata) location.assign(point.customdata); });
+  plot.on("plotly_click", ({ points: [point] }) => {
+    if (point.customdata) location.assign(point.customdata);
+  });
   button.textContent = BACK;
   button.focus();
 }
@@ -112,7 +129,9 @@ document.addEventListener("click", (event) => {
   drawn.has(chart) ? backToDrawing(chart, button) : explore(chart, button);
 });
 // It is on its way when the button is pressed.
-document.addEventListener("pointerover", (event) => { if (buttonOf(event.target)) loaded().catch(() => {}); });
+document.addEventListener("pointerover", (event) => {
+  if (buttonOf(event.target)) loaded().catch(() => {});
+});
 dark.addEventListener("change", () => {
   for (const [chart, plot] of drawn) chart.isConnected ? draw(chart, plot) : drawn.delete(chart);
 });

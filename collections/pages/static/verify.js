@@ -1,5 +1,5 @@
-// Checks an entry of the public log, or all of them: with what the site serves, and arithmetic. Formats: RFC 6962
-// and C2SP (tlog-tiles, tlog-checkpoint, tlog-cosignature), as docs/protocol.md says.
+// Checks an entry of the public log, or all of them: with what the site serves, and arithmetic. Formats: RFC
+// 6962 and C2SP (tlog-tiles, tlog-checkpoint, tlog-cosignature), as docs/protocol.md says.
 
 const WIDTH = 256, HASH = 32, HEIGHT = 8;
 const ED25519 = 1, COSIGNATURE = 4;
@@ -279,7 +279,8 @@ async function verifyEntry(position) {
   for (const { right, start, end } of tree.beside(position)) {
     const other = await tree.range(start, end);
     hash = await (right ? nodeHash(hash, other) : nodeHash(other, hash));
-    step("Computed", `With the hash of ${entries(start, end)} on the ${right ? "right" : "left"}:`, hex(hash));
+    const side = right ? "right" : "left";
+    step("Computed", `With the hash of ${entries(start, end)} on the ${side}:`, hex(hash));
   }
   require(
     same(hash, root),
@@ -319,7 +320,8 @@ function requireOneResult(content, results) {
   if (!CONCLUDED.includes(entry?.action)) return;
   const hash = entry.details?.result ?? null;
   if (results.has(entry.subject)) {
-    const follows = results.get(entry.subject) === null && entry.action === "result_recorded" && hash !== null;
+    const follows =
+      results.get(entry.subject) === null && entry.action === "result_recorded" && hash !== null;
     if (!follows) {
       const words = "The log has two results of one recipe: one was replaced.";
       step("Does not hold", words, String(entry.subject));
@@ -337,7 +339,9 @@ async function json(address, what) {
 function canonical(value) {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const members = Object.keys(value).sort().map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
+  const members = Object.keys(value)
+    .sort()
+    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
   return `{${members.join(",")}}`;
 }
 
@@ -407,7 +411,9 @@ async function verify(what) {
   document.getElementById("verification-title").focus();
   try {
     const [words, signed] = await (what === "all" ? verifyTree() : verifyEntry(Number(what) - 1));
-    outcome.textContent = signed ? `Verified. ${words}` : `Verified in part. ${words} Who signed it was not checked.`;
+    outcome.textContent = signed
+      ? `Verified. ${words}`
+      : `Verified in part. ${words} Who signed it was not checked.`;
     outcome.className = signed ? "outcome good panel" : "outcome warning";
   } catch (error) {
     const words = error instanceof Refusal ? error.message : "The site’s answers are malformed.";
