@@ -86,7 +86,7 @@ def test_refusal_does_not_wait_for_what_would_fit(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.django_db
 @pytest.mark.parametrize("room", [1.6, pytest.param(1.2, marks=pytest.mark.long)])
 def test_refusal_says_what_is_left_and_what_would_fit_and_stores_nothing(room: float) -> None:
-    """With room for twice 80 % of it, or 60 %: then a cohort would fit that takes seconds to compose."""
+    """With room for twice 80% of it, or 60%: then a cohort would fit that takes seconds to compose."""
     alone = composed_epsilon(events_of(**COHORT), DELTA)
     budgeted(room * alone)
     published_recipe(population="clinics", **COHORT)
