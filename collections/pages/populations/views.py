@@ -26,7 +26,7 @@ from pages.charts.shown import shown_chart
 from pages.missing import found
 from pages.populations.charts import spending_chart
 from pages.populations.forms import PopulationForm
-from pages.populations.sentences import event_in_words
+from pages.populations.sentences import event_in_words, left_sentence
 from panprivacy.errors import FieldError
 from panprivacy.targeting.attributes import NO_ATTRIBUTES
 from recipes.selectors import names_of
@@ -45,7 +45,7 @@ class PopulationsView(View):
         page = page_of(populations_list(), request, POPULATIONS)
         context = {
             "page": page,
-            "balances": shown_balances(page.rows),
+            "balances": [(balance, left_sentence(balance)) for balance in shown_balances(page.rows)],
             "may_change": may_change_populations(request.user),
         }
         return render(request, "populations/populations.html", context)
@@ -65,6 +65,7 @@ class PopulationView(View):
         context: dict[str, Any] = {
             "population": population,
             "balance": balance,
+            "left": left_sentence(balance),
             "page": page,
             "lines": [
                 (line, names.get(line.recipe, ""), reserved.get(line.recipe), event_in_words(line.event))

@@ -5,7 +5,6 @@ from datetime import datetime
 
 from django import template
 
-from pages.words.balances import left_sentence
 from pages.words.certainty import delta_text
 from pages.words.rejections import explanation
 from pages.words.units import in_unit
@@ -24,7 +23,6 @@ register.filter("duration_and_seconds", duration_and_seconds)
 register.filter("in_unit", in_unit)
 register.filter("explanation", explanation)
 register.filter("delta", delta_text)
-register.filter("left_sentence", left_sentence)
 
 
 @register.filter

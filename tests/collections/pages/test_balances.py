@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.selectors import LIKE_THE_LAST
-from pages.words.balances import left_sentence
+from pages.populations.sentences import left_sentence
 
 BUDGET = object()
 
