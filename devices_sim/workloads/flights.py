@@ -11,7 +11,6 @@ import io
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
-from operator import itemgetter
 from pathlib import Path
 
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, listed
@@ -96,5 +95,6 @@ def _columns(*names: str, month: str = "") -> Iterator[tuple[str, ...]]:
         header = next(csv.reader(lines))
         # A line begins with year and month: those of other months are not taken apart.
         beginning = f"2013,{month}," if month else ""
-        columns = [header.index(name) for name in names]  # two or more, which make tuples
-        yield from map(itemgetter(*columns), csv.reader(line for line in lines if line.startswith(beginning)))
+        columns = [header.index(name) for name in names]
+        for row in csv.reader(line for line in lines if line.startswith(beginning)):
+            yield tuple(row[column] for column in columns)
