@@ -7,6 +7,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
+from audit.sessions import PasswordChangedError
 from panprivacy.errors import FieldError
 
 
@@ -67,11 +68,27 @@ def account_change(*, user: User, active: bool, groups: Sequence[str]) -> User:
 
 
 @transaction.atomic
-def password_change(*, user: User, password: str) -> None:
+def password_change(*, user: User, password: str) -> User:
     """Set another password, which was validated. Every other session of the account ends, and every API
-    token; the password and the entry in the log stand or fall together (audit.accounts)."""
-    user.set_password(password)
-    user.save()
+    token; the password and the entry in the log stand or fall together (audit.accounts).
+
+    Nothing but the password is written: the account may have been switched off, or lost rights, meanwhile.
+
+    Args:
+        user: as it was read when the old password was checked.
+
+    Returns:
+        The account as it is now.
+
+    Raises:
+        PasswordChangedError: the old password is not the account's any more, or the account is off or gone.
+    """
+    locked = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True).first()
+    if locked is None or locked.password != user.password:
+        raise PasswordChangedError("the password was changed, or the account was switched off")
+    locked.set_password(password)
+    locked.save(update_fields=["password"])
+    return locked
 
 
 def _groups(names: Sequence[str]) -> list[Group]:

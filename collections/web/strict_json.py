@@ -1,6 +1,7 @@
 """JSON as it is read here, whoever sent it: in UTF-8, no member twice in an object, no NaN or Infinity."""
 
 import json
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
@@ -78,8 +79,17 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise JSONRefusedError("NotANumber")
 
 
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):  # 1e400
+        raise JSONRefusedError("NotANumber")
+    return number
+
+
 def _decoder(pairs_hook: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> json.JSONDecoder:
-    return json.JSONDecoder(object_pairs_hook=pairs_hook, parse_constant=_refuse_constant)
+    return json.JSONDecoder(
+        object_pairs_hook=pairs_hook, parse_constant=_refuse_constant, parse_float=_finite
+    )
 
 
 _DECODER = _decoder(_object)

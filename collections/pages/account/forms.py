@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib.auth import authenticate
 from django.contrib.auth.forms import PasswordChangeForm
+from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from api_tokens.models import NAME_LENGTH
@@ -22,8 +23,10 @@ from second_factor.selectors import factor_of
 def _require_own_password(request: HttpRequest, password: str) -> None:
     """ValidationError where it is another, or too many were; the answer then is that of a lockout."""
     user = signed_in_user(request)
-    if authenticate(request, username=user.get_username(), password=password) != user:
+    proved = authenticate(request, username=user.get_username(), password=password)
+    if not isinstance(proved, User) or proved != user:
         raise forms.ValidationError("This is not your password.")
+    user.password = proved.password  # which may have been hashed anew just now
 
 
 class OwnPasswordForm(PasswordChangeForm):

@@ -38,8 +38,14 @@ class OwnPasswordView(OwnView):
         form = OwnPasswordForm(request, request.POST)
         if not form.is_valid():
             return _page(request, form, status=422)
-        user = signed_in_user(request)
-        password_change(user=user, password=form.cleaned_data["new_password1"])
+        user, password = signed_in_user(request), form.cleaned_data["new_password1"]
+        try:
+            user = password_change(user=user, password=password)
+        except PasswordChangedError:
+            form.add_error(
+                "old_password", "It was changed meanwhile, or your account switched off."
+            )
+            return _page(request, form, status=422)
         update_session_auth_hash(request, user)
         messages.success(
             request,

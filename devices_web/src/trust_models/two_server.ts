@@ -117,14 +117,13 @@ export class TwoServer implements TrustModel {
 }
 
 function sharedKey(id: string, leader: Document, helper: Document): SharedKey {
-  if (JSON.stringify(leader.public_key) === JSON.stringify(helper.public_key)) {
+  const ours = ElGamalKey.fromMember("leader.public_key", leader.public_key);
+  const theirs = ElGamalKey.fromMember("helper.public_key", helper.public_key);
+  // Points have one spelling; the members that hold them may stand in any order.
+  if (object(leader, "public_key").point === object(helper, "public_key").point) {
     throw new FieldError("helper.public_key", "must differ from the leader's: one key opens both shares");
   }
-  return new SharedKey(
-    ElGamalKey.fromMember("leader.public_key", leader.public_key),
-    ElGamalKey.fromMember("helper.public_key", helper.public_key),
-    taskContext(id),
-  );
+  return new SharedKey(ours, theirs, taskContext(id));
 }
 
 function taskContext(id: string): Bytes {

@@ -1,12 +1,17 @@
 """Signing out everywhere ends every session, keeps the password, and is on record."""
 
+from typing import Any
+
 import pytest
+from django.contrib.auth.hashers import PBKDF2SHA1PasswordHasher, make_password
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from accounts.operations import password_change
 from audit.models import Entry
 from audit.sessions import PasswordChangedError, sessions_end
+from pages.account import views
 from tests.page_text import page_text
 from tests.scenes import PASSWORD, account
 
@@ -65,3 +70,59 @@ def test_account_menu_names_the_pages_of_ones_account() -> None:
     assert reverse("own-password") in menu
     assert URL in menu
     assert "Change your password" in menu
+
+
+NEW = "a new one, longer"
+
+
+@pytest.mark.parametrize(
+    "meanwhile",
+    [
+        {"is_active": False},
+        {"password": make_password("the owner's new one")},
+    ],
+    ids=["switched off", "password changed"],
+)
+def test_password_of_an_account_that_changed_meanwhile_is_not_set(
+    meanwhile: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that is under way undoes nothing of what an administrator, or the owner, has done."""
+    here = signed_in(account("ana"))
+
+    def late(*, user: User, password: str) -> User:
+        User.objects.filter(pk=user.pk).update(**meanwhile)
+        return password_change(user=user, password=password)
+
+    monkeypatch.setattr(views, "password_change", late)
+    answer = here.post("/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
+    assert answer.status_code == 422
+    now = User.objects.get(username="ana")
+    assert not now.check_password(NEW)
+    assert {name: getattr(now, name) for name in meanwhile} == meanwhile
+
+
+def test_new_password_leaves_rights_that_were_taken_away_meanwhile() -> None:
+    stale = User.objects.create_superuser("root", password=PASSWORD)
+    User.objects.filter(pk=stale.pk).update(is_superuser=False, is_staff=False)
+    now = password_change(user=stale, password=NEW)
+    now.refresh_from_db()
+    assert (now.is_superuser, now.is_staff, now.check_password(NEW)) == (False, False, True)
+    assert Entry.objects.filter(subject="root", details__change="password").exists()
+
+
+def test_account_that_was_deleted_meanwhile_stays_deleted() -> None:
+    stale = account("ana")
+    User.objects.filter(pk=stale.pk).delete()
+    with pytest.raises(PasswordChangedError):
+        password_change(user=stale, password=NEW)
+    assert not User.objects.filter(username="ana").exists()
+
+
+def test_password_that_is_hashed_anew_when_it_is_checked_can_be_changed() -> None:
+    ana = account("ana")
+    other = PBKDF2SHA1PasswordHasher()
+    User.objects.filter(pk=ana.pk).update(password=other.encode(PASSWORD, other.salt()))
+    here = signed_in(User.objects.get(pk=ana.pk))
+    answer = here.post("/password/", {"old_password": PASSWORD, "new_password1": NEW, "new_password2": NEW})
+    assert answer.status_code == 302
+    assert User.objects.get(pk=ana.pk).check_password(NEW)
