@@ -42,9 +42,7 @@ class OwnPasswordView(OwnView):
         try:
             user = password_change(user=user, password=password)
         except PasswordChangedError:
-            form.add_error(
-                "old_password", "It was changed meanwhile, or your account switched off."
-            )
+            form.add_error("old_password", "It was changed meanwhile, or your account switched off.")
             return _page(request, form, status=422)
         update_session_auth_hash(request, user)
         messages.success(
