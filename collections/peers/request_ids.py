@@ -3,6 +3,7 @@
 from peers.problems import refused
 
 REQUEST_BYTES = 16
+"""Of the identifier, on both sides."""
 
 
 def request_of(value: str) -> bytes:
