@@ -134,7 +134,7 @@ def role(command: list[str]) -> str:
         "granian": "web",
         " worker": "worker",
         "valkey": "broker",
-        "spawn_main": "devices",
+        "forkserver": "devices",
     }
     return next((name for part, name in names.items() if part in line), "collect")
 

@@ -31,7 +31,7 @@ from devices_sim.transport import (
 )
 from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
-from devices_sim.workers import WorkerError, run_workers
+from devices_sim.workers import WorkerError, processes_prepare, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
 from devices_sim.workloads.segments import checked_weights, in_segments
 from panprivacy.parameters import Description
@@ -147,10 +147,10 @@ def run_fleet(
     require_given(attributes, has_target=recipe.target is not None)
     workload.require_fits(recipe)
     total = FleetResult()
-    if processes == 1 or len(workload.buckets) == 1:
-        results = run_share(plan, workload.buckets)
-    else:
+    if _takes_processes(workload, processes):
         results = run_workers(functools.partial(run_share, plan), workload.buckets, processes)
+    else:
+        results = run_share(plan, workload.buckets)
     try:
         # Closed at once, not when the garbage is collected: that stops the processes.
         with contextlib.closing(results):
@@ -164,6 +164,16 @@ def run_fleet(
     except WorkerError as error:
         raise FleetError(str(error)) from error
     return total
+
+
+def fleet_prepare(workload: Workload[Any], processes: int) -> None:
+    """Let the processes of `run_fleet` load what they need while the caller does something else before."""
+    if _takes_processes(workload, processes):
+        processes_prepare()
+
+
+def _takes_processes(workload: Workload[Any], processes: int) -> bool:
+    return processes > 1 and len(workload.buckets) > 1
 
 
 def run_share(plan: FleetPlan, buckets: Iterable[Bucket[Any]]) -> Generator[FleetResult, None, None]:

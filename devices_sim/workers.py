@@ -1,9 +1,9 @@
 """Processes that work through a list of units together; one failure stops them all.
 
-Processes are spawned, never forked, so threads and locks of the parent do no harm. `ProcessPoolExecutor` does
-not fit: a process must go on from unit to unit with reports that wait for a full batch and send the rest at
-its end, and an interrupt must stop it in the middle of a unit, which the executor cannot do before Python
-3.14.
+Processes are forked from one that loads what they need and has no threads, never from this one, whose threads
+and locks would do harm. `ProcessPoolExecutor` does not fit: a process must go on from unit to unit with
+reports that wait for a full batch and send the rest at its end, and an interrupt must stop it in the middle
+of a unit, which the executor cannot do before Python 3.14.
 """
 
 import multiprocessing
@@ -13,7 +13,7 @@ import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
@@ -60,7 +60,8 @@ def run_workers(
         Exception: whatever `share` raised in a process, if it can be pickled (else WorkerError).
             In every case the other processes are stopped first.
     """
-    context = multiprocessing.get_context("spawn")
+    processes_prepare()
+    context = multiprocessing.get_context("forkserver")
     remaining = iter(units)
     workers: dict[Connection, BaseProcess] = {}
     try:
@@ -86,6 +87,14 @@ def run_workers(
                     yield message
     finally:
         _stop(workers)
+
+
+def processes_prepare() -> None:
+    """Start the process from which others are forked. Called early, it loads what they need meanwhile.
+    It ends with this process. May be called twice."""
+    forkserver.set_forkserver_preload(["devices_sim.fleet"])
+    with _interrupts_waiting():
+        forkserver.ensure_running()
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from devices_sim.attributes import FleetAttributes, require_given
-from devices_sim.fleet import PROCESSES
+from devices_sim.fleet import PROCESSES, fleet_prepare
 from devices_sim.forecast import Forecast
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.segments import checked_weights
@@ -100,6 +100,7 @@ class Command(BaseCommand):
         PROCESSES.check("processes", int, options["processes"])
         checked_weights("weights", options["weights"], draft.segments)
         with model.workload(path, statistic) as workload:
+            fleet_prepare(workload, options["processes"])
             # Not before: settings, apps and what runs servers take longer to load than the check took.
             os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
             if not settings.LOCAL:
