@@ -136,6 +136,7 @@ def collection_run(
             segments=devices.segment_truths(statistic, fleet),
         )
         submitted = time.monotonic()
+        services.check()  # from here on, workers release by themselves
         simulation_close(recipe=recipe, actor=actor)
         release = _wait_for_release(devices.sends, recipe, services, say)
     except (ServiceError, CollectionStalledError):

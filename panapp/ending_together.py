@@ -1,6 +1,7 @@
 """Processes that end with one another, so that none is left behind, and none is missing unnoticed."""
 
 import ctypes
+import multiprocessing
 import os
 import signal
 import sys
@@ -26,6 +27,13 @@ def end_with_parent(by: signal.Signals) -> Callable[[], object] | None:
     return partial(ctypes.CDLL(None).prctl, _PR_SET_PDEATHSIG, by)
 
 
+def end_with_server() -> None:
+    """Have a web worker end with the server that started it, which may be killed at any moment."""
+    server = multiprocessing.parent_process()
+    if server is not None and server.pid is not None:
+        _end_with(server.pid)
+
+
 def end_worker_and_beat_together() -> None:
     """Have a worker end with the beat that is its child (`celery worker --beat`), and the beat with it.
 
@@ -33,7 +41,7 @@ def end_worker_and_beat_together() -> None:
     worker was killed went on beside that of the next worker.
     """
     worker_ready.connect(_watch_beat)
-    beat_embedded_init.connect(partial(_end_with_worker, os.getpid()), weak=False)
+    beat_embedded_init.connect(partial(_end_with, os.getpid()), weak=False)
 
 
 def _watch_beat(sender: Any, **_: Any) -> None:
@@ -50,11 +58,11 @@ def _end_with_beat(worker: Any) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _end_with_worker(worker: int, **_: Any) -> None:
-    # It keeps nothing, and may be waiting for the broker.
+def _end_with(parent: int, **_: Any) -> None:
+    # Neither a beat nor a web worker keeps anything, and it may be waiting for the broker.
     ask_kernel = end_with_parent(signal.SIGKILL)
     if ask_kernel is not None:
         ask_kernel()
-    # The worker may have ended before that.
-    if os.getppid() != worker:
+    # That may have ended before.
+    if os.getppid() != parent:
         os._exit(1)

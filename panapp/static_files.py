@@ -34,6 +34,10 @@ def static_files_prepare() -> None:
         stamp, now = root / STAMP, _fingerprint()
         manifest = root / staticfiles_storage.manifest_name
         if manifest.exists() and stamp.exists() and stamp.read_text() == now:
+            # Another process may have collected them since this one looked.
+            staticfiles_storage.hashed_files, staticfiles_storage.manifest_hash = (
+                staticfiles_storage.load_manifest()
+            )
             return
         call_command("collectstatic", interactive=False, verbosity=0, ignore_patterns=list(UNUSED))
         stamp.write_text(now)

@@ -61,6 +61,7 @@ def stream_run(
         truth = _truth(recipe, universe, items)
         # No devices take part: a curator gets items, and cannot tell whose they are.
         truth_record(recipe=recipe, values=truth, devices=0, sampled=0)
+        services.check()  # from here on, workers release by themselves
         simulation_close(recipe=recipe, actor=None)
         if not wait_until(lambda: _is_released(recipe, services), RELEASE_SECONDS):
             raise CollectionStalledError(f"the stream was not released within {RELEASE_SECONDS:.0f} seconds")

@@ -10,9 +10,11 @@ from django.core.wsgi import get_wsgi_application  # after the settings module i
 
 from panapp.device_origins import DeviceOrigins
 from panapp.door import Application, Door
+from panapp.ending_together import end_with_server
 from panapp.static_files import static_files_prepare
 
 if settings.LOCAL:
+    end_with_server()
     django.setup(set_prefix=False)
     # Before the middleware lists what there is.
     static_files_prepare()

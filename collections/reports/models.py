@@ -1,7 +1,7 @@
 """What devices sent and no worker has taken in yet.
 
-No address, user agent or time of arrival is kept, and nothing at all once a report is
-part of a sub-aggregate.
+No address, user agent or time of arrival is kept here, and nothing at all once a report is part of a
+sub-aggregate. A store of objects knows when each was written (docs/threat-model.md).
 """
 
 import secrets

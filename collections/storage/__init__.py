@@ -7,7 +7,7 @@ installation's own; `key_halves` knows no settings), `clock` (what time it is), 
 tried again), `caches` (that run nothing), `writing` (whether there is room), `group_commit` (jobs of many
 threads in one transaction), `kept_rows` (that never change), `claims` (what counts once), `object_store`
 (large things outside of the database), `partitions` (rows that go at once; `partition_functions` is for
-migrations) and `columns`.
+migrations) and `columns`. Django loads `postgresql` by its name in the settings.
 
 It must not know what is stored, nor for which room.
 """

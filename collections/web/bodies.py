@@ -43,13 +43,16 @@ def read_body(request: HttpRequest, most: int) -> bytes:
         raise Problem("length-required", "The body's length is missing", 411, "Send Content-Length.")
     try:
         # Looked at before anything is read. It is a number: the server has parsed it already.
-        if int(request.META.get("CONTENT_LENGTH") or 0) > most:
+        length = int(request.META.get("CONTENT_LENGTH") or 0)
+        if length > most:
             raise RequestDataTooBig
         body = request.body
+        if len(body) < length:  # some servers give what came, and say nothing
+            raise EOFError
     except RequestDataTooBig:
         detail = f"A body here is at most {most:,} bytes."
         raise Problem("body-too-large", "The body is too large", 413, detail) from None
-    except (OSError, ValueError):
+    except (EOFError, OSError, ValueError):
         raise Problem("body-cut-short", "The body ended early", 408, "Send it again.") from None
     if len(body) > SMALL_BYTES:
         _hold_room(request, len(body))

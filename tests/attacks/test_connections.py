@@ -5,6 +5,9 @@ default of 100, and others, migrations and the administrator among them, were re
 
 Now: the threads of a process share at most `PANAPP_DATABASE_CONNECTIONS`. 40 threads that all work at once
 are served by 16 connections; a thread that gets none in 5 seconds answers 503.
+
+Before: when PostgreSQL restarted, the pool looked at its lost connections one by one and waited a second and
+longer after each. Reports were refused for 18 s. Now: all that are lost are passed over at once.
 """
 
 import time
@@ -68,3 +71,26 @@ def test_thread_that_gets_no_connection_is_told_in_time_that_the_database_is_bus
         connection.connection = None
         for one in held:
             pool.putconn(one)
+
+
+def test_connections_that_were_all_lost_are_passed_over_without_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    pool = connection.pool
+    assert pool is not None
+    most = connection.settings_dict["OPTIONS"]["pool"]["max_size"]
+    connection.close()
+    held = [pool.getconn() for _ in range(most)]
+    # All but the one that does it.
+    others = [one.info.backend_pid for one in held[1:]]
+    held[0].execute("SELECT pg_terminate_backend(pid) FROM unnest(%s::int[]) AS pid", [others])
+    for one in held:
+        pool.putconn(one)
+    waited: list[float] = []
+    monkeypatch.setattr("psycopg_pool.pool.sleep", waited.append)
+    for _ in range(2 * most):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1")
+            assert cursor.fetchone() == (1,)
+        connection.close()
+    assert waited == []

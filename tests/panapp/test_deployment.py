@@ -37,9 +37,9 @@ OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "panapp"}
 OTHERS = ("helper", "shuffler", "issuer", "attester", "relay")
+"""Roles of other organizations, each a profile."""
 UPKEPT = ("helper", "shuffler", "issuer", "attester")
 """Those that keep what is to be deleted one day."""
-"""Roles of other organizations, each a profile."""
 DATABASES = ("database", *(f"{other}-database" for other in OTHERS))
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
 

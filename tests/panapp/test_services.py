@@ -18,6 +18,7 @@ from celery import Celery
 from structlog.testing import capture_logs
 
 from panapp import services
+from panapp.interrupts import interrupts_remembered
 from panapp.queues import QueueNames
 from panapp.services import BASE_DIR, Program, ServiceError, Services, _worker_programs, wait_until
 from tests.patience import PATIENCE
@@ -66,17 +67,31 @@ def started() -> Iterator[Any]:
         each.stop()
 
 
-def test_stop_ends_each_program_by_the_signal_that_it_names() -> None:
+def test_stop_kills_what_would_not_end_when_asked() -> None:
+    """As a web server that is asked while it starts."""
+    deaf = [sys.executable, "-c", "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"]
     watched = Services("http://127.0.0.1:1", None)
-    watched.start({"asked": SLEEPER, "killed": replace(SLEEPER, stop_signal=signal.SIGKILL)})
+    watched.start({"deaf": replace(SLEEPER, command=deaf)})
     watched.stop()
-    ended = {name: -process.returncode for name, process in watched._processes.items()}
-    assert ended == {"asked": signal.SIGTERM, "killed": signal.SIGKILL}
+    assert watched._processes["deaf"].returncode == -signal.SIGKILL
 
 
-def test_workers_are_killed_as_celery_takes_seconds_to_end() -> None:
-    programs = _worker_programs(1, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=2)
-    assert {program.stop_signal for program in programs.values()} == {signal.SIGKILL}
+def test_check_raises_an_interrupt_again_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python prints what is raised in a finalizer, and goes on."""
+
+    class Interrupting:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    printed: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda raised: printed.append(raised.exc_type))
+    with interrupts_remembered() as interrupted:
+        watched = Services("http://127.0.0.1:1", None, interrupted=interrupted)
+        watched.check()
+        Interrupting()
+        assert printed == [SystemExit]
+        with pytest.raises(SystemExit, match=str(128 + signal.SIGTERM)):
+            watched.check()
 
 
 def test_look_has_a_worker_look_and_is_left_to_the_beat_where_there_is_no_broker(tmp_path: Path) -> None:
@@ -171,6 +186,7 @@ def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
 KILLED = """
 import pathlib, sys, time
 from panapp import services
+from panapp.interrupts import interrupts_remembered
 with services._broker(pathlib.Path(sys.argv[1])) as server:
     print(server.client().info()["process_id"], flush=True)
     time.sleep(600)

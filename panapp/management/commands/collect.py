@@ -18,6 +18,7 @@ from devices_sim.forecast import Forecast
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.segments import checked_weights
 from panapp.device_file import OPTIONS, add_weights_option, device_file
+from panapp.interrupts import interrupts_remembered
 from panapp.recipe_file import has_rounds, read_recipe_file, require_recipe_file, take_universe
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
@@ -72,7 +73,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            result = self.run(options)
+            # From the beginning: what holds the devices' events must not stay behind.
+            with interrupts_remembered():
+                result = self.run(options)
         except FieldError as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except KeyboardInterrupt:

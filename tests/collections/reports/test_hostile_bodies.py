@@ -1,5 +1,6 @@
 """Bodies that are no reports, or reports cut short, are refused and store nothing."""
 
+import io
 import json
 from collections.abc import Callable
 from typing import Any
@@ -48,6 +49,16 @@ def test_a_batch_cut_short_anywhere_stores_nothing(cut: int, open_recipe: Recipe
     address = f"/api/v1/recipes/{open_recipe.identifier}/reports/batch/"
     answer = Client().post(address, body[: 1 + cut % (len(body) - 1)], content_type="application/msgpack")
     assert answer.status_code == 400
+    assert not StoredReports.objects.exists()
+
+
+def test_a_body_shorter_than_it_was_announced_is_refused_though_it_is_complete(open_recipe: Recipe) -> None:
+    """Whoever cut it off may have cut off more. Not every server tells."""
+    body = msgpack.packb({"reports": [report_of_count(open_recipe, 1)]})
+    came = {"CONTENT_LENGTH": str(len(body) + 10), "wsgi.input": io.BytesIO(body)}
+    address = f"/api/v1/recipes/{open_recipe.identifier}/reports/batch/"
+    answer = Client().post(address, body, content_type="application/msgpack", **came)
+    assert (answer.status_code, answer.json()["title"]) == (408, "The body ended early")
     assert not StoredReports.objects.exists()
 
 

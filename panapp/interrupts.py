@@ -1,0 +1,46 @@
+"""Interrupts that are not lost: SIGINT and SIGTERM unwind the stack, sooner or later.
+
+Python raises what a signal's handler raises wherever it is at that moment, and where that is a finalizer or
+the callback of a weak reference, it is only printed. So what came is remembered, and raised again where one
+waits, and before something is published.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+
+@contextmanager
+def interrupts_remembered() -> Iterator[Callable[[], None]]:
+    """Have both signals unwind the stack, so that what was started ends with this process.
+
+    Yields:
+        What raises again what came, if anything did: KeyboardInterrupt or SystemExit. In another thread than
+        the main one no signal arrives, and it does nothing.
+    """
+    came: list[BaseException] = []
+
+    def check() -> None:
+        if came:
+            raise came[0]
+
+    def interrupted(number: int, _frame: object) -> NoReturn:
+        came.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
+        raise came[-1]
+
+    if threading.current_thread() is not threading.main_thread():
+        yield check
+        return
+    # Where SIGINT is ignored, as in the background of a shell, it stays so.
+    numbers = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        numbers.append(signal.SIGINT)
+    before = {number: signal.signal(number, interrupted) for number in numbers}
+    try:
+        yield check
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
