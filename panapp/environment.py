@@ -348,6 +348,7 @@ def report_store(name: str, *, local: bool) -> str:
         return value
     if parts.scheme not in STORE_SCHEMES or not parts.netloc:
         known = ", ".join(f"{scheme}://bucket/prefix" for scheme in STORE_SCHEMES)
+        known += ", file:///path" if local else ""
         raise ImproperlyConfigured(f"{name} must be one of {known}, not {value!r}")
     for variable in STORE_ENDPOINTS:
         endpoint = urlsplit(os.environ.get(variable, ""))

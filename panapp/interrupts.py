@@ -43,4 +43,3 @@ def interrupts_remembered() -> Iterator[Callable[[], None]]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-

@@ -177,7 +177,8 @@ class GroupCommit(Generic[Job, Outcome]):
             return self._store(jobs)
         except (OperationalError, InterfaceError) as error:
             connection.close()
-            return _failures(str(error), len(jobs))
+            kind = type(error) if isinstance(error, OperationalError) else OperationalError
+            return _failures(str(error), len(jobs), kind)
         except Exception as error:
             if len(jobs) == 1:
                 return [error]
@@ -226,9 +227,11 @@ class _Waiting(Generic[Job, Outcome]):
         self._done.release()
 
 
-def _failures(message: str, number: int) -> list[OperationalError]:
+def _failures(
+    message: str, number: int, kind: type[OperationalError] = OperationalError
+) -> list[OperationalError]:
     """One for each thread: raising adds to what an exception holds, and all would log what all added."""
-    return [OperationalError(message) for _ in range(number)]
+    return [kind(message) for _ in range(number)]
 
 
 def _answer(together: "Sequence[_Waiting[Any, Any]]", outcomes: Sequence[Any]) -> None:

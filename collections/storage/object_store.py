@@ -60,7 +60,12 @@ class StoreDownError(OperationalError):
     """The store does not do what it is asked, or is not the one that was meant. Nothing was done.
 
     An OperationalError, as the store is a part of the database here: who asked is told to come again.
+
+    Attributes:
+        is_told: the log knows of it, by its own name (`report_store_failed`).
     """
+
+    is_told = True
 
 
 class ObjectMissingError(Exception):

@@ -48,8 +48,10 @@ def failure_response(
         problem = failure
     else:
         problem = unavailable(undone)
-        said = {"error": type(failure).__name__} if private else {"exc_info": failure}
-        logger.error("database_unavailable", **said)
+        # Whoever raised it may have told the log already (storage.object_store).
+        if not getattr(failure, "is_told", False):
+            said = {"error": type(failure).__name__} if private else {"exc_info": failure}
+            logger.error("database_unavailable", **said)
     problem.members.update(members or {})
     response = problem.response()
     if problem.status == 405:

@@ -33,6 +33,7 @@ from tests.patience import PATIENCE
 
 ROOT: Path = settings.BASE_DIR
 COMPOSE = (ROOT / "compose.yaml").read_text()
+STORE = (ROOT / "compose" / "store.yaml").read_text()
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "panapp"}
@@ -41,6 +42,22 @@ OTHERS = ("helper", "shuffler", "issuer", "attester", "relay")
 UPKEPT = ("helper", "shuffler", "issuer", "attester")
 """Those that keep what is to be deleted one day."""
 DATABASES = ("database", *(f"{other}-database" for other in OTHERS))
+NOT_WITH_COMPOSE = {
+    # Places in the image, which volumes and tmpfs are made for.
+    "PANAPP_DATA_DIR",
+    "PANAPP_ERASABLE_KEYS_DIR",
+    "PANAPP_STATIC_ROOT",
+    "PANAPP_STREAM_KEYS_DIR",
+    "PROMETHEUS_MULTIPROC_DIR",
+    # For one installation with the broker to itself, behind a proxy, in production.
+    "PANAPP_CACHE_URL",
+    "PANAPP_DEBUG",
+    "PANAPP_HTTPS",
+    "PANAPP_QUEUE",
+    # Of commands and tests.
+    "PANAPP_ASK_ROUNDS",
+    "PANAPP_TEST_SERVICES",
+}
 REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
 
 
@@ -290,11 +307,23 @@ def test_compose_makes_the_roles_of_a_database_when_it_makes_the_database(name: 
     assert set(read) < set(SERVICES[name]["environment"])
 
 
-def test_compose_asks_for_no_variable_that_is_not_documented() -> None:
+def test_compose_passes_on_every_variable_that_is_documented_and_no_other() -> None:
     documented = set(re.findall(r"^\| `([A-Z_]+)` \|", OPERATIONS, re.MULTILINE))
-    asked = set(re.findall(r"\$\{([A-Z_]+)", COMPOSE))
-    assert asked
+    asked = set(re.findall(r"\$\{([A-Z_]+)", COMPOSE + STORE))
+    given = {name for service in OURS.values() for name in service["environment"]}
     assert asked <= documented
+    assert documented - asked - given == NOT_WITH_COMPOSE
+
+
+def test_compose_with_a_store_tells_it_to_those_that_ask_one_and_lets_them_out() -> None:
+    services = yaml.safe_load(STORE)["services"]
+    # Not the workers that only speak to partners.
+    assert set(services) == {"web", "worker", "worker-to-site"}
+    for name, service in services.items():
+        assert set(service["environment"]) == {"PANAPP_REPORT_STORE"}
+        assert service["env_file"] == ["store.env"]
+        # Compose adds the networks of both files.
+        assert "outside" in {*OURS[name]["networks"], *service.get("networks", ())}
 
 
 def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
