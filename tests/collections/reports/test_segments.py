@@ -8,6 +8,7 @@ import obstore
 import pytest
 from django.db import OperationalError, connection, transaction
 from django.test import Client
+from structlog.testing import capture_logs
 
 from panprivacy.admission import report_nonce
 from panprivacy.report_shards.segments import segment_read
@@ -191,7 +192,10 @@ def test_a_store_that_does_not_answer_is_503_and_nothing_is_acknowledged(
             raise StoreDownError
 
         patched.setattr(segments, "objects_put", down)
-        answer = post_one(client, recipe, as_json(report))
+        with capture_logs() as logged:
+            answer = post_one(client, recipe, as_json(report))
+    # Whoever asked the store has told of it: it is not the database that fails.
+    assert "database_unavailable" not in {entry["event"] for entry in logged}
     assert (answer.status_code, answer["Retry-After"]) == (503, "5")
     assert not ReportSegment.objects.exists()
     assert post_one(client, recipe, as_json(report)).status_code == 201

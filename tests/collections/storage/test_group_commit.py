@@ -12,6 +12,7 @@ from structlog.testing import capture_logs
 
 from storage import group_commit
 from storage.group_commit import GroupCommit, QueueFullError, RowHeldError
+from storage.object_store import StoreDownError
 from tests.patience import PATIENCE
 
 Store = Callable[[Sequence[str]], Sequence[str | Exception]]
@@ -120,7 +121,7 @@ def test_where_the_database_fails_nobody_is_told_that_it_was_stored() -> None:
     assert all(isinstance(outcome, OperationalError) for outcome in outcomes.values())
 
 
-@pytest.mark.parametrize("failure", [OperationalError, InterfaceError, SystemExit])
+@pytest.mark.parametrize("failure", [OperationalError, StoreDownError, InterfaceError, SystemExit])
 def test_each_thread_is_told_of_a_failure_by_an_exception_of_its_own(failure: type[BaseException]) -> None:
     """Raised in many threads, one exception collects the frames of all, and every thread logs them all."""
     calls = iter([True, False])
@@ -133,6 +134,9 @@ def test_each_thread_is_told_of_a_failure_by_an_exception_of_its_own(failure: ty
     outcomes = outcomes_of(Kept(store), ["a", "b", "c"])
     assert outcomes.pop("first") == "first"
     told = [outcome for outcome in outcomes.values() if isinstance(outcome, OperationalError)]
+    # Of the same kind where that says more than that the database fails.
+    kind = failure if issubclass(failure, OperationalError) else OperationalError
+    assert {type(outcome) for outcome in told} == {kind}
     assert len({id(error) for error in told}) == len(outcomes) == 3
     frames = {len(traceback.extract_tb(error.__traceback__)) for error in told}
     assert frames == {4}, "the test's own, both that submit, and what raises"
