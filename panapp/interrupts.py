@@ -11,35 +11,44 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
+_came: list[BaseException] = []
+"""Of this process: what holds this at its beginning may hold it again for what it starts."""
+_held = 0
+
 
 @contextmanager
 def interrupts_remembered() -> Iterator[Callable[[], None]]:
     """Have both signals unwind the stack, so that what was started ends with this process.
 
     Yields:
-        What raises again what came, if anything did: KeyboardInterrupt or SystemExit. In another thread than
-        the main one no signal arrives, and it does nothing.
+        What raises again what came since the outermost of these began, if anything did: KeyboardInterrupt or
+        SystemExit. In another thread than the main one no signal arrives, and it does nothing.
     """
-    came: list[BaseException] = []
-
-    def check() -> None:
-        if came:
-            raise came[0]
-
-    def interrupted(number: int, _frame: object) -> NoReturn:
-        came.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
-        raise came[-1]
-
+    global _held
     if threading.current_thread() is not threading.main_thread():
-        yield check
+        yield lambda: None
         return
     # Where SIGINT is ignored, as in the background of a shell, it stays so.
     numbers = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         numbers.append(signal.SIGINT)
-    before = {number: signal.signal(number, interrupted) for number in numbers}
+    before = {number: signal.signal(number, _interrupted) for number in numbers}
+    _held += 1
     try:
-        yield check
+        yield _check
     finally:
+        _held -= 1
+        if not _held:
+            _came.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _interrupted(number: int, _frame: object) -> NoReturn:
+    _came.append(KeyboardInterrupt() if number == signal.SIGINT else SystemExit(128 + number))
+    raise _came[-1]
+
+
+def _check() -> None:
+    if _came:
+        raise _came[0]

@@ -128,7 +128,7 @@ class Services:
             )
 
     def stop(self) -> None:
-        """Kill every process, and what it started. Of services that did not start, too.
+        """Kill every process and what it started, also where one did not start.
 
         None is asked: Celery sleeps for two seconds before it ends, and a web server that is asked while it
         starts never does. What they had under way is in the database, which sends it again.
@@ -218,7 +218,8 @@ def running_services(
         variables["PANAPP_SITE_URL"] = f"http://{HOST}:{port}"
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="panapp-")))
         # What is killed leaves its temporary files, which go with ours.
-        variables["TMPDIR"] = str(directory)
+        temporary = {"TMPDIR": str(directory)}
+        variables.update(temporary)
         broker = None
         if variables.get("CELERY_BROKER_URL"):
             variables["PANAPP_QUEUE"] = stack.enter_context(_queue(variables["CELERY_BROKER_URL"]))
@@ -232,7 +233,9 @@ def running_services(
         if not variables.get("PANAPP_LOG_POLICY"):
             variables["PANAPP_LOG_POLICY"] = str(directory / "log-policy")
             (directory / "log-policy").write_text(log_policy_text(pairings.values()))
-        own = {role: pairing.partner_variables(beside=pairings) for role, pairing in pairings.items()}
+        own = {
+            role: pairing.partner_variables(beside=pairings) | temporary for role, pairing in pairings.items()
+        }
         _migrate(own)
         programs = {}
         for role, pairing in pairings.items():

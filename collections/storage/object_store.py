@@ -62,7 +62,7 @@ class StoreDownError(OperationalError):
     An OperationalError, as the store is a part of the database here: who asked is told to come again.
 
     Attributes:
-        is_told: the log knows of it, by its own name (`report_store_failed`).
+        is_told: the log knows of it already, by an event of its own.
     """
 
     is_told = True

@@ -451,6 +451,21 @@ def test_interrupted_collect_is_withheld(installation: Installation, events: Pat
         assert interrupted(installation, recipe_members(**SINGLE_SERVER), workload) == []
 
 
+def test_collect_whose_interrupt_was_lost_while_devices_ran_is_withheld_before_workers_release(
+    installation: Installation, events: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python prints what is raised in a finalizer, and goes on."""
+
+    def interrupted_before() -> None:
+        if not Recipe.objects.filter(status="closed").exists():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(installation.services, "_interrupted", interrupted_before)
+    with events_csv(events, STEPS) as workload, pytest.raises(KeyboardInterrupt):
+        collect(installation.services, recipe_members(**SINGLE_SERVER), workload)
+    assert Recipe.objects.get().release.outcome == "withheld"
+
+
 @pytest.mark.long
 def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
     installation: Installation, tmp_path: Path

@@ -3,6 +3,7 @@
 import json
 import re
 from collections import defaultdict
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,7 @@ def names_in(expression: str) -> set[str]:
 
 def selections_in(expression: str) -> set[tuple[str, str, str]]:
     """Name of the metric, label and value, wherever labels select."""
-    found = re.findall(r"([a-zA-Z_:][\w:]*)\{([^}]*)\}", expression)
+    found = re.findall(r"([a-zA-Z_:][\w:]*)\s*\{([^}]*)\}", expression)
     return {
         (name, label, value)
         for name, labels in found
@@ -93,7 +94,9 @@ def test_names_and_labels_of_rules_and_dashboard_are_exported(
         for name, label, value in selections_in(expression):
             assert label in exported[name], (name, label)
             if label == "view":
-                assert value in views
+                assert set(value.split("|")) <= views
+            if label == "status":
+                assert any(re.fullmatch(value, str(status.value)) for status in HTTPStatus)
             if label == "state":
                 assert set(value.split("|")) <= exported[name]["state"]
 

@@ -92,6 +92,41 @@ def test_check_raises_an_interrupt_again_that_was_lost(monkeypatch: pytest.Monke
         assert printed == [SystemExit]
         with pytest.raises(SystemExit, match=str(128 + signal.SIGTERM)):
             watched.check()
+        # As a command that was interrupted before it started anything.
+        with interrupts_remembered() as within, pytest.raises(SystemExit):
+            within()
+    with interrupts_remembered() as interrupted:
+        interrupted()
+
+
+PARENT = """
+import multiprocessing, time
+from panapp.ending_together import end_with_server
+
+def serve(ready):
+    end_with_server()
+    ready.set()
+    time.sleep(600)
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("fork")
+    ready = context.Event()
+    child = context.Process(target=serve, args=(ready,))
+    child.start()
+    ready.wait()
+    print(child.pid, flush=True)
+    child.join()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process of its parent's end")
+def test_web_worker_ends_with_its_server_when_that_is_killed() -> None:
+    server = subprocess.Popen([sys.executable, "-c", PARENT], cwd=BASE_DIR, stdout=subprocess.PIPE, text=True)
+    with server:
+        assert server.stdout is not None
+        worker = psutil.Process(int(server.stdout.readline()))
+        server.kill()
+    assert wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, PATIENCE)
 
 
 def test_look_has_a_worker_look_and_is_left_to_the_beat_where_there_is_no_broker(tmp_path: Path) -> None:
@@ -186,7 +221,6 @@ def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
 KILLED = """
 import pathlib, sys, time
 from panapp import services
-from panapp.interrupts import interrupts_remembered
 with services._broker(pathlib.Path(sys.argv[1])) as server:
     print(server.client().info()["process_id"], flush=True)
     time.sleep(600)

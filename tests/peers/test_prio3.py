@@ -222,7 +222,7 @@ def flipped(value: bytes, generator: random.Random) -> bytes:
 
 @each_task
 def test_what_was_changed_both_reject(theirs: Peer, name: str, seed: int) -> None:
-    """A bit of any part of a report, or another nonce, key or context. A proof of a wrong statement holds
+    """A bit of any part of a report, or another nonce or context. A proof of a wrong statement holds
     with a probability below 2^-50 in the smaller field."""
     task, generator = task_of(name, seed)
     nonce = generator.randbytes(NONCE_SIZE)

@@ -22,8 +22,10 @@ class DatabaseWrapper(base.DatabaseWrapper):
         for _ in range(pool.max_size):
             try:
                 ConnectionPool.check_connection(connection)
-            except OperationalError:
-                pool.putconn(connection)  # which throws it away
+            except BaseException as error:
+                pool.putconn(connection)  # which throws it away if it is lost
+                if not isinstance(error, OperationalError):
+                    raise
                 connection = super().get_new_connection(conn_params)
             else:
                 break
