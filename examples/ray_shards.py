@@ -11,7 +11,7 @@ It collects made-up reports in an installation of its own, a part of them sent t
 Ray adds up the sealed shards with `panprivacy.report_shards`, on all cores of this machine. Then a worker
 does the same and releases the result, with which Ray's is compared. The store is a directory by default;
 another one needs its variables to sign in (docs/operations.md), and AWS_ALLOW_HTTP=true where it speaks plain
-http.
+http. Ray itself writes a token into its own folder of the home directory.
 """
 
 import argparse
