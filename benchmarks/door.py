@@ -114,8 +114,15 @@ def brought(
     turns = iter(bodies)
     lock = threading.Lock()
     took: list[float] = []
+    failures: list[BaseException] = []
 
     def work() -> None:
+        try:
+            bring()
+        except BaseException as error:
+            failures.append(error)
+
+    def bring() -> None:
         while True:
             with lock:
                 body = next(turns, None)
@@ -137,6 +144,8 @@ def brought(
         thread.start()
     for thread in threads:
         thread.join()
+    if failures:
+        raise failures[0]
     return time.process_time() - started, sorted(took)
 
 

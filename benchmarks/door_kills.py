@@ -33,8 +33,8 @@ from benchmarks.local_site import prepare
 THREADS = 8
 PATIENCE_SECONDS = 30.0
 RECORD_BYTES = 16
-ACKNOWLEDGED, SEEN_BEFORE, FAILED = b"\x01", b"\x02", b"\x03"
-"""Marks after a number in the pipe: 201; 409 as a duplicate; 503."""
+ACKNOWLEDGED, SEEN_BEFORE, FAILED, REFUSED = b"\x01", b"\x02", b"\x03", b"\x04"
+"""Marks after a number in the pipe: 201; 409 as a duplicate; 503; anything else."""
 
 
 def bring(application: Any, path: str, waiting: Sequence[tuple[int, bytes]], pipe: int) -> None:
@@ -57,7 +57,8 @@ def bring(application: Any, path: str, waiting: Sequence[tuple[int, bytes]], pip
             elif json.loads(text).get("reason") == "duplicate_nonce":
                 mark = SEEN_BEFORE
             else:
-                raise RuntimeError(f"{statuses[0]}: {text.decode()}")
+                sys.stderr.write(f"{statuses[0]}: {text.decode()}\n")
+                mark = REFUSED
             # As short as it is, it is written whole.
             os.write(pipe, number.to_bytes(RECORD_BYTES - 1) + mark)
 
@@ -166,6 +167,8 @@ def main() -> int:
                 if mark == FAILED:
                     failed += 1
                     continue
+                if mark == REFUSED:
+                    raise RuntimeError(f"report {place} was refused, see above")
                 answered.add(place)
                 twice = place in acknowledged
                 (acknowledged if mark == ACKNOWLEDGED else seen_before).add(place)

@@ -1,6 +1,6 @@
 """Processes that work through a list of units together; one failure stops them all.
 
-Processes are forked from one that loads what they need and has no threads, never from this one, whose threads
+Processes are forked from one that does nothing but load what they need, never from this one, whose threads
 and locks would do harm. `ProcessPoolExecutor` does not fit: a process must go on from unit to unit with
 reports that wait for a full batch and send the rest at its end, and an interrupt must stop it in the middle
 of a unit, which the executor cannot do before Python 3.14.
@@ -11,7 +11,6 @@ import pickle
 import signal
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import forkserver, resource_tracker
 from multiprocessing.connection import Connection, wait
@@ -69,8 +68,7 @@ def run_workers(
             here, there = context.Pipe()
             process = context.Process(target=_work, args=(share, there), daemon=True)
             workers[here] = process
-            with _interrupts_waiting():
-                process.start()
+            process.start()
             # Only the child may hold its end, so that its death ends the connection.
             there.close()
         unfinished = set(workers)
@@ -90,22 +88,17 @@ def run_workers(
 
 
 def processes_prepare() -> None:
-    """Start the process from which others are forked. Called early, it loads what they need meanwhile.
-    It ends with this process. May be called twice."""
+    """Start the process from which others are forked. Called early, it loads what they need meanwhile, where
+    the current folder is that of the product. It ends with this process and its own. May be called twice.
+    """
     forkserver.set_forkserver_preload(["devices_sim.fleet"])
-    with _interrupts_waiting():
-        forkserver.ensure_running()
-
-
-@contextmanager
-def _interrupts_waiting() -> Iterator[None]:
-    """A process that is started here inherits that interrupts wait, so that none ends it while it loads. The
-    parent takes its own afterwards."""
     # Starting this one lets interrupts through again, so it is started before.
     resource_tracker.ensure_running()
+    # What is started now inherits that interrupts wait, so that none ends it while it loads. This process
+    # takes its own afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        yield
+        forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 

@@ -65,7 +65,7 @@ class Door:
         self._hosts: set[str | None] = set()
         self._counts = RequestCounts()
         self._answer = cast(
-            "Callable[[HttpRequest], HttpResponseBase]", convert_exception_to_response(_answer)
+            "Callable[[HttpRequest], HttpResponseBase]", convert_exception_to_response(self._view)
         )
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
@@ -102,6 +102,17 @@ class Door:
         request.resolver_match = match
         return request
 
+    def _view(self, request: HttpRequest) -> HttpResponseBase:
+        match = request.resolver_match
+        if match is None:
+            raise TypeError("a request is resolved before it is answered")
+        try:
+            response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
+        except Exception as error:
+            self._counts.failed(request, error)
+            raise
+        return response
+
     def _is_ours(self, request: WSGIRequest) -> bool:
         """Whether the host is one of this site's."""
         host = request.META.get("HTTP_HOST")
@@ -114,14 +125,6 @@ class Door:
         if not settings.USE_X_FORWARDED_HOST and len(self._hosts) < MOST_ADDRESSES:
             self._hosts.add(host)
         return True
-
-
-def _answer(request: HttpRequest) -> HttpResponseBase:
-    match = request.resolver_match
-    if match is None:
-        raise TypeError("a request is resolved before it is answered")
-    response: HttpResponseBase = match.func(request, *match.args, **match.kwargs)
-    return response
 
 
 @cache

@@ -65,6 +65,12 @@ class RequestCounts:
         """Count a request that came. Its `resolver_match` is set."""
         return CountedRequest(self._metrics, self._labelled, request)
 
+    def failed(self, request: HttpRequest, error: Exception) -> None:
+        """Count what a view raised."""
+        match = request.resolver_match
+        self._labelled(self._metrics.exceptions_by_type, type(error).__name__).inc()
+        self._labelled(self._metrics.exceptions_by_view, match.view_name if match else "").inc()
+
 
 class CountedRequest:
     """A request that was counted, and is to be answered."""

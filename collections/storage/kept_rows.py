@@ -1,13 +1,14 @@
 """Rows that a process keeps, because what it needs of them never changes."""
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 Row = TypeVar("Row")
 
-MOST_ROWS = 256
+MOST_ROWS = 1_024
 
 
 class KeptRows(Generic[Key, Row]):
@@ -23,7 +24,7 @@ class KeptRows(Generic[Key, Row]):
     def __init__(self, read: Callable[[Key], Row], is_kept: Callable[[Row], bool]) -> None:
         self._read = read
         self._is_kept = is_kept
-        self._rows: dict[Key, Row] = {}
+        self._rows: OrderedDict[Key, Row] = OrderedDict()
         self._reading = threading.Lock()
 
     def get(self, key: Key) -> Row:
@@ -46,7 +47,7 @@ class KeptRows(Generic[Key, Row]):
             if row is None:
                 row = self._read(key)
                 if self._is_kept(row):
-                    if len(self._rows) >= MOST_ROWS:
-                        self._rows.clear()
                     self._rows[key] = row
+                    if len(self._rows) > MOST_ROWS:
+                        self._rows.popitem(last=False)  # the one that was read first
             return row
