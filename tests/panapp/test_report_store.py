@@ -1,4 +1,5 @@
-"""Reports in object storage with running services: everything is killed, and each report counts once."""
+"""Reports in object storage with running services: each counts once, though web and worker are killed and the
+way to the store is cut."""
 
 import json
 import random
