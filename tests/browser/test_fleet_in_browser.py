@@ -16,6 +16,7 @@ from devices_sim.fleet import run_fleet
 from devices_sim.transport import HttpTransport
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panapp.collection import admitting_beside
+from panapp.fleet_log import fleet_log_require
 from panapp.pairing import KINDS, Pairing
 from panapp.services import Services, wait_until
 from releases.models import Release
@@ -108,6 +109,8 @@ def test_one_result_counts_simulated_devices_and_real_browsers(
     key = public_half(settings.SIGNING_KEY)
     with HttpTransport(services.base_url) as transport:
         served = transport.recipe(str(recipe.identifier))
+        # A real one comes again where the log does not have it yet.
+        fleet_log_require(served, transport, services)
         policy = transport.get("/log/policy").body.decode()
     fleet = run_fleet(
         served=served,
