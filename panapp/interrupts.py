@@ -37,11 +37,11 @@ def interrupts_remembered() -> Iterator[Callable[[], None]]:
     try:
         yield _check
     finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
         _held -= 1
         if not _held:
             _came.clear()
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _interrupted(number: int, _frame: object) -> NoReturn:

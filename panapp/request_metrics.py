@@ -67,9 +67,13 @@ class RequestCounts:
 
     def failed(self, request: HttpRequest, error: Exception) -> None:
         """Count what a view raised."""
-        match = request.resolver_match
         self._labelled(self._metrics.exceptions_by_type, type(error).__name__).inc()
-        self._labelled(self._metrics.exceptions_by_view, match.view_name if match else "").inc()
+        self._labelled(self._metrics.exceptions_by_view, _view_of(request)).inc()
+
+
+def _view_of(request: HttpRequest) -> str:
+    match = request.resolver_match
+    return match.view_name if match else "<unnamed view>"
 
 
 class CountedRequest:
@@ -79,8 +83,7 @@ class CountedRequest:
         self._metrics, self._labelled = metrics, labelled
         self._started = perf_counter()
         self._is_measured = not is_unmeasured(request)
-        match = request.resolver_match
-        self._labels = (match.view_name if match else "<unnamed view>", request.method)
+        self._labels = (_view_of(request), request.method)
         transport = "https" if request.is_secure() else "http"
         metrics.requests_total.inc()
         labelled(metrics.requests_by_method, request.method).inc()

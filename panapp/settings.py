@@ -94,7 +94,7 @@ if PROCESS.database:
         if PROCESS.threads:
             # Threads take turns, so that their number is not that of the connections.
             DATABASES["default"]["CONN_MAX_AGE"] = 0
-            # Checks connections itself.
+            # Passes over lost connections at once, where the pool's own check waits after each.
             DATABASES["default"]["ENGINE"] = "storage.postgresql"
             DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
             DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {

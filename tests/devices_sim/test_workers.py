@@ -5,6 +5,7 @@ import signal
 from collections.abc import Callable, Iterable, Iterator
 
 from devices_sim.workers import run_workers
+from tests.devices_sim.loaded import are_loaded
 
 
 def doubled(units: Iterable[int]) -> Iterator[int]:
@@ -33,3 +34,7 @@ def test_interrupt_of_a_process_that_still_loads_is_left_to_the_one_that_started
     # Which is still interrupted itself.
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
     assert signal.SIGINT not in before
+
+
+def test_processes_have_loaded_what_a_fleet_needs_before_they_begin():
+    assert list(run_workers(are_loaded, ["devices_sim.fleet", "no_such_module"], 1)) == [True, False]
