@@ -33,6 +33,7 @@ def test_a_draft_is_approved_by_another_analyst_and_published(
     theirs = others.open("/")
     expect(theirs.get_by_text("Waits for your approval. ana asked.")).to_be_visible()
     theirs.get_by_role("region", name="For you to look at").get_by_role("link").first.click()
+    expect(theirs.get_by_role("button", name="Approve")).to_be_visible()
     assert violations(others, options) == []
     theirs.get_by_role("button", name="Approve").click()
     expect(theirs.get_by_text("otto approved it")).to_be_visible()

@@ -68,6 +68,7 @@ def test_webhook_is_added_tested_failing_sent_again_and_deleted(
     expect(page.locator("#secret-text")).to_contain_text("whsec_")
     looked_at(visitor, options, "secret")
     page.get_by_role("button", name="Send a test").click()
+    expect(page.get_by_text("A test is on its way.")).to_be_visible()
     published_recipe()
     tick(503)
     page.reload()

@@ -42,6 +42,7 @@ def test_a_second_factor_is_set_up_and_asked_for(
     page.get_by_label("Username").fill("ana")
     page.get_by_label("Password").fill(PASSWORD)
     page.get_by_role("main").get_by_role("button", name="Sign in").click()
+    expect(page.get_by_label("Code", exact=True)).to_be_visible()
     assert violations(visitor, options) == []
     # Of the next step, as no code is taken twice. It is still taken where that step has begun meanwhile.
     page.get_by_label("Code", exact=True).fill(code_of(secret, time.time() + STEP_SECONDS))

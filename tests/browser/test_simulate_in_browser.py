@@ -35,6 +35,7 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     visitor.sign_in("ana", PASSWORD)
     page = visitor.open(f"/recipes/drafts/{recipe.pk}/")
     page.get_by_role("link", name="Simulate it").click()
+    expect(page.get_by_label("Workload")).to_be_visible()
     assert accessibility_violations(visitor) == []
     page.get_by_label("Workload").select_option("events")
     page.get_by_label("Or choose the file").set_input_files(file)

@@ -28,6 +28,7 @@ def test_token_is_made_shown_once_and_revoked_on_a_page_of_ones_own(
     page.get_by_label("Your password").fill(PASSWORD)
     assert violations(visitor) == []
     page.get_by_role("button", name="Make the token").click()
+    expect(page.locator("#token-text")).to_be_visible()
     expect(page.locator("#token-text")).to_contain_text(f"panapp_{ApiToken.objects.get().prefix}_")
     assert violations(visitor) == []
     account = page.get_by_role("navigation", name="Your account")
