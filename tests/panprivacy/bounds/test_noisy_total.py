@@ -10,6 +10,7 @@ from scipy.stats import binom, hypergeom
 from panprivacy.accounting.discrete_gaussian_sum import smallest_scale
 from panprivacy.bounds.exact import bounds, probability_at_most
 from panprivacy.bounds.noisy_total import NoisyTotal
+from tests.panprivacy.bounds.truths import AtOneTruth
 
 LEAST = 0.945
 """5% may miss; half a percent is for numbers that do not vary as much as is assumed, and for populations of
@@ -30,15 +31,8 @@ def covered(n, population, having, number, k, scale, rate):
     family = NoisyTotal(n, k, scale, rate, steps=1 if rate == 1 else 64)
     hypothesis = np.array([round(n * number * having / population * family.steps)])
 
-    def first(holds):
-        below, reached = -(10**7), 10**7
-        while reached - below > 1:
-            middle = (below + reached) // 2
-            below, reached = (below, middle) if holds(np.array([middle])) else (middle, reached)
-        return reached
-
-    lowest = first(lambda seen: probability_at_most(family, hypothesis, seen)[0] > 0.025)
-    beyond = first(lambda seen: 1 - probability_at_most(family, hypothesis, seen - 1)[0] <= 0.025)
+    least = np.array([-(10**7)])
+    (lowest,), (beyond,) = AtOneTruth(family, hypothesis).ends(0.025, least, -least)
     if hypothesis[0] == 0:
         lowest = -(10**7)
     if hypothesis[0] == family.most:

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
 from panprivacy.accounting.rounding import log_one_plus
 from panprivacy.bounds.exact import probability_at_most
@@ -37,6 +37,52 @@ class ManySizes(RandomizedBits):
     def log_characteristic(self, hypotheses, angles):
         without = log_one_plus(self.absent * np.expm1(1j * angles))
         return super().log_characteristic(hypotheses, angles) + self.sizes[:, None] * without
+
+
+class AtOneTruth:
+    """A family that is only asked for the same hypotheses, so that its functions are computed once."""
+
+    def __init__(self, family, truth):
+        self.truth = truth
+        self.values = {name: getattr(family, name)(truth) for name in ("mean", "variance", "smoothness")}
+        self.log_characteristic_of, self.logarithms = family.log_characteristic, None
+
+    def mean(self, _):
+        return self.values["mean"]
+
+    def variance(self, _):
+        return self.values["variance"]
+
+    def smoothness(self, _):
+        return self.values["smoothness"]
+
+    def log_characteristic(self, _, angles):
+        if self.logarithms is None:
+            self.logarithms = self.log_characteristic_of(self.truth[:, None], angles)
+        return self.logarithms
+
+    def at_most(self, seen):
+        """Pr[X ≤ seen]."""
+        return probability_at_most(self, self.truth, seen)
+
+    def ends(self, rare, least, most, released=None):
+        """The first observation that is not too small, and the first that is too large.
+
+        Args:
+            rare: what has at most this probability is too small, or too large.
+            least, most: of the observations.
+            released: if given, large ones have at most `rare` times this function of them.
+        """
+        reach = norm.isf(rare) * np.sqrt(self.values["variance"])
+        return (
+            first(lambda seen: self.at_most(seen) > rare, least, most, self.values["mean"] - reach),
+            first(
+                lambda seen: 1 - self.at_most(seen - 1) <= rare * (released(seen) if released else 1),
+                least,
+                most,
+                self.values["mean"] + reach,
+            ),
+        )
 
 
 @dataclass(frozen=True)
@@ -74,17 +120,9 @@ def coverage(population, ones, epsilon, rate, failure_probability, cohort=1):
     sizes, place = np.unique(reports, return_inverse=True)
     family = ManySizes(0, flip, 1 - flip, rate, sizes=sizes)
     rare, truth = failure_probability / 2, np.full(sizes.shape, ones)
-
-    def released(seen):
-        bits = (RandomizedBits(int(size), flip, 1 - flip, rate, cohort=cohort) for size in sizes)
-        return np.array([float(one.released(ones, x)) for one, x in zip(bits, seen, strict=True)])
-
-    lowest = first(lambda seen: probability_at_most(family, truth, seen) > rare, sizes)
-    beyond = first(
-        lambda seen: (
-            1 - probability_at_most(family, truth, seen - 1) <= rare * (cohort < 2 or released(seen))
-        ),
-        sizes,
+    released = RandomizedBits(sizes, flip, 1 - flip, rate, cohort=cohort).released
+    lowest, beyond = AtOneTruth(family, truth).ends(
+        rare, 0 * sizes, sizes, (lambda seen: released(truth, seen)) if cohort > 1 else None
     )
     if ones == 0:
         lowest = np.zeros_like(sizes)  # the lower end is 0 at least, and so is the upper
@@ -108,12 +146,17 @@ def blocks(size, rate):
     return ((edges[:-1] + edges[1:] - 1) // 2).astype(np.int64), weights
 
 
-def first(holds, sizes):
-    """For each number of reports the first number of ones from which on a condition holds."""
-    below, reached = np.full(sizes.shape, -1), sizes + 1
+def first(holds, least, most, guess):
+    """For each row the first observation from which on a condition holds; most + 1 if it never does.
+
+    By bisection that begins near a guess, and leaves it by four times as much each time.
+    """
+    below, reached = least - 1, most + 1
+    guess, step = np.clip(np.round(guess), least, most).astype(np.int64), 2
     while (is_open := reached - below > 1).any():
-        middle = (below + reached) // 2
-        found = holds(middle)
-        reached = np.where(is_open & found, middle, reached)
-        below = np.where(is_open & ~found, middle, below)
+        tried = np.clip((below + reached) // 2, guess - step, guess + step)
+        found = holds(tried)
+        reached = np.where(is_open & found, np.minimum(reached, tried), reached)
+        below = np.where(is_open & ~found, np.maximum(below, tried), below)
+        step *= 4
     return reached
