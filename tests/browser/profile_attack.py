@@ -30,10 +30,11 @@ from tests.devices_web.vectors import private_key
 from tests.tokens import token_admission
 
 FAILURE = 1e-6
-DEVICES = {"count_nonzero": 400, "histogram": 300, "mean": 300, "count with token": 150}
+DEVICES = {"count_nonzero": 400, "histogram": 300, "mean": 300, "count with token": 130}
 LEARNED = 0.2
-"""Devices of a profile: all their records fit LevelDB's log, which keeps every version (4 MB). And for how
-many of them the intruder is told the truth, as a share."""
+"""Devices of a profile: all their records fit LevelDB's log, which keeps every version. It ends near 3.9 MB;
+with tokens and a write at each event they take 3.3, and 3.5 where five standard deviations more have one. And
+for how many of them the intruder is told the truth, as a share."""
 
 ASKED = {
     "count_nonzero": {},
