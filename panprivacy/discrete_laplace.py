@@ -63,6 +63,9 @@ def log_moment(scale: Fraction, exponent: float) -> float:
 
     Args:
         exponent: between −1/scale and 1/scale, where the moment exists.
+
+    Raises:
+        ValueError: the scale is not above 0, or the exponent outside of its range.
     """
     _require_positive(scale)
     rate = 1 / float(scale)

@@ -83,6 +83,9 @@ def multiply(point: Point, scalar: bytes) -> Point:
 
     Diffie-Hellman is libsecp256k1's only constant-time multiplication of an arbitrary
     point (`secp256k1_ec_pubkey_tweak_mul` is not); its hash is replaced by the identity.
+
+    Raises:
+        ArithmeticError: the scalar is 0, or not below the order of the group.
     """
     encoded = ffi.new("unsigned char[65]")
     encoded[0] = 4

@@ -204,6 +204,9 @@ def task_remains_delete(*, task: Task) -> None:
     """Delete the report identifiers of an ended task: all at once, or in transactions of bounded size.
 
     Safe to interrupt and to repeat: an ended task takes no report that they could keep out.
+
+    Raises:
+        ValueError: the task has not ended.
     """
     if not Task.objects.filter(pk=task.pk, state=Task.State.ENDED).exists():
         raise ValueError("the identifiers of a task that has not ended keep reports from counting twice")

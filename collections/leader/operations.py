@@ -53,6 +53,7 @@ def task_create(
     Raises:
         TaskConflictError: the task exists and differs in anything.
         TaskEndedError: it exists and has ended.
+        ValueError: a recipe's task without key or interval, or with a collector elsewhere.
     """
     collects_on_close = document != ""
     if collects_on_close and (collector_key is None or configuration.task_interval is None):

@@ -9,22 +9,17 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.views import APIView
 
 from panprivacy.times import format_time
+from recipes.api import published_recipe
 from recipes.models import Recipe
 from reports.openapi import IDENTIFIER
 from storage.kept_rows import KeptRows
 from web.failures import FAILURES, failure_response
-from web.problems import Problem, method_not_allowed, not_found
+from web.problems import Problem, method_not_allowed
 from web.scopes import PUBLIC, Scopes
 
-
-def _read(identifier: str) -> Recipe:
-    recipe = Recipe.objects.filter(identifier=identifier).first()
-    if recipe is None:
-        raise not_found("No recipe has this identifier.")
-    return recipe
-
-
-RECIPES: KeptRows[str, Recipe] = KeptRows(_read, lambda recipe: recipe.status == Recipe.Status.PUBLISHED)
+RECIPES: KeptRows[str, Recipe] = KeptRows(
+    published_recipe, lambda recipe: recipe.status == Recipe.Status.PUBLISHED
+)
 """Recipes that were open when they were read. Whether one still is, is asked where its reports are stored."""
 
 

@@ -12,7 +12,7 @@ from panprivacy.statistic import Statistic
 from panprivacy.streams.parameters import LISTED
 from panprivacy.times import format_time
 from panprivacy.trust import Trust
-from panprivacy.trust_models import trusts_of, under_trust
+from panprivacy.trust_models import TRUST_MODELS, under_trust
 from planner.guarantees import guarantees_require, promise_require
 from recipes.budget import Effect, effect_of
 from recipes.operations import require_within_limits
@@ -115,11 +115,7 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
 
 def trust_unavailable(trust: Trust, statistic: type[Statistic[Any]]) -> str:
     """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
-    if trust not in trusts_of(statistic):
-        if statistic.needs_proof:
-            return "this statistic needs two servers, which check reports unread"
-        return "servers that cannot read reports cannot check those of this statistic"
-    return unavailable_here(trust)
+    return TRUST_MODELS[trust].refusal(statistic) or unavailable_here(trust)
 
 
 def _expected_document(expected: Expected) -> dict[str, Any]:

@@ -120,6 +120,9 @@ def delta_of(n: int, scale: float, value_range: int, epsilon: float) -> float:
 
     Returns:
         An upper bound in [0, 1]; see the module's docstring for how tight.
+
+    Raises:
+        ValueError: an argument is out of its range.
     """
     _require_counts(n, value_range)
     _require_positive("scale", scale)
@@ -168,6 +171,9 @@ def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> fl
 
     Returns:
         s, at most 1e-7 (relative) above the smallest.
+
+    Raises:
+        ValueError: an argument is out of its range.
     """
     _require_counts(n, value_range)
     _require_probability(delta)

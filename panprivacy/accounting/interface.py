@@ -149,6 +149,9 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
 
     Returns:
         ε, at most a relative `RELATIVE_TOLERANCE` above the smallest.
+
+    Raises:
+        ValueError: the curve does not fall to `delta`.
     """
 
     def at(epsilon: float) -> float:

@@ -86,7 +86,11 @@ class AggregationJobInitReq(Message):
 
 
 def leader_selected_batch_id_extension(batch_id: bytes) -> Extension:
-    """The extension that says which batch (32 bytes) the reports of a job belong to."""
+    """The extension that says which batch (32 bytes) the reports of a job belong to.
+
+    Raises:
+        InvalidMessageError: the batch id has another length.
+    """
     if len(batch_id) != BATCH_ID_BYTES:
         raise InvalidMessageError("BatchID", "", f"must have {BATCH_ID_BYTES} bytes, not {len(batch_id)}")
     return Extension(LEADER_SELECTED_BATCH_ID, batch_id)

@@ -356,7 +356,11 @@ def require_members(members: Mapping[str, str], scheme: str, names: Sequence[str
 
 
 def hexadecimal(members: Mapping[str, str], name: str, length: int) -> bytes:
-    """Decode a member of exactly `length` bytes in lower-case hexadecimal: one spelling per key."""
+    """Decode a member of exactly `length` bytes in lower-case hexadecimal: one spelling per key.
+
+    Raises:
+        InvalidKeyError: the member is spelled otherwise.
+    """
     text = members[name]
     if len(text) != 2 * length or not set(text) <= set("0123456789abcdef"):
         raise InvalidKeyError(f"member {name!r} must be {2 * length} lower-case hexadecimal digits")

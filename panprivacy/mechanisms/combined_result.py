@@ -20,6 +20,9 @@ def honest_devices(devices: int, dishonest_fraction: float) -> int:
     """How many of `devices` (≥ 1) are left, the protected one among them, if a part (0 ≤ part < 1) colludes.
 
     What colluding devices sent is known to the observer, who subtracts it: the rest is a smaller cohort.
+
+    Raises:
+        ValueError: the part is below 0, or 1 or more.
     """
     if not 0 <= dishonest_fraction < 1:
         raise ValueError(f"dishonest_fraction must be at least 0 and below 1, not {dishonest_fraction!r}")

@@ -67,7 +67,11 @@ def ask(input_: bytes, random_source: random.Random) -> Asked:
 
 
 def ask_with(input_: bytes, factor: int) -> Asked:
-    """`ask` with its draw, 1 to the group's order - 1."""
+    """`ask` with its draw, 1 to the group's order - 1.
+
+    Raises:
+        ValueError: the input is too long.
+    """
     if len(input_) > _LONGEST_INPUT:
         raise ValueError(f"an input has at most {_LONGEST_INPUT} bytes, not {len(input_)}")
     return Asked(input_, factor, serialize(multiply(_hashed(input_), scalar_bytes(factor))))

@@ -36,7 +36,11 @@ def domain_separation_tag(algorithm: int, usage: int, context: bytes) -> bytes:
 
 
 def prefix(seed_size: int, dst: bytes) -> bytes:
-    """What is hashed before the seed: the length-prefixed tag and the seed's length."""
+    """What is hashed before the seed: the length-prefixed tag and the seed's length.
+
+    Raises:
+        FieldError: the tag or the seed is too long.
+    """
     if len(dst) > MAX_DST_SIZE:
         raise FieldError("dst", f"must be at most {MAX_DST_SIZE} bytes, not {len(dst)}")
     if seed_size > MAX_SEED_SIZE:

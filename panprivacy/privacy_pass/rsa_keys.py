@@ -151,6 +151,9 @@ def generate(random_source: random.Random, bits: int = MODULUS_BITS) -> PrivateK
     Args:
         random_source: `secrets.SystemRandom()`.
         bits: of the modulus; even, 1,024 to 8,192.
+
+    Raises:
+        ValueError: there cannot be so many bits.
     """
     if bits % 2 or not _LEAST_BITS <= bits <= _MOST_BITS:
         raise ValueError(f"bits must be even, {_LEAST_BITS} to {_MOST_BITS}, not {bits}")

@@ -176,6 +176,9 @@ def donation_amplified(statistic: CohortStatistic[Any], rounds: int) -> Donation
     Args:
         statistic: of a round, calibrated.
         rounds: m, from 2.
+
+    Raises:
+        ValueError: every device takes part in every round.
     """
     sampled, delta = statistic.sampled_event(), statistic.parameters.delta
     if sampled is None:

@@ -21,6 +21,9 @@ def poisson(mean: Fraction, random_source: random.Random) -> int:
     A sum of draws of mean at most 1/2. One of these is a geometric X, Pr[X = x] = 2^−(x+1), accepted with
     probability (2·mean)^x/x!, which leaves probabilities in the proportion of mean^x/x!. The running time
     depends on the numbers drawn and the mean, on nothing else.
+
+    Raises:
+        ValueError: the mean is negative.
     """
     if mean < 0:
         raise ValueError(f"mean must be at least 0, not {mean}")

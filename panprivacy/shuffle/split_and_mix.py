@@ -48,6 +48,9 @@ def log2_distance(users: int, shares: int) -> float:
 
     Of the sum X in the module's docstring, the first and last terms are computed; a term between them is
     at most C(n, j)^{2−m}, as C(nm, jm) ≥ C(n, j)^m counts the choices of j in each of m parts.
+
+    Raises:
+        ValueError: there is no user, or no share.
     """
     if users < 1 or shares < 1:
         raise ValueError(f"there must be a user and a share, not {users} and {shares}")
@@ -79,6 +82,9 @@ def shares_for(users: int, security: float) -> int:
     Args:
         users: honest ones, at least 2; for more of them the distance is smaller.
         security: σ > 0, in bits.
+
+    Raises:
+        ValueError: there are fewer than 2 users.
     """
     if users < 2:
         raise ValueError(f"one user's bit is the sum: there must be at least 2 users, not {users}")

@@ -17,6 +17,9 @@ def closest_fractions(distribution: Numbers, shown: Numbers) -> Numbers:
 
     Args:
         distribution, shown: of the same length.
+
+    Raises:
+        ArithmeticError: the solver found no solution.
     """
     size = len(shown)
     residues = np.arange(size)

@@ -51,11 +51,20 @@ class Servers(ABC):
         cls.trust, cls.member_names, cls.device_inputs = trust, member_names, device_inputs
 
     @classmethod
+    def refusal(cls, statistic: type[Statistic[Any]]) -> str:
+        """Why the statistic cannot be asked under this trust model, as a clause; empty where it can."""
+        if statistic.device_input not in cls.device_inputs:
+            return "this statistic needs something else of devices than they give here"
+        if cls.proves_reports and not statistic.provable:
+            return "servers that cannot read reports cannot check those of this statistic"
+        if statistic.needs_proof and not cls.proves_reports:
+            return "this statistic needs two servers, which check reports unread"
+        return ""
+
+    @classmethod
     def admits(cls, statistic: type[Statistic[Any]]) -> bool:
         """Whether the statistic can be asked under this trust model."""
-        if statistic.device_input not in cls.device_inputs:
-            return False
-        return statistic.provable if cls.proves_reports else not statistic.needs_proof
+        return not cls.refusal(statistic)
 
     @classmethod
     def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003  # for those that override it

@@ -31,10 +31,12 @@ from tests.tokens import token_admission
 
 FAILURE = 1e-6
 DEVICES = {"count_nonzero": 400, "histogram": 300, "mean": 300, "count with token": 130}
+"""What is attacked → devices of a profile. All their records fit LevelDB's log, which keeps every version: it
+holds 3.9 MB. With tokens, and a write at each event, records take 3.3 MB. They would take 3.5 MB if five
+standard deviations more devices than expected had an event."""
+
 LEARNED = 0.2
-"""Devices of a profile: all their records fit LevelDB's log, which keeps every version. It ends near 3.9 MB;
-with tokens and a write at each event they take 3.3, and 3.5 where five standard deviations more have one. And
-for how many of them the intruder is told the truth, as a share."""
+"""For which share of the devices the intruder is told the truth."""
 
 ASKED = {
     "count_nonzero": {},
@@ -165,7 +167,7 @@ def attacked(lived: Lived, folder: Path, statistic: str, profiles: int) -> tuple
         copies = lived(directory, published, [at for at, truth in enumerate(truths) if truth])
         seen = [traces(copy, identifiers) for copy in copies]
         # The states are there to be found, in every copy.
-        assert all(sum(row[0] > 0 for row in rows) > 0.9 * devices for rows in seen)
+        assert all(row[0] > 0 for rows in seen for row in rows)
         left = [list(chain.from_iterable(row)) for row in zip(*seen, strict=True)]
         rows = list(zip(left, truths, strict=True))
         # Drawn at random: a device's number is its place in the files.

@@ -110,6 +110,7 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     expect(page.get_by_text("This cannot be edited once it is published.")).to_be_visible()
     page.get_by_role("button", name="Publish for good").click()
     expect(page.get_by_role("button", name="Copy the identifier")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("On how many devices did it crash?")
     assert Recipe.objects.get().status == "published"
 
 

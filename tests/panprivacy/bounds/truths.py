@@ -57,6 +57,7 @@ class AtOneTruth:
         return self.values["smoothness"]
 
     def log_characteristic(self, _, angles):
+        # The angles are always the same: they follow from the three above, never from what is observed.
         if self.logarithms is None:
             self.logarithms = self.log_characteristic_of(self.truth[:, None], angles)
         return self.logarithms
@@ -158,5 +159,5 @@ def first(holds, least, most, guess):
         found = holds(tried)
         reached = np.where(is_open & found, np.minimum(reached, tried), reached)
         below = np.where(is_open & ~found, np.maximum(below, tried), below)
-        step *= 4
+        step = min(4 * step, int(np.max(most - least)) + 1)
     return reached
