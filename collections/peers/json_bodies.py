@@ -1,7 +1,6 @@
 """JSON objects between installations: strict where they are read."""
 
 import json
-import re
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -9,10 +8,7 @@ from django.http import HttpRequest, HttpResponse
 
 from peers.problems import dap_problem
 from web.bodies import JSON_TYPE
-from web.strict_json import JSONRefusedError, json_of, repeated_member
-
-_UNSTORABLE = re.compile("[\0\ud800-\udfff]")
-"""JSON can spell NUL and lone surrogates; no database takes them for text."""
+from web.strict_json import UNSTORABLE, JSONRefusedError, json_of, repeated_member
 
 
 def read_json(
@@ -44,7 +40,7 @@ def read_json(
         raise dap_problem("invalidMessage", f"The body must be a JSON object with the texts {names}.")
     for name, value in content.items():
         for text in value if name in lists else [value]:
-            if _UNSTORABLE.search(text):
+            if UNSTORABLE.search(text):
                 raise dap_problem("invalidMessage", f"{name}: must be text without NUL and lone surrogates.")
     return content
 

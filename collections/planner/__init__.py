@@ -1,9 +1,9 @@
 """What a collection will give before it is published: the REST API of plans, and tasks for slow ones.
 
 Others call `operations`, and `guarantees` where computing those takes long. `sending` gives a computation to
-a worker, and `turns` lets requests compute one after the other. The mathematics is `panprivacy`.
+a worker, and `checkpoints` says how long is computed. The mathematics is `panprivacy`.
 
 It must not know reports or results: a plan is of parameters alone.
 """
 
-__all__ = ["guarantees", "operations", "sending", "turns"]
+__all__ = ["checkpoints", "guarantees", "operations", "sending"]

@@ -17,10 +17,10 @@ from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import Requirement
 from planner.operations import plan_answer
 from planner.sending import State
-from planner.turns import BusyError
 from recipes.api import GuaranteeSerializer
 from web.problems import Problem, invalid_field, malformed_body
 from web.scopes import PUBLIC, Scopes
+from web.turns import BusyError
 
 BODY_BYTES = 8 * 1024
 """Many times the largest question."""

@@ -12,9 +12,10 @@ from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 from planner import store
+from planner.checkpoints import checkpoint_until
 from planner.sending import START_SECONDS, State, task_request, task_send
-from planner.turns import BusyError, checkpoint_until, turn
 from recipes.errors import RecipeStateError
+from web.turns import BusyError, turn
 
 REQUEST_SECONDS = 1.0
 """What a request may spend of the processor, and what it is at then longer: a point of a curve takes up to

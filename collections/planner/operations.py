@@ -8,8 +8,9 @@ from typing import Any
 from panprivacy.accounting.remembered import recalling_only
 from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
+from planner.checkpoints import checkpoint_until
 from planner.sending import State, task_request, task_send
-from planner.turns import checkpoint_until, turn
+from web.turns import turn
 
 QUICK_SECONDS = 0.18
 """What a request may spend of the processor: on a busy machine it waits longer, and answers as much. What is

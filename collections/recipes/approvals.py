@@ -250,6 +250,12 @@ def writers_of(approval: Approval) -> set[int]:
     return found
 
 
+def approval_of_content(recipe: Recipe, reviewed: str) -> Approval | None:
+    """The last request about this content of a draft, given as anybody may have sent it; None where nobody
+    asked."""
+    return recipe.approvals.filter(content=reviewed).first() if reviewed.isprintable() else None
+
+
 def approval_of_draft(recipe: Recipe) -> Approval | None:
     """The last request about a draft, of its content as it stands; None where nobody asked."""
     return recipe.approvals.filter(content=recipe.draft_hash).exclude(state=Approval.State.VOID).first()

@@ -11,7 +11,13 @@ from rest_framework.views import APIView
 
 from audit.access import signed_in_user
 from panprivacy.times import format_time
-from recipes.approvals import approval_decide, approval_expires, approvals_list, draft_approval_ask
+from recipes.approvals import (
+    approval_decide,
+    approval_expires,
+    approval_of_content,
+    approvals_list,
+    draft_approval_ask,
+)
 from recipes.drafts_api import numbered_recipe
 from recipes.errors import RecipeStateError
 from recipes.item_lists import UNIVERSE_BYTES, listed_universe
@@ -254,7 +260,7 @@ def _of_draft(number: int) -> Callable[[str], Approval]:
     recipe = numbered_recipe(number)
 
     def asked(reviewed: str) -> Approval:
-        approval = recipe.approvals.filter(content=reviewed).first()
+        approval = approval_of_content(recipe, reviewed)
         if approval is None:
             raise RecipeStateError("nobody asked for the approval of this content")
         return approval

@@ -26,15 +26,18 @@ from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
 from panprivacy.repetition import Repetition
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
+from web.turns import BusyError, turn
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
 
-SEARCH_SECONDS = 15.0
+SEARCH_SECONDS = 4.0
 """How long is looked for values that would do."""
 
-ROUNDS_SECONDS = 5.0
+ROUNDS_SECONDS = 2.0
 """How long is looked for the number of rounds that would fit."""
+
+_LATE = "what would fit takes longer to find; try a smaller ε"
 
 LARGE_EPSILON = 100.0
 """At which the δ of an event is what it may fail by altogether."""
@@ -213,6 +216,8 @@ def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[st
 def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one_release) -> Iterator[None]:
     """Add to a refusal within the block what would have fitted. Wrap it around the transaction, not inside.
 
+    That is looked for in a request's turn: where others compute, the refusal comes without.
+
     Args:
         times: how often the draft is to be published.
         event_of: what each time costs.
@@ -223,15 +228,24 @@ def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one
     try:
         yield
     except BudgetExceededError as error:
-        mechanism = draft.calibrated_statistic()
-        rounds = rounds_that_fit(mechanism, error.population, times)
-        if error.failing:
-            reason = delta_reason(mechanism, balance_of(error.population), times, event_of)
-            if reason:
-                said = f"does not fit the population's budget: {reason}"
-                raise FieldError("delta", _joined(said, rounds)) from None
-        advice = what_fits(mechanism, error.population, times, event_of)
-        raise FieldError(error.field, _joined(error.message, rounds, advice)) from None
+        try:
+            with turn():
+                refusal = _with_advice(error, draft.calibrated_statistic(), times, event_of)
+        except BusyError:
+            refusal = FieldError(error.field, _joined(error.message, _LATE))
+        raise refusal from None
+
+
+def _with_advice(
+    error: BudgetExceededError, mechanism: Statistic[Any], times: int, event_of: EventOf
+) -> FieldError:
+    rounds = rounds_that_fit(mechanism, error.population, times)
+    if error.failing:
+        reason = delta_reason(mechanism, balance_of(error.population), times, event_of)
+        if reason:
+            return FieldError("delta", _joined(f"does not fit the population's budget: {reason}", rounds))
+    advice = what_fits(mechanism, error.population, times, event_of)
+    return FieldError(error.field, _joined(error.message, rounds, advice))
 
 
 def _joined(*clauses: str) -> str:
@@ -281,4 +295,4 @@ def what_fits(
     try:
         return remedy_clause(mechanism, fits)
     except TimeoutError:
-        return "what would fit takes longer to find; try a smaller ε"
+        return _LATE

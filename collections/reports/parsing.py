@@ -100,11 +100,11 @@ def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> t
             return content, _raw_bytes
         # Base64 needs neither. One other character makes a text of millions take four times as much.
         if not body.isascii() or b"\\u" in body:
-            raise malformed_body("Not a batch of reports: there are other characters than ASCII.")
+            raise malformed_body("Not a body of reports: it is not plain ASCII, or has an escape with \\u.")
         if body.count(b"[") + body.count(b"{") > BATCH_CONTAINERS:
-            raise malformed_body("Not a batch of reports: too many objects and lists.")
+            raise malformed_body("Not a body of reports: too many objects and lists.")
         if body.count(b",") > BATCH_CONTAINERS + len(body) // SHORTEST_CIPHERTEXT:
-            raise malformed_body("Not a batch of reports: too many members.")
+            raise malformed_body("Not a body of reports: too many members.")
         return json_of(body), _base64_bytes
     except JSONRefusedError as error:
         raise json_problem(error, f"Not valid {media_type}: {error}.") from None

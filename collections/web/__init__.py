@@ -1,12 +1,13 @@
 """What any site of Django needs of HTTP: problem documents, bodies, MessagePack, paging, numbers in text.
 
 Others call `problems`, `api_problems` and `problem_errors` (RFC 9457), `refusing` (the domain's errors as
-such), `failures`, `errors` and `missing` (answers to what went wrong), `plain_query` (refusing what nobody
+such), `failures`, `errors` and `missing` (answers to what went wrong), `plain_address` (refusing what nobody
 sends), `htmx` (requests for a part of a page), `bodies`, `json_requests`, `strict_json` and `messagepack`
 (reading what is sent), `scopes` (what API tokens may be for), `askers` (how often an address asked),
-`bounded_logging`, `compression`, `paging`, `openapi`, `numbers` (how figures are shown) and `spreadsheets`.
+`turns` (how many requests compute at once), `bounded_logging`, `compression`, `paging`, `openapi`, `numbers`
+(how figures are shown) and `spreadsheets`.
 
-It must not know any other room, nor what a site is about.
+It must not know any room but the mathematics, nor what a site is about.
 """
 
 __all__ = [
@@ -24,11 +25,12 @@ __all__ = [
     "numbers",
     "openapi",
     "paging",
-    "plain_query",
+    "plain_address",
     "problem_errors",
     "problems",
     "refusing",
     "scopes",
     "spreadsheets",
     "strict_json",
+    "turns",
 ]

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from panprivacy.errors import FieldError
 from web.bodies import JSON_TYPE, read_body
 from web.problems import invalid_field, malformed_body, unsupported_media_type
-from web.strict_json import JSONRefusedError, json_of, json_problem
+from web.strict_json import UNSTORABLE, JSONRefusedError, json_of, json_problem
 
 LONGEST_NAME = 200
 """Most characters of a member's name."""
@@ -48,6 +48,8 @@ def text_member(members: Mapping[str, object], name: str) -> str:
     value = members[name]
     if not isinstance(value, str):
         raise FieldError(name, "must be text")
+    if UNSTORABLE.search(value):
+        raise FieldError(name, "must be text without NUL and lone surrogates")
     return value
 
 

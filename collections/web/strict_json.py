@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
@@ -12,6 +13,10 @@ from web.problems import Problem, invalid_field, malformed_body
 
 LONGEST_SHOWN = 200
 """Most characters of a repeated name that are shown."""
+
+
+UNSTORABLE = re.compile("[\0\ud800-\udfff]")
+"""JSON can spell NUL and lone surrogates; no database takes them for text."""
 
 
 class JSONRefusedError(ValueError):

@@ -17,7 +17,7 @@ ASKED_BY_ALL = {"panprivacy", "web", "storage", "audit"}
 """The mathematics, the ground and the log: every room asks them at any time."""
 
 DOORS = {
-    *("access", "actor", "apps", "converters", "models", "plain_query", "signed_in", "urls", "api_urls"),
+    *("access", "actor", "apps", "converters", "models", "plain_address", "signed_in", "urls", "api_urls"),
     "numbers",
 }
 """Modules that are no step of a way: what Django calls around every view, rows that are read, and the memory

@@ -33,8 +33,8 @@ from panprivacy.planning.proposal import planned_class, planned_names
 from panprivacy.statistic import Statistic
 from planner.operations import Answer, plan_answer, plan_begun, plan_state
 from planner.sending import State
-from planner.turns import BusyError
 from web.numbers import significant
+from web.turns import BusyError
 
 BEGUN = "begun"
 """In the address of a poll: the page shows the first part of the task's answer already."""

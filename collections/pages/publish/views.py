@@ -35,13 +35,14 @@ from panprivacy.errors import FieldError
 from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.statistic import Statistic
 from panprivacy.trust_models import trust_named, trusts_of
-from planner.turns import BusyError, checkpoint_until, turn
-from recipes.approvals import draft_approval_ask
+from planner.checkpoints import checkpoint_until
+from recipes.approvals import approval_of_content, draft_approval_ask
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
 from trust_models.publishing import recipe_publish
+from web.turns import BusyError, turn
 
 PROMISE_SECONDS = 2.0
 """Of the processor, for what a form's values promise. What is under way then is finished, as in
@@ -207,7 +208,7 @@ class ApprovalView(PublishersOnly):
                 )
                 messages.success(request, "Asked. Other analysts find it on their home page.")
             else:
-                messages.success(request, decided(request, recipe.approvals.filter(content=reviewed).first()))
+                messages.success(request, decided(request, approval_of_content(recipe, reviewed)))
         except (FieldError, RecipeStateError) as error:
             recipe.refresh_from_db()
             if recipe.status == Recipe.Status.DRAFT:

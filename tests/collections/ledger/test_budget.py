@@ -2,6 +2,7 @@
 
 import json
 import threading
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -26,6 +27,7 @@ from tests.patience import PATIENCE
 from tests.scenes import finish, finished_recipe, open_recipe, open_stream, simulated_recipe
 from trust_models import publishing
 from trust_models.publishing import recipe_publish, recipe_publish_file
+from web import turns
 
 DELTA = 1e-6
 
@@ -395,6 +397,21 @@ def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
     assert balance_of(population).more_like_the_last == 0
     with pytest.raises(FieldError):
         published_recipe(population="clinics", **COHORT)
+
+
+@pytest.mark.django_db
+def test_refusal_comes_without_advice_where_others_compute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("web.turns.WAIT_SECONDS", 0.0)
+    budgeted(0.001)
+    with ExitStack() as others:
+        for _ in range(turns.AT_ONCE):
+            others.enter_context(turns.turn())
+        with pytest.raises(FieldError, match="would fit takes longer to find") as refused:
+            published_recipe(population="clinics", **COHORT)
+    assert refused.value.field == "population"
+    with pytest.raises(FieldError) as refused:
+        published_recipe(population="clinics", **COHORT)
+    assert "takes longer" not in refused.value.message
 
 
 @pytest.mark.django_db

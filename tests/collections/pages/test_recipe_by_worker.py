@@ -12,7 +12,7 @@ from ledger.operations import population_create
 from pages.publish import views as publish_views
 from panprivacy.accounting.composition import _composed, _roughly_composed
 from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
-from planner import guarantees, turns
+from planner import guarantees
 from planner.tasks import compute_guarantees
 from recipes.models import Recipe
 from simulations.models import Simulation
@@ -20,6 +20,7 @@ from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
 from tests.patience import PATIENCE
 from tests.scenes import account, analyst
+from web import turns
 
 pytestmark = pytest.mark.django_db
 

@@ -23,12 +23,13 @@ from panprivacy.errors import FieldError
 from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
-from planner import guarantees, store, turns
+from planner import guarantees, store
 from planner.guarantees import NotComputedError, guarantees_require, guarantees_state, promise_require
 from planner.sending import State
 from planner.tasks import compute_guarantees
 from tests.factories import recipe_members
 from tests.patience import PATIENCE
+from web import turns
 
 CATEGORIES = {"statistic": "categories", "steps": None, "k": 3, "epsilon": 1.0, "cohort_size": 20}
 DAY = 86_400

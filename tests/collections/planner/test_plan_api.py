@@ -4,8 +4,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from planner import turns
 from planner.api import BODY_BYTES, EXAMPLE
+from web import turns
 
 URL = "/api/v1/plan"
 

@@ -12,12 +12,13 @@ from ledger.numbers import CachedNumbers
 from panprivacy.accounting import version
 from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
 from panprivacy.planning.plan import Depth, Question, plan_of
-from planner import operations, sending, store, tasks, turns
+from planner import operations, sending, store, tasks
 from planner.operations import plan_answer, plan_begun, plan_compute, plan_quick, plan_state
 from planner.sending import State
 from planner.tasks import compute_plan
-from planner.turns import BusyError
 from tests.patience import PATIENCE
+from web import turns
+from web.turns import BusyError
 
 SHIPPED_TASK_SECONDS = operations.TASK_SECONDS  # fixtures shorten it
 

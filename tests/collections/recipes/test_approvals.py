@@ -1,11 +1,15 @@
 """Four eyes: what was approved is published once, as it was, and never by one person alone."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlencode
 
 import pytest
 from django.contrib.auth.models import Group, User
 from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
 
 from audit.models import Entry
 from audit.selectors import entries_of_recipe
@@ -242,3 +246,20 @@ def test_approval_covers_one_list_of_items_and_no_other(author: User, other: Use
     assert publish(["a", "b"]).status == Recipe.Status.PUBLISHED
     entry = Entry.objects.filter(action="approved").latest("index")
     assert entry.details["universe"] == listed.universe
+
+
+@pytest.mark.parametrize("decision", ["approve", "decline"])
+@pytest.mark.parametrize("reviewed", ["\0", "a\0", "\ud800"])
+def test_what_no_database_stores_is_no_content_that_somebody_asked_for(
+    draft: Recipe, author: User, other: User, client: Client, decision: str, reviewed: str
+) -> None:
+    approval = asked(draft, author)
+    client.force_login(other)
+    sent = json.dumps({"reviewed": reviewed, "note": "no"})
+    answer = client.post(f"/api/v1/recipes/{draft.pk}/{decision}/", sent, content_type="application/json")
+    assert (answer.status_code, answer.json()["field"]) == (400, "reviewed")
+    form = urlencode({"reviewed": reviewed, "decision": decision}, errors="surrogatepass")
+    page = reverse("recipe-approval", args=[draft.pk])
+    assert client.post(page, form, content_type="application/x-www-form-urlencoded").status_code == 422
+    approval.refresh_from_db()
+    assert approval.state == Approval.State.ASKED

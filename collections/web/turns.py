@@ -1,10 +1,8 @@
-"""Turns of requests that compute: reports come in through the same process."""
+"""Turns of requests that compute: others use the same process."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-
-from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 
 AT_ONCE = 2
 """Requests of one web process that compute at a time."""
@@ -28,14 +26,3 @@ def turn() -> Iterator[None]:
         yield
     finally:
         _turns.release()
-
-
-def checkpoint_until(seconds: float, clock: Callable[[], float]) -> Checkpoint:
-    """A checkpoint that lets so many seconds of a clock pass; with 0 or less, none."""
-    deadline = clock() + seconds
-
-    def checkpoint() -> None:
-        if seconds <= 0 or clock() > deadline:
-            raise OutOfTimeError
-
-    return checkpoint

@@ -13,5 +13,10 @@ def test_control_characters_in_a_query_are_refused(client: Client, path: str, qu
         assert answer["Content-Type"] == "application/problem+json"
 
 
+@pytest.mark.parametrize("path", ["/api/v1/accounts/%00/", "/recipes/%00/", "/%1b", "/audit/%E2%80%A8/"])
+def test_nothing_is_found_at_a_path_with_control_characters(client: Client, path: str) -> None:
+    assert client.get(path).status_code == 404
+
+
 def test_a_query_in_any_script_passes(client: Client) -> None:
     assert client.get("/", {"q": "Übergänge 東京 café"}).status_code == 200
