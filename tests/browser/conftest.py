@@ -62,9 +62,10 @@ def browser() -> Iterator[Browser]:
 class Visitor:
     """A browser context signed in as one account (or nobody), with its complaints."""
 
-    def __init__(self, context: BrowserContext, address: str) -> None:
+    def __init__(self, context: BrowserContext, address: str, *, has_scripts: bool = True) -> None:
         self.context = context
         self.address = address
+        self.has_scripts = has_scripts
         self.complaints: list[str] = []
         context.set_default_timeout(1_000 * PATIENCE)
         self.page: Page = context.new_page()
@@ -107,7 +108,8 @@ def visit(browser: Browser, live_server: Any) -> Iterator[Any]:
 
     def new(**options: Any) -> Visitor:
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
-        visitors.append(Visitor(context, live_server.url))
+        has_scripts = options.get("java_script_enabled", True)
+        visitors.append(Visitor(context, live_server.url, has_scripts=has_scripts))
         return visitors[-1]
 
     yield new

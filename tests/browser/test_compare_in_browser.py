@@ -9,8 +9,9 @@ from playwright.sync_api import expect
 from tests.factories import published_recipe
 from tests.scenes import finished_recipe
 
+from .accessibility import violations
 from .conftest import Visitor
-from .test_console_in_browser import PHONE, violations
+from .test_console_in_browser import PHONE
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -12,6 +11,7 @@ from ledger.operations import population_create
 from tests.factories import draft_recipe, published_recipe
 from tests.scenes import PASSWORD, analyst, finish, open_recipe
 
+from .accessibility import violations
 from .conftest import Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -19,15 +19,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Visit = Callable[..., Visitor]
 NEW = "/recipes/new/?statistic=count_nonzero"
 PHONE = {"width": 400, "height": 800}
-
-
-def violations(visitor: Visitor) -> list[str]:
-    found = Axe().run(visitor.page).response["violations"]
-    sideways = visitor.page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    listed = [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
-    return listed + ([f"scrolls sideways by {sideways}"] if sideways > 0 else [])
 
 
 def signed_in(visit: Visit, **options: object) -> Visitor:

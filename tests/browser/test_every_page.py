@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Route
 
 from tests.scenes import PASSWORD, account
 
+from .accessibility import violations
 from .conftest import Visitor
 from .every_page import pages, scene
 
@@ -16,11 +16,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Visit = Callable[..., Visitor]
 WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 400, "height": 800}
-
-OTHERS = "#swagger-ui, .search-label-icon"
-"""Markup of others, that no template of ours changes: Swagger's page, and the sign that Django's script sets
-before the filter of a list to choose from (a label for the eye on what has none, `aria-label` on a span)."""
-
 
 NOTHING_LATER = "document.addEventListener('htmx:beforeRequest', (event) => event.preventDefault());"
 """Nothing that HTMX fetches later changes a page while it is looked at."""
@@ -53,24 +48,6 @@ def test_every_page_is_accessible_and_fits_the_screen(visit: Visit, client: Any,
     for path in paths:
         look(path)
     assert found == []
-
-
-def violations(visitor: Visitor) -> list[str]:
-    """Of the page that is open."""
-    visitor.page.evaluate(f"document.querySelectorAll('{OTHERS}').forEach((one) => one.remove())")
-    # Django's own pages pass slowly from one mode to the other.
-    visitor.page.evaluate(
-        "document.getAnimations().forEach((one) => one instanceof CSSTransition && one.finish())"
-    )
-    # Preloading would put imported style sheets into the page, which its policy refuses. To list all that is
-    # as it should be, too, takes several times as long.
-    options = {"preload": False, "resultTypes": ["violations"]}
-    found = Axe().run(visitor.page, options=options).response["violations"]
-    sideways = visitor.page.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-    listed = [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
-    return listed + ([f"scrolls sideways by {sideways}"] if sideways > 0 else [])
 
 
 def _without_scripts(route: Route) -> None:

@@ -21,8 +21,8 @@ from public_log.models import Cosignature, SignedCheckpoint
 from public_log.selectors import log_verifier_key
 from tests.scenes import simulated_recipe
 
+from .accessibility import violations
 from .conftest import Visitor
-from .test_every_page import violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 

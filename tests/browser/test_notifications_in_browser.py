@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.conf import LazySettings
 from django.core import mail
 from playwright.sync_api import expect
@@ -14,6 +13,7 @@ from notifications.outbox import log_read
 from tests.factories import published_recipe
 from tests.scenes import PASSWORD, analyst
 
+from .accessibility import violations
 from .conftest import Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -109,11 +109,4 @@ def looked_at(visitor: Visitor, options: dict[str, Any], name: str) -> None:
     if folder := os.environ.get("SHOTS"):
         kind = options.get("color_scheme", "plain")
         visitor.page.screenshot(path=f"{folder}/{name}-{kind}.png", full_page=True)
-    if options.get("java_script_enabled", True):
-        assert violations(visitor) == []
-
-
-def violations(visitor: Visitor) -> list[str]:
-    found = [one["id"] for one in Axe().run(visitor.page).response["violations"]]
-    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    return [*found, *(["scrolls sideways"] if visitor.page.evaluate(wide) else [])]
+    assert violations(visitor) == []

@@ -3,7 +3,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import expect
@@ -12,6 +11,7 @@ from recipes.models import Recipe
 from tests.factories import report_of_count
 from tests.scenes import PASSWORD, analyst, open_recipe, simulated_recipe
 
+from .accessibility import violations
 from .conftest import Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,18 +23,13 @@ def recipe_path(recipe: Recipe) -> str:
     return reverse("recipe", args=[recipe.identifier])
 
 
-def accessibility_violations(visitor: Visitor) -> list[str]:
-    found = Axe().run(visitor.page).response["violations"]
-    return [f"{visitor.page.url} {one['id']}: {one['nodes'][0]['html'][:200]}" for one in found]
-
-
 @pytest.mark.parametrize("path", ["/nothing/", "/?before=x", "/audit/"])
 def test_error_pages_are_accessible(visit: Visit, path: str) -> None:
     User.objects.create_user("passerby", password=PASSWORD)
     visitor = visit()
     visitor.sign_in("passerby", PASSWORD)
     visitor.open(path)
-    assert accessibility_violations(visitor) == []
+    assert violations(visitor) == []
     expect(visitor.page.get_by_text(re.compile("Error 40[034]"))).to_be_visible()
     # The browser itself reports the status of the page that was asked for, and nothing else.
     assert len(visitor.complaints) == 1
@@ -79,7 +74,7 @@ def test_nothing_of_plotly_is_loaded_before_somebody_looks_closely(visit: Visit)
     # On a busy machine, five megabytes of script take a while.
     expect(page.locator(".plot .main-svg").first).to_be_visible()
     assert len([url for url in asked if "plotly" in url]) == 1
-    assert accessibility_violations(visitor) == []
+    assert violations(visitor) == []
 
 
 def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
@@ -133,7 +128,7 @@ def test_analyst_names_event_and_values_by_keyboard_and_loses_nothing_by_a_mista
         "Must be 3, one for each value from “0 events” to “2 or more events”, not 2."
     )
     expect(labels).to_have_value("never\nonce")
-    assert accessibility_violations(visitor) == []
+    assert violations(visitor) == []
     labels.fill("never\nonce\ntwice or more")
     page.get_by_role("button", name="Save as draft").click()
     expect(page.get_by_text("never; once; twice or more")).to_be_visible()

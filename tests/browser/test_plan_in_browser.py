@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from panprivacy.planning.plan import Depth, plan_of
 from planner import operations, store
 
+from .accessibility import violations
 from .conftest import Visitor
-from .test_pages_in_browser import accessibility_violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -52,7 +52,7 @@ def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit,
     # What came with a swap can be explored, too.
     charts[-1].get_by_role("button", name="Explore the chart").click()
     expect(charts[-1].locator(".scatterlayer .js-line").first).to_be_visible()
-    assert accessibility_violations(visitor) == []
+    assert violations(visitor) == []
     assert visitor.complaints == []
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -11,6 +10,7 @@ from recipes.models import Recipe
 from releases.operations import truth_record
 from tests.scenes import PASSWORD, analyst, finished_recipe
 
+from .accessibility import violations
 from .conftest import Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -51,14 +51,6 @@ def buckets() -> Recipe:
     )
 
 
-def require_clean(visitor: Visitor) -> None:
-    """No violation of accessibility, and nothing that makes the page scroll sideways."""
-    found = Axe().run(visitor.page).response["violations"]
-    assert [f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found] == []
-    sideways = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert visitor.page.evaluate(sideways) <= 0
-
-
 @pytest.mark.parametrize(("scheme", "size"), [("light", WIDE), ("dark", NARROW)])
 def test_result_by_segment_is_shown_with_its_charts(visit: Visit, scheme: str, size: dict[str, int]) -> None:
     visitor = visit(color_scheme=scheme, viewport=size)
@@ -67,10 +59,10 @@ def test_result_by_segment_is_shown_with_its_charts(visit: Visit, scheme: str, s
     expect(section.get_by_role("img").first).to_be_visible()
     expect(section.get_by_text("more than noise")).to_be_visible()
     expect(section.get_by_role("listitem")).to_contain_text("nightly: it may have had fewer than 60 devices")
-    require_clean(visitor)
+    assert violations(visitor) == []
     page = visitor.open(reverse("recipe", args=[buckets().identifier]))
     expect(page.get_by_role("region", name="By segment").get_by_role("row")).to_have_count(7)
-    require_clean(visitor)
+    assert violations(visitor) == []
 
 
 def test_result_by_segment_is_there_without_javascript(visit: Visit) -> None:
@@ -90,4 +82,4 @@ def test_segments_are_written_into_the_folded_part_and_planned_at_once(visit: Vi
         page.get_by_label("Segments").fill("2.0\n2.1\n")
         page.get_by_label("Segments").blur()
     expect(page.get_by_text("By segment, if each of the 2 has 5,000 devices")).to_be_visible()
-    require_clean(visitor)
+    assert violations(visitor) == []

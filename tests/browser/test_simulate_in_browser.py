@@ -15,8 +15,8 @@ from tests.collections.simulations.test_simulations import CSV, released
 from tests.factories import draft_recipe
 from tests.scenes import PASSWORD, analyst
 
+from .accessibility import violations
 from .conftest import Visitor
-from .test_pages_in_browser import accessibility_violations
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -36,13 +36,13 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     page = visitor.open(f"/recipes/drafts/{recipe.pk}/")
     page.get_by_role("link", name="Simulate it").click()
     expect(page.get_by_label("Workload")).to_be_visible()
-    assert accessibility_violations(visitor) == []
+    assert violations(visitor) == []
     page.get_by_label("Workload").select_option("events")
     page.get_by_label("Or choose the file").set_input_files(file)
     expect(page.locator("#id_csv")).to_have_value(CSV)
     page.get_by_role("button", name="Simulate").click()
     expect(page.locator("#simulation")).to_contain_text("0 of 30 devices")
-    assert accessibility_violations(visitor) == []
+    assert violations(visitor) == []
     simulation = Simulation.objects.get()
     for chunk in chunks_take(simulation=simulation):
         chunk_run(chunk=chunk, transport=Site())
@@ -50,5 +50,5 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     released(simulation)
     expect(page.locator("#simulation")).to_contain_text("30 reports accepted")
     expect(page.get_by_role("button", name="Cancel the simulation")).to_have_count(0)
-    assert accessibility_violations(visitor) == []
+    assert violations(visitor) == []
     assert visitor.complaints == []

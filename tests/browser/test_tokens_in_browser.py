@@ -1,12 +1,12 @@
 from collections.abc import Callable
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from api_tokens.models import ApiToken
 from tests.scenes import PASSWORD, analyst
 
+from .accessibility import violations
 from .conftest import Visitor
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -38,9 +38,3 @@ def test_token_is_made_shown_once_and_revoked_on_a_page_of_ones_own(
     page.get_by_role("button", name="Revoke nightly report").click()
     expect(page.get_by_text("Ended: it was revoked.")).to_be_visible()
     assert violations(visitor) == []
-
-
-def violations(visitor: Visitor) -> list[str]:
-    found = [one["id"] for one in Axe().run(visitor.page).response["violations"]]
-    wide = "document.documentElement.scrollWidth > document.documentElement.clientWidth"
-    return [*found, *(["scrolls sideways"] if visitor.page.evaluate(wide) else [])]

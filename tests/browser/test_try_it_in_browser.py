@@ -18,8 +18,9 @@ from simulations import tries
 from simulations.models import Simulation
 from tests.collections.simulations.tries_scene import DEVICES, devices_report, ended, small_tries
 
+from .accessibility import violations
 from .conftest import Visitor
-from .test_every_page import PHONE, WIDE, violations
+from .test_every_page import PHONE, WIDE
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
