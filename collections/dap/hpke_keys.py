@@ -1,8 +1,6 @@
 """The key pairs to which clients seal input shares."""
 
-import hashlib
 import random
-from collections.abc import Sequence
 from datetime import datetime
 
 from audit.operations import entry_append
@@ -20,17 +18,16 @@ def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
     return config.encode(), private_key
 
 
-class _HpkeKeys(KeyRing[HpkeKey]):
-    def introduced(self, key: HpkeKey, retired: Sequence[int]) -> None:
-        entry_append(
-            action=KEY_INTRODUCED,
-            subject=str(key.config_id),
-            actor=None,
-            details={"sha256": hashlib.sha256(bytes(key.config)).hexdigest(), "retires": list(retired)},
-        )
+def _announce(config_id: int, digest: str, retired: list[int]) -> None:
+    entry_append(
+        action=KEY_INTRODUCED,
+        subject=str(config_id),
+        actor=None,
+        details={"sha256": digest, "retires": retired},
+    )
 
 
-HPKE_KEYS = _HpkeKeys(model=HpkeKey, kind=HPKE_KEY, make=_make)
+HPKE_KEYS = KeyRing(model=HpkeKey, kind=HPKE_KEY, make=_make, announce=_announce)
 
 
 def hpke_config_list(*, now: datetime) -> HpkeConfigList:

@@ -1,8 +1,7 @@
 """The key pairs to which devices seal requests."""
 
-import hashlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from audit.operations import entry_append
@@ -18,19 +17,17 @@ def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
     return config.encode(), private_key
 
 
-class _GatewayKeys(KeyRing[GatewayKey]):
-    """Nothing that is sealed to a key waits: `expire` needs to keep none beyond its grace period."""
-
-    def introduced(self, key: GatewayKey, retired: Sequence[int]) -> None:
-        entry_append(
-            action=KEY_INTRODUCED,
-            subject=str(key.config_id),
-            actor=None,
-            details={"sha256": hashlib.sha256(bytes(key.config)).hexdigest(), "retires": list(retired)},
-        )
+def _announce(config_id: int, digest: str, retired: list[int]) -> None:
+    entry_append(
+        action=KEY_INTRODUCED,
+        subject=str(config_id),
+        actor=None,
+        details={"sha256": digest, "retires": retired},
+    )
 
 
-GATEWAY_KEYS = _GatewayKeys(model=GatewayKey, kind=b"oblivious http key\n", make=_make)
+# Nothing that is sealed to a key waits: `expire` needs to keep none beyond its grace period.
+GATEWAY_KEYS = KeyRing(model=GatewayKey, kind=b"oblivious http key\n", make=_make, announce=_announce)
 
 
 def key_list(*, now: datetime) -> bytes:

@@ -4,8 +4,9 @@ A key is handed out until the next one is made. From then on it only opens what 
 grace period, and then it is deleted for good.
 """
 
+import hashlib
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -53,11 +54,14 @@ class KeyRing(Generic[Key]):
         kind: of the sealed secrets, as `sealing` wants it.
         make: a fresh key of the given number, from a source of randomness: what is handed out, and the
             private key.
+        announce: is called in the transaction that makes a key, with its number, the SHA-256 of what is
+            handed out, and the numbers of the keys that it retires: whom to tell, rooms above decide.
     """
 
     model: type[Key]
     kind: bytes
     make: Callable[[int, secrets.SystemRandom], tuple[bytes, bytes]]
+    announce: Callable[[int, str, list[int]], object]
 
     @transaction.atomic
     def rotate(self, *, now: datetime) -> Key:
@@ -93,15 +97,8 @@ class KeyRing(Generic[Key]):
             # Who made the stored one has told of it.
             secret_erase(key.sealed)
         else:
-            self.introduced(stored, retired)
+            self.announce(config_id, hashlib.sha256(config).hexdigest(), retired)
         return stored
-
-    def introduced(self, key: Key, retired: Sequence[int]) -> None:
-        """Called in the transaction that makes a key: whom to tell, rooms above decide.
-
-        Args:
-            retired: numbers of the keys that are handed out no more for it.
-        """
 
     def expire(self, *, now: datetime, needed: frozenset[int] = frozenset()) -> int:
         """Delete private keys whose grace period is over; the number of them.
