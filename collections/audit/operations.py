@@ -2,7 +2,7 @@
 
 import hashlib
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -64,6 +64,17 @@ def entry_append(
     head.index = entry.index
     head.save()
     return entry
+
+
+def key_introduced(action: Action) -> Callable[[int, str, list[int]], Entry]:
+    """A function that writes of a key pair: its number, the SHA-256 of what is handed out, and the numbers of
+    the keys that it retires."""
+
+    def write(config_id: int, digest: str, retired: list[int]) -> Entry:
+        details = {"sha256": digest, "retires": retired}
+        return entry_append(action=action, subject=str(config_id), actor=None, details=details)
+
+    return write
 
 
 def entry_append_bounded(

@@ -3,7 +3,7 @@
 import random
 from datetime import datetime
 
-from audit.operations import entry_append
+from audit.operations import key_introduced
 from dap.actions import KEY_INTRODUCED
 from dap.models import HpkeKey
 from dap.secrets_at_rest import HPKE_KEY
@@ -18,16 +18,7 @@ def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
     return config.encode(), private_key
 
 
-def _announce(config_id: int, digest: str, retired: list[int]) -> None:
-    entry_append(
-        action=KEY_INTRODUCED,
-        subject=str(config_id),
-        actor=None,
-        details={"sha256": digest, "retires": retired},
-    )
-
-
-HPKE_KEYS = KeyRing(model=HpkeKey, kind=HPKE_KEY, make=_make, announce=_announce)
+HPKE_KEYS = KeyRing(model=HpkeKey, kind=HPKE_KEY, make=_make, announce=key_introduced(KEY_INTRODUCED))
 
 
 def hpke_config_list(*, now: datetime) -> HpkeConfigList:

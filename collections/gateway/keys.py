@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from audit.operations import entry_append
+from audit.operations import key_introduced
 from gateway.actions import KEY_INTRODUCED
 from gateway.models import GatewayKey
 from panprivacy.oblivious_http import keys
@@ -17,17 +17,10 @@ def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
     return config.encode(), private_key
 
 
-def _announce(config_id: int, digest: str, retired: list[int]) -> None:
-    entry_append(
-        action=KEY_INTRODUCED,
-        subject=str(config_id),
-        actor=None,
-        details={"sha256": digest, "retires": retired},
-    )
-
-
 # Nothing that is sealed to a key waits: `expire` needs to keep none beyond its grace period.
-GATEWAY_KEYS = KeyRing(model=GatewayKey, kind=b"oblivious http key\n", make=_make, announce=_announce)
+GATEWAY_KEYS = KeyRing(
+    model=GatewayKey, kind=b"oblivious http key\n", make=_make, announce=key_introduced(KEY_INTRODUCED)
+)
 
 
 def key_list(*, now: datetime) -> bytes:

@@ -38,6 +38,7 @@ ROUNDS_SECONDS = 2.0
 """How long is looked for the number of rounds that would fit."""
 
 _LATE = "what would fit takes longer to find; try a smaller ε"
+_BUSY = "too much is being computed to find what would fit; ask again in a minute"
 
 LARGE_EPSILON = 100.0
 """At which the δ of an event is what it may fail by altogether."""
@@ -232,7 +233,7 @@ def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one
             with turn():
                 refusal = _with_advice(error, draft.calibrated_statistic(), times, event_of)
         except BusyError:
-            refusal = FieldError(error.field, _joined(error.message, _LATE))
+            refusal = FieldError(error.field, _joined(error.message, _BUSY))
         raise refusal from None
 
 

@@ -54,7 +54,7 @@ class Servers(ABC):
     def refusal(cls, statistic: type[Statistic[Any]]) -> str:
         """Why the statistic cannot be asked under this trust model, as a clause; empty where it can."""
         if statistic.device_input not in cls.device_inputs:
-            return "this statistic needs something else of devices than they give here"
+            return "its devices do not have the input that this statistic takes"
         if cls.proves_reports and not statistic.provable:
             return "servers that cannot read reports cannot check those of this statistic"
         if statistic.needs_proof and not cls.proves_reports:
