@@ -69,9 +69,7 @@ export function randomizedCategory(parameters: Parameters, value: number, random
   }
   const response = new RandomizedResponse(parameters.epsilon);
   for (let draw = 0; draw < MOST_DRAWS; draw++) {
-    const bits = Array.from({ length: k }, (_, place) =>
-      response.respond(Number(place === value) as Bit, random),
-    );
+    const bits = response.respondOneHot(k, value, random);
     if (bits.reduce<number>((sum, bit) => sum + bit, 0) <= weight) {
       return bits;
     }

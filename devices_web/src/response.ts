@@ -7,6 +7,8 @@ import { drawBit, drawBits, type RandomSource } from "./random.ts";
 const COIN_BITS = 64;
 const SIDES = 1n << BigInt(COIN_BITS);
 const PRECISION = 512n;
+/** Of many tosses, one: the coin, and a word whose highest bit is the fair one. */
+const TOSS_BYTES = COIN_BITS / 8 + 4;
 
 export type Bit = 0 | 1;
 
@@ -41,9 +43,16 @@ export class RandomizedResponse {
     return { randomize, fair: drawBit(random) };
   }
 
-  /** The response to a bit in the clear. */
-  respond(bit: Bit, random: RandomSource): Bit {
-    const { randomize, fair } = this.toss(random);
-    return (bit ^ (randomize & (bit ^ fair))) as Bit;
+  /** The responses to `length` bits in the clear, all 0 but that at `place`. All tosses are drawn at once. */
+  respondOneHot(length: number, place: number, random: RandomSource): Bit[] {
+    // The last byte first: Python reads what it draws as one number, and tosses from its lowest bits on.
+    const drawn = new DataView(random.bytes(TOSS_BYTES * length).toReversed().buffer);
+    return Array.from({ length }, (_, at) => {
+      const coin = drawn.getBigUint64(TOSS_BYTES * at, true);
+      const fair = (drawn.getUint8(TOSS_BYTES * (at + 1) - 1) >> 7) as Bit;
+      const bit = Number(at === place) as Bit;
+      const randomize = Number(coin - this.#randomizedSides < 0n);
+      return (bit ^ (randomize & (bit ^ fair))) as Bit;
+    });
   }
 }

@@ -9,6 +9,8 @@ import math
 import random
 from collections.abc import Sequence
 
+import numpy as np
+
 from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
@@ -16,6 +18,9 @@ from panprivacy.estimate import Interval, normal_factor
 
 _COIN_BITS = 64
 _COIN_SIDES: int = 2**_COIN_BITS
+
+_TOSS = np.dtype([("coin", "<u8"), ("word", "<u4")])
+"""Of many tosses, one: the coin, and a word whose highest bit is the fair one."""
 
 
 class RandomizedResponse:
@@ -55,6 +60,20 @@ class RandomizedResponse:
         """The response to a bit (0 or 1) in the clear."""
         keep, fair_bit = self._toss(random_source)
         return bit if keep else fair_bit
+
+    def respond_one_hot(
+        self, length: int, place: int | None, random_source: random.Random
+    ) -> tuple[int, ...]:
+        """The responses to `length` bits in the clear, all 0 but that at `place`, if any.
+
+        All tosses are drawn at once: to ask the operating system for each would take most of a report's time.
+        """
+        size = _TOSS.itemsize * length
+        drawn = np.frombuffer(random_source.getrandbits(8 * size).to_bytes(size, "little"), _TOSS)
+        bits = np.zeros(length, np.uint32)
+        bits[place or 0] = place is not None  # the same steps where there is none
+        randomized = drawn["coin"] < np.uint64(self._randomized_sides)
+        return tuple(np.where(randomized, drawn["word"] >> 31, bits).tolist())
 
     def respond_encrypted(
         self,

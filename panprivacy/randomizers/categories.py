@@ -208,10 +208,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
             raise ValueError(f"value must lie in 0..{self.parameters.k - 1}, not {value}")
         weight = self.parameters.required_max_weight
         while True:
-            bits = tuple(
-                self._response.respond(int(place == value), random_source)
-                for place in range(self.parameters.k)
-            )
+            bits = self._response.respond_one_hot(self.parameters.k, value, random_source)
             if sum(bits) <= weight:
                 return bits
 

@@ -107,9 +107,7 @@ class Way(ABC):
 
     def _light(self, value: int | None, random_source: random.Random) -> tuple[int, ...] | None:
         """One draw of a report about this category, or about none; None where it has too many ones."""
-        bits = tuple(
-            self._response.respond(int(place == value), random_source) for place in range(self._parameters.k)
-        )
+        bits = self._response.respond_one_hot(self._parameters.k, value, random_source)
         return bits if sum(bits) <= self._parameters.required_max_weight else None
 
     def _law(self, rate: float = 1.0) -> WeightLaw:

@@ -68,6 +68,18 @@ def test_debiased_sum_of_expected_responses_is_the_sum_of_bits():
         assert response.debiased(float(expected_responses), 10) == pytest.approx(ones, abs=1e-13)
 
 
+@pytest.mark.parametrize("place", [0, 6, None])
+def test_one_hot_responses_are_those_of_each_bit_drawn_at_once(place):
+    response, source = RandomizedResponse(0.5), Scripted()
+    coins = [0, threshold(0.5) - 1, threshold(0.5), 2**64 - 1, 7, 2**63, 0]
+    fair = [1, 1, 1, 0, 0, 1, 0]
+    source.draws = [sum((coin | fair[at] << 95) << 96 * at for at, coin in enumerate(coins))]
+    assert response.respond_one_hot(7, place, source) == tuple(
+        response.respond(int(at == place), Scripted(coins[at], fair[at])) for at in range(7)
+    )
+    assert source.asked == [96 * 7]
+
+
 @pytest.mark.parametrize("coin", [0, 2**64 - 1])
 @pytest.mark.parametrize("bit", [0, 1])
 def test_toss_consumes_the_same_randomness_kept_or_replaced(coin, bit):
