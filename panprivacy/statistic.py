@@ -318,9 +318,9 @@ class ReportStatistic(Statistic[P]):
             raise InvalidReportError(
                 "wrong_length", f"a report has {self.report_ciphertexts} values, not {len(values)}"
             )
+        allowed = self.allowed_values
         for value in values:
-            if value not in self.allowed_values:
-                allowed = self.allowed_values
+            if value not in allowed:
                 raise InvalidReportError(
                     "value_out_of_range", f"a value must lie in {allowed[0]}..{allowed[-1]}, not {value}"
                 )

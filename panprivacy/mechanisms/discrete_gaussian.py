@@ -51,9 +51,10 @@ def sample(scale: Fraction, largest: int, random_source: random.Random) -> int:
     table = _table(scale, largest)
     drawn = _words([random_source.getrandbits(BITS)])
     negative = random_source.getrandbits(1)
+    above, equal = drawn > table, drawn == table
     reached = np.ones(largest, dtype=bool)  # from the last word to the first: drawn ≥ entry
     for word in reversed(range(_WORDS)):
-        reached = (drawn[word] > table[word]) | ((drawn[word] == table[word]) & reached)
+        reached = above[word] | (equal[word] & reached)
     return int(np.count_nonzero(reached)) * (1 - 2 * negative)
 
 

@@ -250,15 +250,20 @@ class Categories(Randomizer[CategoriesParameters, int]):
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        rate = self.parameters.sampling_rate
-        absent, present = self._bits
-        values = tuple((ones - reports * absent) / (present - absent) / rate for ones in total)
+        rate, values = self.parameters.sampling_rate, self.debiased(total, reports)
         return Estimate(
             values=values,
             standard_errors=tuple(self._standard_error(value, reports) for value in values),
             standard_error_note=bits_standard_error_note(rate),
             projection=closest_histogram(values, reports / rate),
             intervals=self.intervals(total, reports),
+        )
+
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        """The values of the estimate alone, which take a moment."""
+        absent, present = self._bits
+        return tuple(
+            (ones - reports * absent) / (present - absent) / self.parameters.sampling_rate for ones in total
         )
 
     def _standard_error(self, value: float, reports: int) -> float:
@@ -274,9 +279,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
         absent, present = self._bits
         bits = RandomizedBits(reports, absent, present, rate, count_scale, 1, min(cohort, reports))
         most = reports / rate
-        possible = [
-            min(max((ones - reports * absent) / (present - absent) / rate, 0.0), most) for ones in total
-        ]
+        possible = [min(max(value, 0.0), most) for value in self.debiased(total, reports)]
         return tuple(interval.reaching(possible) for interval in intervals(bits, total))
 
     def size_bounds(

@@ -89,7 +89,7 @@ class RareCategories(Categories):
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        values = self._debiased(total, reports)
+        values = self.debiased(total, reports)
         return Estimate(
             values=values,
             standard_errors=tuple(
@@ -101,7 +101,7 @@ class RareCategories(Categories):
             intervals=self.intervals(total, reports),
         )
 
-    def _debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         """The linear equations for the expected sums, solved."""
         places = self.places
         (of_default, of_others), (default, other) = places.absent, places.present
@@ -121,7 +121,7 @@ class RareCategories(Categories):
     def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
         """By exact tests for each place, as if how many report were fixed; where it is seen who sends, also
         as if a release were certain."""
-        values = self._debiased(total, reports)
+        values = self.debiased(total, reports)
         found = []
         for kind, rate in enumerate(self.places.rates):
             cohort = 1 if self.sends_as_values_say else min(self.parameters.cohort_size, reports)
@@ -148,7 +148,7 @@ class RareCategories(Categories):
 
     @property
     def robustness(self) -> Robustness:
-        """By the equations of `_debiased`, which are linear in the bits of a report.
+        """By the equations of `debiased`, which are linear in the bits of a report.
 
         With a and b the probabilities of a one at another and at the own place, and ρ the rate (`Places`; d:
         of the default, o: of others), a one at

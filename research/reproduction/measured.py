@@ -91,13 +91,13 @@ class Point:
     def measurements(self, statistic: Categories) -> Iterator[tuple[int, ...]]:
         """What devices send, one after the other."""
         setting, source = self.setting, random.Random(self.seed)  # noqa: S311  # a simulation
+        sampling_rate = statistic.parameters.sampling_rate
         for _ in range(setting.population):
-            value = source.randrange(setting.buckets)
-            if self.is_sparse:
-                rare = source.random() < setting.share
-                value = source.randrange(1, setting.buckets) if rare else 0
-            if source.random() >= statistic.parameters.sampling_rate:
+            # Of the others the value plays no role.
+            if sampling_rate < 1 and source.random() >= sampling_rate:
                 continue
+            rare = source.random() < setting.share
+            value = source.randrange(int(self.is_sparse), setting.buckets) if rare else 0
             measurement = statistic.randomize(value, source)
             if measurement is not None:
                 yield measurement
@@ -118,7 +118,7 @@ class Point:
         for measurement in self.measurements(statistic):
             statistic.add(total, measurement)
             reports += 1
-        return self.squared_error(statistic.estimate(total, reports).values)
+        return self.squared_error(statistic.debiased(total, reports))
 
     def ends(self, expected: float) -> tuple[float, float]:
         """Between which the squared error lies but for `FAILURE_PROBABILITY`, if `expected` is its mean.

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import binom, norm
 
 from panprivacy.accounting.rounding import log_one_plus
-from panprivacy.bounds.exact import probability_at_most
+from panprivacy.bounds.exact import first, probability_at_most
 from panprivacy.bounds.randomized_bits import RandomizedBits
 
 LIKELY = 1e-7
@@ -74,16 +74,20 @@ class AtOneTruth:
             least, most: of the observations.
             released: if given, large ones have at most `rare` times this function of them.
         """
-        reach = norm.isf(rare) * np.sqrt(self.values["variance"])
+        mean, reach = self.values["mean"], norm.isf(rare) * np.sqrt(self.values["variance"])
         return (
-            first(lambda seen: self.at_most(seen) > rare, least, most, self.values["mean"] - reach),
+            first(lambda seen: self.at_most(seen) > rare, least, most, nearest(mean - reach)),
             first(
                 lambda seen: 1 - self.at_most(seen - 1) <= rare * (released(seen) if released else 1),
                 least,
                 most,
-                self.values["mean"] + reach,
+                nearest(mean + reach),
             ),
         )
+
+
+def nearest(numbers):
+    return np.round(numbers).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -145,19 +149,3 @@ def blocks(size, rate):
         edges = np.unique(np.linspace(max(0, low), high + 1, MOST_BLOCKS).round())
     weights = np.diff(binom.cdf(edges - 1, size, rate))
     return ((edges[:-1] + edges[1:] - 1) // 2).astype(np.int64), weights
-
-
-def first(holds, least, most, guess):
-    """For each row the first observation from which on a condition holds; most + 1 if it never does.
-
-    By bisection that begins near a guess, and leaves it by four times as much each time.
-    """
-    below, reached = least - 1, most + 1
-    guess, step = np.clip(np.round(guess), least, most).astype(np.int64), 2
-    while (is_open := reached - below > 1).any():
-        tried = np.clip((below + reached) // 2, guess - step, guess + step)
-        found = holds(tried)
-        reached = np.where(is_open & found, np.minimum(reached, tried), reached)
-        below = np.where(is_open & ~found, np.maximum(below, tried), below)
-        step = min(4 * step, int(np.max(most - least)) + 1)
-    return reached

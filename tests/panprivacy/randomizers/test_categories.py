@@ -48,11 +48,13 @@ class Exact:
         self.p = Fraction(RandomizedResponse(epsilon).flip_probability)
         self.k = k
 
-    def flips(self, trials, ones):
-        return comb(trials, ones) * self.p**ones * (1 - self.p) ** (trials - ones) if ones >= 0 else 0
-
     def at_most(self, trials, most):
-        return sum(self.flips(trials, ones) for ones in range(most + 1))
+        flipped, sides = self.p.as_integer_ratio()
+        ways = (
+            comb(trials, ones) * flipped**ones * (sides - flipped) ** (trials - ones)
+            for ones in range(min(most, trials) + 1)
+        )
+        return Fraction(sum(ways), sides**trials)
 
     def accepted(self, weight):
         return (1 - self.p) * self.at_most(self.k - 1, weight - 1) + self.p * self.at_most(self.k - 1, weight)
