@@ -68,7 +68,7 @@ NO_PAGES = {
 
 def scene(user: User) -> EXAMPLES:
     """What every kind of page is about: recipes in each of their states, and all else."""
-    population_create(name="clinics", description="", budget=Budget(epsilon=0.001, delta=1e-6), actor=None)
+    population_create(name="clinics", description="", budget=Budget(epsilon=0.5, delta=1e-6), actor=None)
     population_create(name="wards", description="", budget=None, actor=None, four_eyes=True)
     population_create(name="systems", description="", budget=None, actor=None)
     declare("systems", DECLARED)
@@ -142,8 +142,13 @@ def scene(user: User) -> EXAMPLES:
 
 
 def pages(client: Client, examples: EXAMPLES) -> list[str]:
-    """An address for every page that there is; every recipe of the examples has its own."""
+    """An address for every page that there is, drawn once; every recipe of the examples has its own.
+
+    Raises ValueError for one that is not drawn.
+    """
     found = BESIDE + _admin_pages()
+    if missing := [path for path in found if not _is_page(client, path)]:
+        raise ValueError(f"no pages: {missing}")
     for pattern in _patterns(get_resolver().url_patterns, ""):
         addresses = (path for path in _addresses(pattern, examples) if _is_page(client, path))
         own = (
