@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panprivacy.accounting import binomial
-from panprivacy.bounds.exact import bounds, intervals, probability_at_most
+from panprivacy.bounds.exact import bounds, first, intervals, probability_at_most
 from panprivacy.bounds.noisy_total import NoisyTotal
 from panprivacy.bounds.randomized_bits import RandomizedBits
 
@@ -96,3 +96,31 @@ def test_observation_that_no_hypothesis_allows_for_has_the_nearest_one():
     bits = RandomizedBits(10_000, 0.25, 0.75)
     low, high = bounds(bits, [2_000, 8_000], 10_000, 0.05)
     assert (low.tolist(), high.tolist()) == ([0, 10_000], [0, 10_000])
+
+
+whole = st.integers(0, 10**9)
+
+
+@given(st.lists(st.tuples(whole, whole, st.integers(-1, 10**9 + 1), whole), min_size=1, max_size=4))
+def test_search_finds_the_first_wherever_it_begins(rows):
+    ends, others, wanted, guess = (np.array(numbers, dtype=np.int64) for numbers in zip(*rows, strict=True))
+    least, most = np.minimum(ends, others), np.maximum(ends, others)
+    expected = np.clip(wanted, least, most + 1)
+
+    def holds(tried):
+        assert ((least <= tried) & (tried <= most)).all()
+        return tried >= wanted
+
+    assert first(holds, least, most).tolist() == expected.tolist()
+    assert first(holds, least, most, guess).tolist() == expected.tolist()
+
+
+def test_search_near_its_end_asks_little():
+    asked = []
+
+    def holds(tried):
+        asked.append(tried)
+        return tried >= 500_000_003
+
+    assert first(holds, np.array([0]), np.array([10**9]), np.array([500_000_000])).tolist() == [500_000_003]
+    assert len(asked) <= 6  # and 30 from the whole range
