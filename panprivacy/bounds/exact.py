@@ -114,7 +114,9 @@ def bounds(
     twice, deviations = np.tile(seen, 2), np.repeat([reach, -reach], seen.size)
     low, high = np.split(
         first(
-            lambda tried: family.mean(tried) + deviations * np.sqrt(family.variance(tried)) >= twice,
+            lambda tried: (
+                family.mean(tried) + deviations * np.sqrt(np.maximum(family.variance(tried), 0.0)) >= twice
+            ),
             np.zeros_like(twice),
             np.full_like(twice, most),
         ),

@@ -64,9 +64,14 @@ class RandomizedResponse:
     def respond_one_hot(
         self, length: int, place: int | None, random_source: random.Random
     ) -> tuple[int, ...]:
-        """The responses to `length` bits in the clear, all 0 but that at `place`, if any.
+        """The responses to many bits in the clear, of which at most one is 1.
 
         All tosses are drawn at once: to ask the operating system for each would take most of a report's time.
+
+        Args:
+            length: number of bits, at least 1.
+            place: of the 1, from 0 to length − 1; None where all are 0.
+            random_source: asked once, for 96 bits a toss, whatever is tossed.
         """
         size = _TOSS.itemsize * length
         drawn = np.frombuffer(random_source.getrandbits(8 * size).to_bytes(size, "little"), _TOSS)

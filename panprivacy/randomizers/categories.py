@@ -260,7 +260,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
-        """The values of the estimate alone, which take a moment."""
+        """The values of `estimate` alone: its intervals take nearly all of its time. Arguments as there."""
         absent, present = self._bits
         return tuple(
             (ones - reports * absent) / (present - absent) / self.parameters.sampling_rate for ones in total

@@ -90,6 +90,9 @@ def test_intervals_of_several_observations_share_the_failure_probability():
     assert wide.low == (low[0] / 2,) * 7
     assert wide.high == (high[0] / 2,) * 7
     assert wide.low[0] < narrow.low[0] < narrow.high[0] < wide.high[0]
+    mixed = intervals(bits, [700, 500, 300, 500, 500, 700, 500], 1_000, unit=0.5)[0]
+    assert [mixed.low[at] for at in (1, 3, 4, 6)] == [low[0] / 2] * 4
+    assert mixed.low[2] < mixed.low[1] < mixed.low[0] == mixed.low[5]
 
 
 def test_observation_that_no_hypothesis_allows_for_has_the_nearest_one():

@@ -68,10 +68,11 @@ def test_debiased_sum_of_expected_responses_is_the_sum_of_bits():
         assert response.debiased(float(expected_responses), 10) == pytest.approx(ones, abs=1e-13)
 
 
-@pytest.mark.parametrize("place", [0, 6, None])
-def test_one_hot_responses_are_those_of_each_bit_drawn_at_once(place):
-    response, source = RandomizedResponse(0.5), Scripted()
-    coins = [0, threshold(0.5) - 1, threshold(0.5), 2**64 - 1, 7, 2**63, 0]
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("place", [0, 2, 6, None])
+def test_one_hot_responses_are_those_of_each_bit_drawn_at_once(epsilon, place):
+    response, source = RandomizedResponse(epsilon), Scripted()
+    coins = [0, threshold(epsilon) - 1, threshold(epsilon), 2**64 - 1, 7, 2**63, 0]
     fair = [1, 1, 1, 0, 0, 1, 0]
     source.draws = [sum((coin | fair[at] << 95) << 96 * at for at, coin in enumerate(coins))]
     assert response.respond_one_hot(7, place, source) == tuple(
