@@ -133,19 +133,27 @@ def bounds(
 
 
 def intervals(
-    family: Family, observed: Sequence[int], most: int, unit: float = 1.0, released: Released = _always
+    family: Family,
+    observed: Sequence[int],
+    most: int,
+    unit: float = 1.0,
+    released: Released = _always,
+    together: int | None = None,
 ) -> tuple[Interval, ...]:
     """The bounds at each of `LEVELS`, of all observations together (union bound).
 
     Args:
         unit: what one step from hypothesis to hypothesis is worth.
         released: as of `bounds`.
+        together: how many observations hold at once, where `observed` is a part of them; by default as many
+            as there are.
     """
+    among = len(observed) if together is None else together
     # Of a thousand categories many have the same number.
     different, place = np.unique(np.asarray(observed, dtype=np.int64), return_inverse=True)
     found = []
     for level in LEVELS:
-        low, high = bounds(family, different.tolist(), most, (1 - level) / len(observed), released)
+        low, high = bounds(family, different.tolist(), most, (1 - level) / among, released)
         found.append(
             Interval(level, tuple((unit * low[place]).tolist()), tuple((unit * high[place]).tolist()))
         )

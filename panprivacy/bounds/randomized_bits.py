@@ -116,8 +116,12 @@ class RandomizedBits:
         return low
 
 
-def intervals(bits: RandomizedBits, ones: Sequence[int]) -> tuple[Interval, ...]:
-    """For how many devices have each of several bits, from the number of ones of each; together."""
+def intervals(bits: RandomizedBits, ones: Sequence[int], together: int | None = None) -> tuple[Interval, ...]:
+    """For how many devices have each of several bits, from the number of ones of each; together.
+
+    Args:
+        together: as of `exact.intervals`.
+    """
     if bits.sampling_rate == 1:  # who reports is not left to chance
-        return exact.intervals(bits, ones, bits.most)
-    return exact.intervals(bits, ones, bits.most, released=bits.released)
+        return exact.intervals(bits, ones, bits.most, together=together)
+    return exact.intervals(bits, ones, bits.most, released=bits.released, together=together)

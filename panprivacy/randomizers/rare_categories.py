@@ -123,17 +123,15 @@ class RareCategories(Categories):
         as if a release were certain."""
         values = self.debiased(total, reports)
         found = []
-        for kind, rate in enumerate(self.places.rates):
+        for kind, (rate, ones) in enumerate(zip(self.places.rates, (total[:1], total[1:]), strict=True)):
             cohort = 1 if self.sends_as_values_say else min(self.parameters.cohort_size, reports)
             bits = RandomizedBits(
                 reports, self.places.absent[1], self.places.present[kind], rate, count_scale, 1, cohort
             )
-            found.append(intervals(bits, total))
+            found.append(intervals(bits, ones, len(total)))
         possible = self._possible(values, reports)
         joined = (
-            Interval(
-                of_default.level, of_default.low[:1] + others.low[1:], of_default.high[:1] + others.high[1:]
-            )
+            Interval(of_default.level, of_default.low + others.low, of_default.high + others.high)
             for of_default, others in zip(*found, strict=True)
         )
         return tuple(interval.reaching(possible) for interval in joined)

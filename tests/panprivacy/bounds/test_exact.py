@@ -93,6 +93,8 @@ def test_intervals_of_several_observations_share_the_failure_probability():
     mixed = intervals(bits, [700, 500, 300, 500, 500, 700, 500], 1_000, unit=0.5)[0]
     assert [mixed.low[at] for at in (1, 3, 4, 6)] == [low[0] / 2] * 4
     assert mixed.low[2] < mixed.low[1] < mixed.low[0] == mixed.low[5]
+    part = intervals(bits, [300, 500], 1_000, unit=0.5, together=7)[0]
+    assert (part.low, part.high) == (mixed.low[2:4], mixed.high[2:4])
 
 
 def test_observation_that_no_hypothesis_allows_for_has_the_nearest_one():
