@@ -22,6 +22,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
+# SciPy loads its parts when they are first used.
+import scipy
+from numpy.typing import NDArray
+
 from panprivacy import discrete_laplace
 from panprivacy.estimate import Estimate
 from panprivacy.statistic import ReportStatistic
@@ -74,6 +80,34 @@ def draw_margin(cohort_size: int, random_source: random.Random) -> int:
     usual = usual_margin(cohort_size)
     noise = discrete_laplace.sample(_margin_scale(cohort_size), random_source)
     return usual + min(max(noise, -usual), usual)
+
+
+def margin_probabilities(cohort_size: int) -> NDArray[np.float64]:
+    """Pr[margin = m] for m = 0..2t, where t is `usual_margin`."""
+    usual, rate = usual_margin(cohort_size), margin_epsilon(cohort_size)
+    distances = np.abs(np.arange(-usual, usual + 1))
+    # An inner value has (1 − q)/(1 + q)·q^|x| for q = exp(−rate); an end has all that lies beyond it too.
+    found = -math.expm1(-rate) * np.exp(-rate * distances) / (1 + math.exp(-rate))
+    found[[0, -1]] = math.exp(-rate * usual) / (1 + math.exp(-rate))
+    return np.asarray(found)
+
+
+def release_probability(cohort_size: int, population_size: int, reporting_rate: float) -> float:
+    """The probability that there is a result: Pr[Bin(N, r) ≥ cohort_size + margin].
+
+    Exact but for rounding: the average over the margin's law. The number of terms grows with √cohort_size.
+
+    Args:
+        cohort_size: at least 1.
+        population_size: N ≥ 0 devices, each of which sends a valid report by a coin of its own.
+        reporting_rate: r, from 0 to 1.
+    """
+    probabilities = margin_probabilities(cohort_size)
+    needed = np.arange(cohort_size, cohort_size + len(probabilities))
+    possible = needed[needed <= population_size]
+    # Pr[Bin(N, r) ≥ n] is the incomplete beta function I_r(n, N − n + 1).
+    reached = scipy.special.betainc(possible, population_size - possible + 1, reporting_rate)
+    return min(1.0, float(np.dot(probabilities[: len(possible)], reached)))
 
 
 def _margin_scale(cohort_size: int) -> Fraction:

@@ -2,9 +2,11 @@ import functools
 import math
 import random
 from collections.abc import Sequence
+from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from panprivacy.estimate import Interval
 from panprivacy.mechanisms.count_nonzero import CountNonzero
@@ -104,3 +106,60 @@ def test_draw_has_the_stated_variance() -> None:
     source = random.Random(1)
     draws = [noisy_count.draw(COHORT, source) for _ in range(5_000)]
     assert sum(draw**2 for draw in draws) / len(draws) == pytest.approx(49.8, rel=0.3)
+
+
+@pytest.mark.parametrize(
+    ("cohort_size", "population_size", "rate"),
+    [
+        (2, 3, 1.0),
+        (20, 20, 1.0),
+        (20, 28, 1.0),
+        (20, 36, 1.0),
+        (20, 50, 0.5),
+        (100, 90, 0.9),
+        (100, 1_000, 0.1),
+        (100, 1_200, 0.1),
+        (1_000, 1_200, 0.9),
+        (5, 100, 0.0),
+    ],
+)
+def test_release_probability_is_that_of_drawn_margins_and_devices(
+    cohort_size: int, population_size: int, rate: float
+) -> None:
+    """Against a sum over every noise and every number of reports, in fractions and floats of Python."""
+    usual, ratio = noisy_count.usual_margin(cohort_size), math.exp(-noisy_count.margin_epsilon(cohort_size))
+    margins = dict.fromkeys(range(2 * usual + 1), 0.0)
+    for noise in range(-40 * usual, 40 * usual + 1):
+        margins[usual + min(max(noise, -usual), usual)] += (1 - ratio) / (1 + ratio) * ratio ** abs(noise)
+    expected, chance = 0.0, Fraction(rate)
+    for reports in range(cohort_size, population_size + 1):
+        reached = sum(mass for margin, mass in margins.items() if reports >= cohort_size + margin)
+        ways = math.comb(population_size, reports)
+        expected += reached * float(ways * chance**reports * (1 - chance) ** (population_size - reports))
+    found = noisy_count.release_probability(cohort_size, population_size, rate)
+    assert found == pytest.approx(expected, abs=1e-11)
+
+
+def test_release_is_certain_only_beyond_twice_the_usual_margin() -> None:
+    """Whatever the cohort: impossible below it, and certain at 2t beyond."""
+    for cohort_size in (1, 2, 100, 10_000, 10**9):
+        most = cohort_size + 2 * noisy_count.usual_margin(cohort_size)
+        assert noisy_count.release_probability(cohort_size, cohort_size - 1, 1.0) == 0
+        assert 0 < noisy_count.release_probability(cohort_size, cohort_size, 1.0) < noisy_count.MARGIN_DELTA
+        assert noisy_count.release_probability(cohort_size, most - 1, 1.0) < 1
+        assert noisy_count.release_probability(cohort_size, most, 1.0) == pytest.approx(1, abs=1e-12)
+
+
+def test_margins_are_drawn_with_their_stated_probabilities() -> None:
+    """5,000 draws in cells of 40 and more: χ² exceeds its 1 − 1e-7 quantile with about that probability;
+    stated as at most 1e-6."""
+    probabilities = noisy_count.margin_probabilities(COHORT)
+    assert probabilities.sum() == pytest.approx(1, abs=1e-12)
+    source = random.Random(2)
+    drawn = np.bincount(
+        [noisy_count.draw_margin(COHORT, source) for _ in range(5_000)], minlength=len(probabilities)
+    )
+    usual = 5_000 * probabilities >= 40
+    expected = np.append(5_000 * probabilities[usual], 5_000 * probabilities[~usual].sum())
+    found = np.append(drawn[usual], drawn[~usual].sum())
+    assert ((found - expected) ** 2 / expected).sum() < scipy.stats.chi2.isf(1e-7, len(found) - 1)
