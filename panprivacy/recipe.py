@@ -296,7 +296,7 @@ class PublishedRecipe:
     def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters."""
         statistic = statistic_of(self.statistic, self.parameters, self.segments, self.dummies)
-        return statistic.named(self.event.labels)
+        return self.servers.asked(statistic.named(self.event.labels))
 
     def label(self, position: int) -> str:
         """What one value of the answer is called: by the recipe, else by the statistic."""

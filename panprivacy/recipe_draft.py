@@ -34,7 +34,7 @@ from panprivacy.remedies import remedies
 from panprivacy.statistic import Statistic
 from panprivacy.times import format_time, parse_time
 from panprivacy.trust import Trust
-from panprivacy.trust_models import Servers, trusts_of
+from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
 
 GRACE = timedelta(days=1)
 """Default time between the last step and the closing of a recipe."""
@@ -187,7 +187,8 @@ class RecipeDraft:
 
     def statistic_with(self, parameters: PublicParameters) -> Statistic[Any]:
         """The statistic that is asked, with these parameters; FieldError where it cannot have them."""
-        return statistic_of(self.statistic, parameters, self.segments, self.dummies).named(self.event.labels)
+        statistic = statistic_of(self.statistic, parameters, self.segments, self.dummies)
+        return TRUST_MODELS[self.trust].asked(statistic.named(self.event.labels))
 
     @cached_property
     def calibrated(self) -> Statistic[Any]:

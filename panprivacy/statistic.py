@@ -287,29 +287,31 @@ class ReportStatistic(Statistic[P]):
 
     @abstractmethod
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
-        """Debias the sum of `reports` contributions (≥ 1) to an estimate about the whole population."""
+        """Debias a sum of contributions to an estimate about the whole population.
+
+        Args:
+            total: their sum, exact.
+            reports: how many they are, at least 1; with noise where the number is shown with noise.
+
+        Raises:
+            ValueError: so many contributions cannot have this sum (`require_total`).
+        """
 
     def intervals(
         self,
         total: Sequence[int],  # noqa: ARG002  # for those that override it
         reports: int,  # noqa: ARG002  # as above
-        count_scale: float = 0.0,  # noqa: ARG002  # as above
     ) -> tuple[Interval, ...]:
-        """Where the truths lie; empty where standard errors say it.
-
-        Args:
-            total, reports: as of `estimate`.
-            count_scale: scale of discrete Laplace noise in `reports`, in reports; 0 where they are exact.
-        """
+        """Where the truths lie; empty where standard errors say it. Arguments as of `estimate`."""
         return ()
 
     def segment_estimates(
         self,
         total: Sequence[int],  # noqa: ARG002  # for those that override it
         reports: int,  # noqa: ARG002  # as above
-        count_scale: float = 0.0,  # noqa: ARG002  # as above
     ) -> tuple[SegmentEstimate, ...]:
-        """The answer within each segment of the recipe; empty where it asks by none. As of `intervals`."""
+        """The answer within each segment of the recipe; empty where it asks by none. Arguments as of
+        `estimate`."""
         return ()
 
     def require_values(self, values: Sequence[int]) -> None:

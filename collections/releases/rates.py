@@ -14,6 +14,7 @@ from django.db import transaction
 
 from audit.operations import entry_append
 from panprivacy.rate_validation import RateCheck, Verdict, rate_check
+from panprivacy.two_server import noisy_count
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from releases.actions import RESULT_ALLOWED, RESULT_HELD
@@ -55,7 +56,7 @@ def check_of(recipe: Recipe, outcome: Outcome) -> RateCheck | None:
         rates=statistic.reporting_rates
         if recipe.published.target is None
         else (0.0, statistic.reporting_rates[1]),
-        count_scale=outcome.count_scale(recipe.published),
+        count_scale=noisy_count.scale(statistic.cohort_size) if statistic.noisy_count else None,
         taken=recipe.cohort_size if trust_model_of(recipe).takes_one_cohort else None,
     )
 

@@ -18,10 +18,12 @@ class Shares:
         of: reports / the rate at which devices report: with a rate of 1 the devices that reported, else an
             estimate of how many heard of the recipe.
         is_exact: whether the number of reports is published as it is, without noise.
+        is_sampled: whether `of` is an estimate.
     """
 
     of: float
     is_exact: bool
+    is_sampled: bool
 
     def share(self, devices: float) -> float:
         """A number of devices as a share; below 0 or above 1 where the estimate is, by its noise."""
@@ -31,15 +33,24 @@ class Shares:
         """That of the shares, of which none lies outside of 0..1, at the same level; None where it would not
         hold: the interval of a count does not allow for noise in what the count is divided by.
 
-        Where devices are sampled, the interval of a count also allows for how many took part, which a share
-        hardly depends on: then it is wider than it had to be.
+        The interval of a count has whole ends: what lies a device further was refused. Where devices are
+        sampled, a share times `of` is no whole number, so it may lie between the two, and the ends of the
+        shares are one device further. Then the interval also allows for how many took part, which a share
+        hardly depends on: it is wider than it had to be.
         """
         if not self.is_exact:
             return None
-        return Interval(interval.level, self._ends(interval.low), self._ends(interval.high))
+        further = 1.0 if self.is_sampled else 0.0
+        return Interval(
+            interval.level, self._ends(interval.low, -further), self._ends(interval.high, further)
+        )
 
-    def _ends(self, ends: Sequence[float | None]) -> tuple[float | None, ...]:
-        return tuple(None if end is None else min(max(self.share(end), 0.0), 1.0) for end in ends)
+    def margin(self, devices: float) -> float:
+        """How far the interval of a share reaches, if that of the count reaches so far."""
+        return self.share(devices + (1.0 if self.is_sampled else 0.0))
+
+    def _ends(self, ends: Sequence[float | None], by: float) -> tuple[float | None, ...]:
+        return tuple(None if end is None else min(max(self.share(end + by), 0.0), 1.0) for end in ends)
 
 
 def shares_of(recipe: Recipe, release: Release) -> Shares | None:
@@ -49,8 +60,11 @@ def shares_of(recipe: Recipe, release: Release) -> Shares | None:
     lowest, highest = statistic.reporting_rates
     if not statistic.counts_devices or not release.reports or lowest != highest:
         return None
-    noisy = trust_model_of(recipe).counts_with_noise and not recipe.simulation
-    return Shares(of=release.reports / statistic.reporting_rate, is_exact=not noisy)
+    return Shares(
+        of=release.reports / statistic.reporting_rate,
+        is_exact=not trust_model_of(recipe).counts_with_noise,
+        is_sampled=statistic.reporting_rate < 1,
+    )
 
 
 def shares_document(

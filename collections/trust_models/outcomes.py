@@ -3,13 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from fractions import Fraction
 
 from panprivacy.estimate import Estimate
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_statistic import report_statistic
 from panprivacy.segment_estimates import SegmentEstimate
-from panprivacy.two_server import noisy_count
 
 
 class SourceLostError(RuntimeError):
@@ -22,7 +20,7 @@ class Sum:
 
     Attributes:
         total: vector sum of their contributions.
-        reports: how many; at least the cohort size.
+        reports: how many; at least the cohort size, but for noise where the number is published with noise.
     """
 
     total: tuple[int, ...]
@@ -35,26 +33,6 @@ class Sum:
     def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
         """The same for each segment of the recipe; empty where it asks by none."""
         return report_statistic(recipe).segment_estimates(self.total, self.reports)
-
-    def count_scale(self, recipe: PublishedRecipe) -> Fraction | None:  # for noisy sums
-        """The scale of discrete Laplace noise in `reports`; None where they are exact."""
-        return None
-
-
-@dataclass(frozen=True)
-class NoisySum(Sum):
-    """The same over valid reports, where `reports` is their number with noise (`noisy_count`)."""
-
-    def estimate(self, recipe: PublishedRecipe) -> Estimate:
-        return noisy_count.estimate(report_statistic(recipe), self.total, self.reports)
-
-    def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
-        statistic = report_statistic(recipe)
-        scale = float(noisy_count.scale(statistic.cohort_size))
-        return statistic.segment_estimates(self.total, self.reports, scale)
-
-    def count_scale(self, recipe: PublishedRecipe) -> Fraction | None:
-        return noisy_count.scale(report_statistic(recipe).cohort_size)
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,6 @@ from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
 from trust_models.of_rounds import rounds_document_of
 from trust_models.outcomes import (
-    NoisySum,
     Outcome,
     Progress,
     Refused,
@@ -200,9 +199,7 @@ class TwoServerModel(TrustModel):
             return None
         if isinstance(result, Refusal):
             return TooFew(_received(task, recipe)) if result.is_too_few else Refused(_clause(result.detail))
-        if recipe.simulation:
-            return Sum(result.values, result.report_count)
-        return NoisySum(result.values, stored(published_count(task=task, counted=result.report_count)))
+        return Sum(result.values, stored(published_count(task=task, counted=result.report_count)))
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
         task_end(task=_task(recipe), reason=outcome, now=clock.database_now())

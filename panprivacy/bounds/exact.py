@@ -86,8 +86,9 @@ Released = Callable[[Hypotheses, Hypotheses], Numbers]
 """(hypotheses, observations) → the probability with which there is an observation at all, above 0."""
 
 
-def _always(hypotheses: Hypotheses, _observed: Hypotheses) -> Numbers:
-    return np.ones(hypotheses.shape)
+def release_of_all(_failure_probability: float) -> Released:
+    """Whatever is observed is released."""
+    return lambda hypotheses, _observed: np.ones(hypotheses.shape)
 
 
 def bounds(
@@ -95,7 +96,7 @@ def bounds(
     observed: Sequence[int],
     most: int,
     failure_probability: float,
-    released: Released = _always,
+    released: Callable[[float], Released] = release_of_all,
 ) -> tuple[Hypotheses, Hypotheses]:
     """The lowest and the highest of the hypotheses 0..most that agree with each observation.
 
@@ -103,11 +104,13 @@ def bounds(
 
     Args:
         failure_probability: of the bounds of each observation; half for either side.
-        released: where only large observations are released. What is so large with some probability, is so
-            large among those with at most this probability over that of a release.
+        released: where only large observations are released, for bounds with this failure probability. What
+            is so large with some probability, is so large among those that are released with at most this
+            probability over that of a release.
     """
     seen, rare = np.asarray(observed, dtype=np.int64), failure_probability / 2
     least, largest = np.zeros_like(seen), np.full_like(seen, most)
+    release = released(failure_probability)
 
     # Where the normal approximation has its ends: the first of each observation, then the last.
     reach = -float(scipy.special.ndtri(rare))
@@ -123,7 +126,7 @@ def bounds(
         2,
     )
     lowest = first(
-        lambda tried: 1 - probability_at_most(family, tried, seen - 1) > rare * released(tried, seen),
+        lambda tried: 1 - probability_at_most(family, tried, seen - 1) > rare * release(tried, seen),
         least,
         largest,
         low,
@@ -137,7 +140,7 @@ def intervals(
     observed: Sequence[int],
     most: int,
     unit: float = 1.0,
-    released: Released = _always,
+    released: Callable[[float], Released] = release_of_all,
     together: int | None = None,
 ) -> tuple[Interval, ...]:
     """The bounds at each of `LEVELS`, of all observations together (union bound).

@@ -1,7 +1,7 @@
 """The sum of whole numbers from 0 to k over a population, seen from the noisy sum over those that report."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from panprivacy.accounting.discrete_gaussian_sum import variance
 from panprivacy.bounds.choice import Choice
 from panprivacy.bounds.exact import Hypotheses, Numbers
+from panprivacy.bounds.release_rule import ReleaseRule
 
 _MANY = 10
 """Chosen devices whose number varies by so many standard deviations make up for no visible steps of k."""
@@ -31,6 +32,9 @@ class NoisyTotal:
         sampling_rate: q, above 0.
         largest_spread: the variance of numbers between devices is at most this.
         steps: hypotheses for each whole number of the sum.
+        rule: of noise in n, it says the scale. The sum is then of x − `zero` over the reports, and `zero` was
+            added as often as n is shown.
+        zero: from 0 to k.
     """
 
     reports: int
@@ -39,6 +43,8 @@ class NoisyTotal:
     sampling_rate: float = 1.0
     largest_spread: float = math.inf
     steps: int = 1
+    rule: ReleaseRule = field(default_factory=ReleaseRule)
+    zero: float = 0.0
 
     @property
     def most(self) -> int:
@@ -49,7 +55,8 @@ class NoisyTotal:
         return np.asarray(hypotheses / self.steps)
 
     def variance(self, hypotheses: Hypotheses) -> Numbers:
-        return self._noise + self._choice_variance(hypotheses / self.most)
+        count_noise = (self._weight(hypotheses) * self.rule.noise_deviation) ** 2
+        return self._noise + self._choice_variance(hypotheses / self.most) + count_noise
 
     def smoothness(self, hypotheses: Hypotheses) -> Numbers:
         chosen = self._choice_variance(hypotheses / self.most)
@@ -59,10 +66,18 @@ class NoisyTotal:
     def log_characteristic(self, hypotheses: Hypotheses, angles: Numbers) -> NDArray[np.complex128]:
         noise = self.reports * log_characteristic_of_noise(self.noise_scale, angles)
         share = hypotheses / self.most
+        if self.rule.noisy:
+            # φ(s) = 1 / (1 + (sin(s/2) / sinh(1/(2·scale)))²)
+            half = self._weight(hypotheses) * angles / 2
+            noise = noise - np.log1p((np.sin(half) / math.sinh(1 / (2 * self.rule.noise_scale))) ** 2)
         if self.sampling_rate == 1:
             return np.asarray(1j * angles * hypotheses / self.steps + noise)
         turns = angles * self.largest_number
         return self._choice.log_characteristic(share, turns, self._varying(share)) + noise
+
+    def _weight(self, hypotheses: Hypotheses) -> Numbers:
+        """By how much the sum is off for each report by which n is."""
+        return np.asarray(hypotheses / (self.reports * self.steps) - self.zero)
 
     @property
     def _noise(self) -> float:

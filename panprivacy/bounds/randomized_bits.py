@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,15 @@ from panprivacy.accounting.interface import LARGEST_N
 from panprivacy.accounting.rounding import log_one_plus
 from panprivacy.bounds import exact
 from panprivacy.bounds.exact import Hypotheses, Numbers
+from panprivacy.bounds.release_rule import ReleaseRule
 from panprivacy.estimate import Interval
 
 _RARE_RELEASE = 0.005
 """What less likely releases are allowed for as if they were: intervals have to end. Half of the one percent
 from which on they are to hold, as the population is only known from the reports."""
+
+_UNLIKELY_SHARE = 0.05
+"""Part of what may fail, for a population so small that such a number of reports hardly comes of it."""
 
 _IMPOSSIBLE = 1e-6
 """A population that sends so few reports with less than this probability is larger than any considered."""
@@ -38,22 +42,20 @@ class RandomizedBits:
     function continued, which keeps mean and variance right.
 
     Attributes:
-        reports: n, at least 1.
+        reports: n, at least 1, as it is shown.
         absent, present: from 0 to 1, the former below the latter.
         sampling_rate: q, above 0.
-        count_scale: scale of discrete Laplace noise Z in n, in reports; 0 where n is exact. Only the part
-            n·absent of the observation depends on n, so the noise is taken to move it by Z·absent.
         coins: bits of a report that are counted together, at least 1: n·coins takes the place of n above.
-        cohort: fewer reports are not released.
+        rule: when there is a result. Where n is shown with noise Z, only the part n·absent of the observation
+            depends on n, so the noise is taken to move it by Z·absent.
     """
 
     reports: int
     absent: float
     present: float
     sampling_rate: float = 1.0
-    count_scale: float = 0.0
     coins: int = 1
-    cohort: int = 1
+    rule: ReleaseRule = field(default_factory=ReleaseRule)
 
     def mean(self, hypotheses: Hypotheses) -> Numbers:
         gain = (self.present - self.absent) * self.sampling_rate
@@ -63,38 +65,53 @@ class RandomizedBits:
         absent = self.absent * (1 - self.absent)
         gain = self.present * (1 - self.present) - absent
         gain += (1 - self.sampling_rate) * (self.present - self.absent) ** 2
-        noise = 0.0
-        if self.count_scale:
-            noise = (self.coins * self.absent) ** 2 / (2 * math.sinh(1 / (2 * self.count_scale)) ** 2)
-        return np.asarray(self._bits * absent + hypotheses * self.sampling_rate * gain + noise)
+        return np.asarray(self._bits * absent + hypotheses * self.sampling_rate * gain + self._noise_variance)
+
+    @property
+    def _noise_variance(self) -> float:
+        return (self.coins * self.absent * self.rule.noise_deviation) ** 2
 
     def smoothness(self, hypotheses: Hypotheses) -> Numbers:
-        return np.sqrt(replace(self, count_scale=0.0).variance(hypotheses))
+        return np.sqrt(self.variance(hypotheses) - self._noise_variance)
 
     def log_characteristic(self, hypotheses: Hypotheses, angles: Numbers) -> NDArray[np.complex128]:
         turn = np.expm1(1j * angles)
         without = self.absent * turn
         ratio = (self.present - self.absent) * turn / (1 + without)
         found = self._bits * log_one_plus(without) + hypotheses * log_one_plus(self.sampling_rate * ratio)
-        if self.count_scale:
+        if self.rule.noisy:
             # φ(s) = 1 / (1 + (sin(s/2) / sinh(1/(2·scale)))²)
-            ratio_of_sines = np.sin(self.coins * self.absent * angles / 2) / math.sinh(
-                1 / (2 * self.count_scale)
-            )
-            found = found - np.log1p(ratio_of_sines**2)
+            half = self.coins * self.absent * angles / 2
+            found = found - np.log1p((np.sin(half) / math.sinh(1 / (2 * self.rule.noise_scale))) ** 2)
         return np.asarray(found)
 
-    def released(self, hypotheses: Hypotheses, ones: Hypotheses) -> Numbers:
-        """About the probability that a cohort reports, or `_RARE_RELEASE` where it is less.
+    def released(self, failure_probability: float) -> exact.Released:
+        """About the probability that there is a result, or `_RARE_RELEASE` where it is less.
 
-        The population is as many times the hypothesis as the reports are times those of devices with a 1.
+        It depends on the population, which is as many times the hypothesis as the reports are times those of
+        devices with a 1. Noise in the number of reports would make it too large half of the time, so a
+        standard deviation is taken off. However noisy the ones are, the population has the devices of the
+        hypothesis, and is so large that the reports are no surprise (`ReleaseRule.least_population`).
+
+        Args:
+            failure_probability: of an interval.
         """
-        with_bit = (ones - self._bits * self.absent) / (self.present - self.absent)
-        with np.errstate(divide="ignore"):
-            population = np.where(with_bit > 0, hypotheses * self.reports / with_bit, np.inf)
-        population = np.clip(np.round(population), self.reports, LARGEST_N)
-        found = binomial.upper_tail(self.cohort, population, self.sampling_rate, 1 - self.sampling_rate)
-        return np.maximum(found, _RARE_RELEASE)
+        rule = self.rule
+        if rule.reporting_rate == 1:  # who reports is not left to chance
+            return exact.release_of_all(failure_probability)
+        shown = np.atleast_1d(np.asarray(self.reports, dtype=np.int64))
+        surely = rule.least_population(shown, _UNLIKELY_SHARE * failure_probability)
+        # A device with a 1 counts with probability q; any device sends a report with probability r.
+        reports = np.maximum(1.0, shown - rule.noise_deviation) * (self.sampling_rate / rule.reporting_rate)
+
+        def probability(hypotheses: Hypotheses, ones: Hypotheses) -> Numbers:
+            with_bit = (ones - self._bits * self.absent) / (self.present - self.absent)
+            with np.errstate(divide="ignore"):
+                population = np.where(with_bit > 0, hypotheses * reports / with_bit, np.inf)
+            population = np.clip(np.round(population), np.maximum(hypotheses, surely), LARGEST_N)
+            return np.maximum(rule.probability(population), _RARE_RELEASE)
+
+        return probability
 
     @property
     def _bits(self) -> int:
@@ -103,7 +120,8 @@ class RandomizedBits:
     @property
     def most(self) -> int:
         """The largest population that may have sent the reports: n itself where everybody takes part."""
-        n, rate = self.reports + math.ceil(-math.log(_IMPOSSIBLE) * self.count_scale), self.sampling_rate
+        noise = math.ceil(-math.log(_IMPOSSIBLE) * self.rule.noise_scale)
+        n, rate = self.reports + noise, self.sampling_rate
         if rate == 1:
             return n
         low, high = n, math.ceil((n + 10 * math.sqrt(n) + 50) / rate)
@@ -116,12 +134,21 @@ class RandomizedBits:
         return low
 
 
-def intervals(bits: RandomizedBits, ones: Sequence[int], together: int | None = None) -> tuple[Interval, ...]:
+def intervals(
+    bits: RandomizedBits, ones: Sequence[int], together: int | None = None, *, certain: bool = False
+) -> tuple[Interval, ...]:
     """For how many devices have each of several bits, from the number of ones of each; together.
 
     Args:
         together: as of `exact.intervals`.
+        certain: whether to take a result as certain to come out.
     """
-    if bits.sampling_rate == 1:  # who reports is not left to chance
-        return exact.intervals(bits, ones, bits.most, together=together)
-    return exact.intervals(bits, ones, bits.most, released=bits.released, together=together)
+    released = exact.release_of_all if certain else bits.released
+    return exact.intervals(bits, ones, bits.most, released=released, together=together)
+
+
+def ends(
+    bits: RandomizedBits, ones: Sequence[int], failure_probability: float
+) -> tuple[Hypotheses, Hypotheses]:
+    """The lowest and the highest number of devices for each of several numbers of ones; `exact.bounds`."""
+    return exact.bounds(bits, ones, bits.most, failure_probability, bits.released)

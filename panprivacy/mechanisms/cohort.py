@@ -1,12 +1,17 @@
 """What is common to statistics whose devices report once each, and whose reports are added up by cohort."""
 
+import copy
+import math
 from abc import abstractmethod
-from typing import ClassVar, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Self, TypeVar
 
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.remembered import epsilon_at
 from panprivacy.accounting.sampling import Sampled
+from panprivacy.bounds.release_rule import ReleaseRule
 from panprivacy.errors import FieldError
 from panprivacy.estimate import normal_factor
 from panprivacy.mechanisms.combined_result import honest_devices, population_of
@@ -25,6 +30,30 @@ class CohortStatistic(ReportStatistic[P]):
     segments: tuple[str, ...] = ()
     """Labels by which it is asked; empty where by none."""
 
+    noisy_count: bool = False
+    """Whether the number of reports is published with noise, and a result needs a margin of reports beyond
+    the cohort size (`panprivacy.two_server.noisy_count`)."""
+
+    def with_noisy_count(self) -> Self:
+        """The same statistic where the number of reports is published with noise."""
+        made = copy.copy(self)
+        made.noisy_count = True
+        return made
+
+    def having(self, parameters: P) -> Self:
+        made = super().having(parameters)
+        return made.with_noisy_count() if self.noisy_count else made
+
+    @property
+    def release_rule(self) -> ReleaseRule:
+        """How many reports a result needs, and how their number is shown."""
+        return ReleaseRule(self.cohort_size, self.reporting_rate, self.noisy_count)
+
+    def _rule_for(self, reports: int) -> ReleaseRule:
+        """The same for a sum of so many reports: of fewer than a cohort if it has fewer."""
+        rule = self.release_rule
+        return rule if self.noisy_count else replace(rule, cohort_size=min(self.cohort_size, reports))
+
     @property
     def cohort_size(self) -> int:
         return self.parameters.cohort_size
@@ -33,6 +62,34 @@ class CohortStatistic(ReportStatistic[P]):
     def state_ciphertexts(self) -> int:
         """Number of ciphertexts that a device keeps until it reports; 0 where it keeps nothing."""
         return 0
+
+    # The server's face ---------------------------------------------------------
+
+    @abstractmethod
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        """The values of `estimate` alone. Arguments as there."""
+
+    def _standard_errors(
+        self, exact: Sequence[float], total: Sequence[int], reports: int
+    ) -> tuple[float, ...]:
+        """Standard errors with what noise in the number of reports adds.
+
+        Args:
+            exact: of each value, if the number of reports were exact.
+        """
+        if not self.noisy_count:
+            return tuple(exact)
+        # Values are linear in the number of reports, or nearly so.
+        values, others = self.debiased(total, reports), self.debiased(total, reports + 1)
+        deviation = self.release_rule.noise_deviation
+        return tuple(
+            math.hypot(error, deviation * (other - value))
+            for error, value, other in zip(exact, values, others, strict=True)
+        )
+
+    def _error_note(self, exact: str) -> str:
+        """What standard errors include, for people; what they would include without noise is given."""
+        return f"{exact} Includes the noise of the number of reports." if self.noisy_count else exact
 
     # The accountant's face -----------------------------------------------------
 

@@ -21,6 +21,7 @@ from panprivacy.mechanisms.randomized_response import (
     bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
+    expected_bits_error,
 )
 from panprivacy.parameters import Parameters
 
@@ -83,18 +84,22 @@ class CountNonzero(Mechanism[Parameters]):
         self.require_values(values)
         return tuple(values)
 
-    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
-        rate, cohort = self.parameters.sampling_rate, self.parameters.cohort_size
-        return bits_intervals(self._response, total, reports, rate, count_scale, cohort=cohort)
+    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
+        return bits_intervals(self._response, total, reports, rate, rule)
+
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        return (self._response.debiased(total[0], reports) / self.parameters.sampling_rate,)
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
         rate = self.parameters.sampling_rate
-        value = self._response.debiased(total[0], reports) / rate
+        (value,) = self.debiased(total, reports)
+        error = bits_standard_error(self._response, value, reports, rate)
         return Estimate(
             values=(value,),
-            standard_errors=(bits_standard_error(self._response, value, reports, rate),),
-            standard_error_note=bits_standard_error_note(rate),
+            standard_errors=self._standard_errors((error,), total, reports),
+            standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=(min(max(value, 0.0), reports / self.reporting_rate),),
             intervals=self.intervals(total, reports),
         )
@@ -143,13 +148,11 @@ class CountNonzero(Mechanism[Parameters]):
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: every device had an event."""
         self.require_population(population)
-        rate = self.parameters.sampling_rate
-        return bits_standard_error(self._response, population, population * self.reporting_rate, rate)
+        rate, rule = self.parameters.sampling_rate, self.release_rule
+        return expected_bits_error(self._response, population, rate, rule=rule, devices=population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the interval by exact tests, about; the worst case over the truth: every device had an event."""
         self.require_population(population)
-        rate = self.parameters.sampling_rate
-        return bits_expected_margin(
-            self._response, population, rate, failure_probability, reporting_rate=self.reporting_rate
-        )
+        rate, rule = self.parameters.sampling_rate, self.release_rule
+        return bits_expected_margin(self._response, population, rate, failure_probability, rule=rule)

@@ -25,6 +25,7 @@ from panprivacy.mechanisms.randomized_response import (
     bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
+    expected_bits_error,
 )
 from panprivacy.parameters import K, Parameters, described
 
@@ -145,20 +146,22 @@ class Histogram(Mechanism[HistogramParameters]):
         self.require_values(values)
         return tuple(values)
 
-    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
-        rate, cohort = self.parameters.sampling_rate, self.parameters.cohort_size
-        return bits_intervals(self._response, total, reports, rate, count_scale, cohort=cohort)
+    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
+        return bits_intervals(self._response, total, reports, rate, rule)
+
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        rate = self.parameters.sampling_rate
+        return tuple(self._response.debiased(bucket, reports) / rate for bucket in total)
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        rate = self.parameters.sampling_rate
-        values = tuple(self._response.debiased(bucket, reports) / rate for bucket in total)
+        rate, values = self.parameters.sampling_rate, self.debiased(total, reports)
+        errors = [bits_standard_error(self._response, value, reports, rate) for value in values]
         return Estimate(
             values=values,
-            standard_errors=tuple(
-                bits_standard_error(self._response, value, reports, rate) for value in values
-            ),
-            standard_error_note=bits_standard_error_note(rate),
+            standard_errors=self._standard_errors(errors, total, reports),
+            standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, reports / self.reporting_rate),
             intervals=self.intervals(total, reports),
         )
@@ -227,17 +230,15 @@ class Histogram(Mechanism[HistogramParameters]):
     def expected_standard_error(self, population: int) -> float:
         """Of one bucket; the worst case over the truth: every device is in it."""
         self.require_population(population)
-        rate = self.parameters.sampling_rate
-        return bits_standard_error(self._response, population, population * self.reporting_rate, rate)
+        rate, rule = self.parameters.sampling_rate, self.release_rule
+        return expected_bits_error(self._response, population, rate, rule=rule, devices=population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all buckets together, about; the worst case is as of the standard error."""
         self.require_population(population)
         each = failure_probability / (self.parameters.k + 1)
-        rate = self.parameters.sampling_rate
-        return bits_expected_margin(
-            self._response, population, rate, each, reporting_rate=self.reporting_rate
-        )
+        rate, rule = self.parameters.sampling_rate, self.release_rule
+        return bits_expected_margin(self._response, population, rate, each, rule=rule)
 
 
 def closest_histogram(values: Sequence[float], total: float) -> tuple[float, ...]:

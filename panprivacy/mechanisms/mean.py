@@ -248,7 +248,7 @@ class Mean(Mechanism[MeanParameters]):
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        value = total[0] / reports
+        (value,) = self.debiased(total, reports)
         projection = min(max(value, 0.0), float(self.parameters.k))
         noise = variance(float(self._scale()))
         largest_spread = projection * (self.parameters.k - projection)
@@ -281,6 +281,9 @@ class Mean(Mechanism[MeanParameters]):
                 for interval in self._intervals(total[0], reports, most_spread)
             ),
         )
+
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        return (total[0] / reports,)
 
     def _intervals(self, total: int, reports: int, most_spread: float) -> tuple[Interval, ...]:
         rate = self.parameters.sampling_rate

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from panprivacy.bounds.randomized_bits import RandomizedBits, intervals
+from panprivacy.bounds.release_rule import ReleaseRule
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.estimate import Interval, normal_factor
@@ -120,18 +121,16 @@ def bits_intervals(
     ones: Sequence[int],
     reports: int,
     sampling_rate: float,
-    count_scale: float,
+    rule: ReleaseRule,
     coins: int = 1,
-    cohort: int = 1,
 ) -> tuple[Interval, ...]:
     """For several numbers of devices together, by tests, from the sums of `reports` responses.
 
     Args:
-        count_scale, coins: see RandomizedBits.
-        cohort: fewer reports would not have been released.
+        rule, coins: see RandomizedBits.
     """
     flip, most = response.flip_probability, reports / sampling_rate
-    bits = RandomizedBits(reports, flip, 1 - flip, sampling_rate, count_scale, coins, min(cohort, reports))
+    bits = RandomizedBits(reports, flip, 1 - flip, sampling_rate, coins, rule)
     found = intervals(bits, ones)
     possible = [
         min(max(response.debiased(total, reports * coins) / sampling_rate, 0.0), most) for total in ones
@@ -145,9 +144,9 @@ def bits_expected_margin(
     sampling_rate: float,
     failure_probability: float,
     *,
+    rule: ReleaseRule,
     coins: int = 1,
     devices: float | None = None,
-    reporting_rate: float | None = None,
 ) -> float:
     """How far the interval by exact tests reaches from the estimate if every device has the bit, about.
 
@@ -155,14 +154,12 @@ def bits_expected_margin(
     (Wilson 1927), and adds half of what one response is worth. The exact interval is that of what comes in.
 
     Args:
-        coins: see RandomizedBits.
+        rule, coins: see RandomizedBits.
         devices: those that have the bit, if not every device.
-        reporting_rate: with which a device sends anything, where some send dummies; None where none do.
     """
     factor = normal_factor(failure_probability)
     having = population if devices is None else devices
-    reports = population * (reporting_rate or sampling_rate)
-    error = bits_standard_error(response, having, reports * coins, sampling_rate)
+    error = expected_bits_error(response, population, sampling_rate, rule=rule, coins=coins, devices=having)
     growth = factor**2 * (1 - sampling_rate) / sampling_rate / 2
     half_step = 1 / (2 * response.keep_probability * sampling_rate)
     return growth + math.hypot(factor * error, growth) + half_step
@@ -179,6 +176,29 @@ def bits_standard_error(
     randomization = reports * response.variance / sampling_rate**2
     sampling = max(estimate, 0.0) * (1 - sampling_rate) / sampling_rate
     return math.sqrt(randomization + sampling)
+
+
+def expected_bits_error(
+    response: RandomizedResponse,
+    population: float,
+    sampling_rate: float,
+    *,
+    rule: ReleaseRule,
+    coins: int = 1,
+    devices: float,
+) -> float:
+    """The same before a collection, with the noise in the number of reports, of which each has so many bits.
+
+    Args:
+        population: devices, of which `devices` have a bit that is counted.
+        rule, coins: see RandomizedBits.
+    """
+    bits = population * rule.reporting_rate * coins
+    noise = coins * response.flip_probability * rule.noise_deviation
+    return math.hypot(
+        bits_standard_error(response, devices, bits, sampling_rate),
+        noise / (response.keep_probability * sampling_rate),
+    )
 
 
 def bits_standard_error_note(sampling_rate: float) -> str:

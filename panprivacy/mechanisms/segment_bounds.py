@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.bounds.exact import bounds
-from panprivacy.bounds.randomized_bits import RandomizedBits
+from panprivacy.bounds.randomized_bits import RandomizedBits, ends
+from panprivacy.bounds.release_rule import ReleaseRule
 from panprivacy.estimate import LEVELS
 from panprivacy.mechanisms.randomized_response import RandomizedResponse
 from panprivacy.segment_estimates import Ends, SegmentBounds
@@ -18,14 +18,13 @@ class Ones:
 
     Attributes:
         cells: ones by segment (row) and number of events (column, at least 2).
-        reports, sampling_rate, count_scale, cohort: as of RandomizedBits.
+        reports, sampling_rate, rule: as of RandomizedBits.
     """
 
     cells: NDArray[np.int64]
     reports: int
     sampling_rate: float
-    count_scale: float = 0.0
-    cohort: int = 1
+    rule: ReleaseRule
 
     @staticmethod
     def quantities(segments: int, numbers: int) -> int:
@@ -66,10 +65,8 @@ def _ends(
         failure: probability with which one interval does not hold.
     """
     flip, rate = response.flip_probability, ones.sampling_rate
-    family = RandomizedBits(
-        ones.reports, flip, 1 - flip, rate, ones.count_scale, coins, min(ones.cohort, ones.reports)
-    )
-    lows, highs = bounds(family, counted.ravel().tolist(), family.most, failure, family.released)
+    family = RandomizedBits(ones.reports, flip, 1 - flip, rate, coins, ones.rule)
+    lows, highs = ends(family, counted.ravel().tolist(), failure)
     # As in bits_intervals: an estimate between two possible truths can lie outside of both.
     estimates = [response.debiased(int(seen), ones.reports * coins) / rate for seen in counted.ravel()]
     possible = np.clip(estimates, 0.0, ones.reports / rate)

@@ -1,5 +1,6 @@
 """A statistic of events within each of several segments, from one histogram of segment and answer."""
 
+import copy
 import dataclasses
 import random
 from abc import abstractmethod
@@ -26,6 +27,7 @@ from panprivacy.mechanisms.randomized_response import (
     bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
+    expected_bits_error,
 )
 from panprivacy.mechanisms.segment_bounds import Ones, segment_bounds
 from panprivacy.parameters import Parameters
@@ -85,10 +87,13 @@ class Segmented(Mechanism[Any]):
             )
 
     def having(self, parameters: Parameters) -> Self:
-        return type(self)(parameters, self.segments, self._own)
+        made = type(self)(parameters, self.segments, self._own)
+        return made.with_noisy_count() if self.noisy_count else made
 
     def in_segment(self, segment: str | None) -> Self:
-        return type(self)(self.parameters, self.segments, segment)
+        made = copy.copy(self)
+        made._own = segment
+        return made
 
     @abstractmethod
     def _histogram(self) -> Histogram:
@@ -168,41 +173,34 @@ class Segmented(Mechanism[Any]):
         self.require_values(values)
         return tuple(values)
 
-    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
-        rate, coins = self.parameters.sampling_rate, len(self.segments)
-        return bits_intervals(
-            self._response,
-            self._overall(total),
-            reports,
-            rate,
-            count_scale,
-            coins,
-            self.parameters.cohort_size,
-        )
+    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+        rate, rule, coins = self.parameters.sampling_rate, self._rule_for(reports), len(self.segments)
+        return bits_intervals(self._response, self._overall(total), reports, rate, rule, coins)
+
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        rate, bits = self.parameters.sampling_rate, reports * len(self.segments)
+        return tuple(self._response.debiased(ones, bits) / rate for ones in self._overall(total))
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
         rate, bits = self.parameters.sampling_rate, reports * len(self.segments)
-        values = tuple(self._response.debiased(ones, bits) / rate for ones in self._overall(total))
+        values = self.debiased(total, reports)
         within = min(max(sum(values), 0.0), reports / rate)
+        errors = [bits_standard_error(self._response, value, bits, rate) for value in values]
         return Estimate(
             values=values,
-            standard_errors=tuple(bits_standard_error(self._response, value, bits, rate) for value in values),
-            standard_error_note=bits_standard_error_note(rate),
+            standard_errors=self._standard_errors(errors, total, reports),
+            standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, within),
             intervals=self.intervals(total, reports),
         )
 
-    def segment_estimates(
-        self, total: Sequence[int], reports: int, count_scale: float = 0.0
-    ) -> tuple[SegmentEstimate, ...]:
+    def segment_estimates(self, total: Sequence[int], reports: int) -> tuple[SegmentEstimate, ...]:
         self.require_total(total, reports)
         rate, numbers = self.parameters.sampling_rate, self._numbers
         cells = self._cells(total)
         counts = [[self._response.debiased(int(ones), reports) / rate for ones in row] for row in cells]
-        bounds = segment_bounds(
-            self._response, Ones(cells, reports, rate, count_scale, self.parameters.cohort_size)
-        )
+        bounds = segment_bounds(self._response, Ones(cells, reports, rate, self._rule_for(reports)))
         devices = [self._response.debiased(int(row.sum()), reports * numbers) / rate for row in cells]
         counted = [
             SegmentCounts(
@@ -258,8 +256,10 @@ class Segmented(Mechanism[Any]):
     def expected_standard_error(self, population: int) -> float:
         """Of one value over all segments; the worst case over the truth: every device has it."""
         self.require_population(population)
-        rate = self.parameters.sampling_rate
-        return bits_standard_error(self._response, population, population * rate * len(self.segments), rate)
+        rate, rule, coins = self.parameters.sampling_rate, self.release_rule, len(self.segments)
+        return expected_bits_error(
+            self._response, population, rate, rule=rule, coins=coins, devices=population
+        )
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """As of `expected_standard_error`, for all values together."""
@@ -269,6 +269,7 @@ class Segmented(Mechanism[Any]):
             population,
             self.parameters.sampling_rate,
             failure_probability / len(self.labels),
+            rule=self.release_rule,
             coins=len(self.segments),
         )
 
@@ -293,6 +294,7 @@ class Segmented(Mechanism[Any]):
             population,
             self.parameters.sampling_rate,
             failure_probability / Ones.quantities(len(self.segments), self._numbers),
+            rule=self.release_rule,
             coins=coins,
             devices=population / len(self.segments),
         )

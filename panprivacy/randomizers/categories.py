@@ -27,8 +27,8 @@ from panprivacy.mechanisms.histogram import closest_histogram
 from panprivacy.mechanisms.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
-    bits_standard_error,
     bits_standard_error_note,
+    expected_bits_error,
 )
 from panprivacy.parameters import described
 from panprivacy.randomizers.interface import Randomizer
@@ -253,14 +253,16 @@ class Categories(Randomizer[CategoriesParameters, int]):
         rate, values = self.parameters.sampling_rate, self.debiased(total, reports)
         return Estimate(
             values=values,
-            standard_errors=tuple(self._standard_error(value, reports) for value in values),
-            standard_error_note=bits_standard_error_note(rate),
+            standard_errors=self._standard_errors(
+                [self._standard_error(value, reports) for value in values], total, reports
+            ),
+            standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, reports / rate),
             intervals=self.intervals(total, reports),
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
-        """The values of `estimate` alone: its intervals take nearly all of its time. Arguments as there."""
+        # Intervals take nearly all of the time of an estimate.
         absent, present = self._bits
         return tuple(
             (ones - reports * absent) / (present - absent) / self.parameters.sampling_rate for ones in total
@@ -274,10 +276,10 @@ class Categories(Randomizer[CategoriesParameters, int]):
         sampling = max(value, 0.0) * (1 - rate) / rate
         return math.sqrt(coins / ((present - absent) * rate) ** 2 + sampling)
 
-    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
-        rate, cohort = self.parameters.sampling_rate, self.parameters.cohort_size
+    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+        rate = self.parameters.sampling_rate
         absent, present = self._bits
-        bits = RandomizedBits(reports, absent, present, rate, count_scale, 1, min(cohort, reports))
+        bits = RandomizedBits(reports, absent, present, rate, 1, self._rule_for(reports))
         most = reports / rate
         possible = [min(max(value, 0.0), most) for value in self.debiased(total, reports)]
         return tuple(interval.reaching(possible) for interval in intervals(bits, total))
@@ -420,11 +422,11 @@ class Categories(Randomizer[CategoriesParameters, int]):
         """Of one category; the worst case over the truth: every device has it. As if no report were drawn
         again, which changes less than is shown."""
         self.require_population(population)
-        rate = self.parameters.sampling_rate
-        return bits_standard_error(self._response, population, population * rate, rate)
+        rate, rule = self.parameters.sampling_rate, self.release_rule
+        return expected_bits_error(self._response, population, rate, rule=rule, devices=population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all categories together, about; the worst case is as of the standard error."""
         self.require_population(population)
-        each = failure_probability / self.parameters.k
-        return bits_expected_margin(self._response, population, self.parameters.sampling_rate, each)
+        each, rate = failure_probability / self.parameters.k, self.parameters.sampling_rate
+        return bits_expected_margin(self._response, population, rate, each, rule=self.release_rule)

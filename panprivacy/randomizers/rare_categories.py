@@ -92,17 +92,21 @@ class RareCategories(Categories):
         values = self.debiased(total, reports)
         return Estimate(
             values=values,
-            standard_errors=tuple(
-                self._error(min(place, 1), value, reports) for place, value in enumerate(values)
+            standard_errors=self._standard_errors(
+                [self._error(min(place, 1), value, reports) for place, value in enumerate(values)],
+                total,
+                reports,
             ),
-            standard_error_note="Includes randomized response and the random choice of devices that count, "
-            "the latter computed from the estimate.",
+            standard_error_note=self._error_note(
+                "Includes randomized response and the random choice of devices that count, the latter "
+                "computed from the estimate."
+            ),
             projection=self._possible(values, reports),
             intervals=self.intervals(total, reports),
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
-        """The linear equations for the expected sums, solved."""
+        # The linear equations for the expected sums, solved.
         places = self.places
         (of_default, of_others), (default, other) = places.absent, places.present
         having = (total[0] - reports * of_others) / (default - of_others)
@@ -118,17 +122,15 @@ class RareCategories(Categories):
         coins = having * present * (1 - present) + (reports - having) * absent * (1 - absent)
         return math.sqrt(coins / ((present - absent) * rate) ** 2 + max(value, 0.0) * (1 - rate) / rate)
 
-    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
+    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
         """By exact tests for each place, as if how many report were fixed; where it is seen who sends, also
         as if a release were certain."""
         values = self.debiased(total, reports)
         found = []
         for kind, (rate, ones) in enumerate(zip(self.places.rates, (total[:1], total[1:]), strict=True)):
-            cohort = 1 if self.sends_as_values_say else min(self.parameters.cohort_size, reports)
-            bits = RandomizedBits(
-                reports, self.places.absent[1], self.places.present[kind], rate, count_scale, 1, cohort
-            )
-            found.append(intervals(bits, ones, len(total)))
+            absent, present = self.places.absent[1], self.places.present[kind]
+            bits = RandomizedBits(reports, absent, present, rate, 1, self._rule_for(reports))
+            found.append(intervals(bits, ones, len(total), certain=self.sends_as_values_say))
         possible = self._possible(values, reports)
         joined = (
             Interval(of_default.level, of_default.low + others.low, of_default.high + others.high)
@@ -208,7 +210,7 @@ class RareCategories(Categories):
     def expected_standard_error(self, population: int) -> float:
         """Of one category other than the default, which all devices of the share γ have."""
         self.require_population(population)
-        return self._error(1, self._rare(population), self._expected_reports(population))
+        return self._expected_error(1, self._rare(population), population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """By the normal approximation; the case is as of the standard error."""
@@ -243,13 +245,17 @@ class RareCategories(Categories):
         return f"{said} The statistic categories would do better here: {better}. That is {self._way.alike}."
 
     def _expected_error_of_default(self, population: int) -> float:
-        return self._error(0, population - self._rare(population), self._expected_reports(population))
+        return self._expected_error(0, population - self._rare(population), population)
+
+    def _expected_error(self, kind: int, devices: float, population: int) -> float:
+        """`_error`, and what noise in the number of reports adds: values are linear in that number."""
+        nothing = (0,) * self.parameters.k
+        step = self.debiased(nothing, 1)[kind] - self.debiased(nothing, 2)[kind]
+        reports = population * self.reporting_rate
+        return math.hypot(self._error(kind, devices, reports), step * self.release_rule.noise_deviation)
 
     def _rare(self, population: int) -> float:
         return self.parameters.rare_share * population
-
-    def _expected_reports(self, population: int) -> float:
-        return population * self.reporting_rate
 
 
 def _shown(error: float) -> str:

@@ -17,8 +17,10 @@ from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVecto
 from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.guarantees import NONE_HOLDS, Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.bounds import exact
+from panprivacy.bounds.noisy_total import NoisyTotal
 from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate
+from panprivacy.estimate import Estimate, Interval
 from panprivacy.mechanisms import discrete_gaussian
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.mechanisms.combined_result import aggregator_guarantees, sampled_guarantees
@@ -40,6 +42,10 @@ _BEYOND = 2.0**-70
 
 _CLIPPED = 1e-12
 """Probability over the rotation's signs that a vector has a coordinate which is clipped."""
+
+_STEPS_OF_NOISE = 64.0
+_COARSE_STEPS_OF_NOISE = 16.0
+"""How many steps make a standard deviation of the noise: of the means that are tested, and of estimates."""
 
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
 """A number as CSV files have it."""
@@ -304,25 +310,64 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        parameters = self.parameters
-        unit = reports * parameters.steps_to_one
-        # Whole numbers first, so that no offset of a large cohort costs digits. What noise in the number of
-        # reports leaves of the offsets is alike everywhere, and turns back to no coordinate.
-        rotated = np.array([(entry - reports * parameters.offset) / unit for entry in total])
-        values = self._rotation.turned_back(rotated)
-        projection = _shortened(values, 1.0)
-        spread = np.maximum(0.0, 1 - np.minimum(1.0, projection**2)) * (1 - parameters.sampling_rate)
+        rate, values = self.parameters.sampling_rate, self.debiased(total, reports)
+        intervals = self.intervals(total, reports)
+        # Coordinates vary most if their mean is 0: the means in the widest interval that are closest to it.
+        low, high = np.array(intervals[0].low, float), np.array(intervals[0].high, float)
+        closest = np.clip(0.0, low, high)
+        spread = (1 - closest**2) * (1 - rate)
         note = "Includes rounding and the noise that devices add; every device was asked to take part."
-        if parameters.sampling_rate < 1:
+        if rate < 1:
             note = (
                 "Includes rounding, the noise that devices add and the random choice of participating "
-                "devices, the latter as an upper bound: the largest variance of coordinates in −1..1."
+                "devices, the latter as an upper bound: the largest variance of coordinates in −1..1 with a "
+                "mean in the interval."
             )
+        errors = np.sqrt((self._variance + spread) / reports).tolist()
         return Estimate(
-            values=tuple(values.tolist()),
-            standard_errors=tuple(np.sqrt((self._variance + spread) / reports).tolist()),
-            standard_error_note=note,
-            projection=tuple(projection.tolist()),
+            values=values,
+            standard_errors=self._standard_errors(errors, total, reports),
+            standard_error_note=self._error_note(note),
+            projection=tuple(_shortened(np.array(values), 1.0).tolist()),
+            intervals=intervals,
+        )
+
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        offset, unit = self.parameters.offset, reports * self.parameters.steps_to_one
+        # Whole numbers first, so that no offset of a large cohort costs digits. What noise in the number of
+        # reports leaves of the offsets is alike everywhere, and turns back to no coordinate.
+        rotated = np.array([(entry - reports * offset) / unit for entry in total])
+        return tuple(self._rotation.turned_back(rotated).tolist())
+
+    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+        """By exact tests for each coordinate (`sums`)."""
+        sums, values = self.sums(reports), np.array(self.debiased(total, reports))
+        # Of a thousand coordinates many then have the same number.
+        deviation = math.sqrt(reports) * sums.noise_scale
+        coarse = max(1, int(deviation / _COARSE_STEPS_OF_NOISE))
+        seen = coarse * np.round((values + 1) / 2 * sums.most / coarse).astype(np.int64)
+        possible = np.clip(values, -1.0, 1.0).tolist()
+        return tuple(
+            _coordinates(found, sums.most).reaching(possible)
+            for found in exact.intervals(sums, seen.tolist(), sums.most)
+        )
+
+    def sums(self, reports: int) -> NoisyTotal:
+        """The sum of (x + 1)/2 over so many reports, for a coordinate x: how it is distributed.
+
+        As if devices had −1 or 1 there: then it varies most with who takes part. The noise of all rotated
+        coordinates makes normal noise of one that is turned back. Numbers are counted in steps so fine that
+        the noise's standard deviation has at least `_STEPS_OF_NOISE`.
+        """
+        noise = math.sqrt(self._variance) / 2
+        steps = math.ceil(max(1.0, _STEPS_OF_NOISE / math.sqrt(reports)) / noise)
+        return NoisyTotal(
+            reports=reports,
+            largest_number=steps,
+            noise_scale=noise * steps,
+            sampling_rate=self.parameters.sampling_rate,
+            rule=self._rule_for(reports),
+            zero=steps / 2,
         )
 
     @property
@@ -430,10 +475,22 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         )
 
     def expected_standard_error(self, population: int) -> float:
-        """The worst case over the truth: all of a coordinate's variance is left to the choice of devices."""
+        """The worst case over the truth: all of a coordinate's variance is left to the choice of devices, or
+        to the noise in the number of reports, by which a coordinate of 1 is divided."""
         self.require_population(population)
         rate = self.parameters.sampling_rate
-        return math.sqrt((self._variance + (1 - rate)) / (population * rate))
+        reports = population * rate
+        of_count = self.release_rule.noise_deviation**2 / reports
+        return math.sqrt((self._variance + max(1 - rate, of_count)) / reports)
+
+
+def _coordinates(found: Interval, most: int) -> Interval:
+    """From steps of (x + 1)/2 to x, one step further on either side: truths lie between the steps."""
+
+    def moved(ends: Sequence[float | None], by: int) -> tuple[float | None, ...]:
+        return tuple(None if end is None else min(max(2 * (end + by) / most - 1, -1.0), 1.0) for end in ends)
+
+    return Interval(found.level, moved(found.low, -1), moved(found.high, 1))
 
 
 def _number(column: str, cell: str) -> float:

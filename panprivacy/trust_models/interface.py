@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, TypeVar
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -12,6 +12,8 @@ from panprivacy.device_input import DeviceInput
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
+
+S = TypeVar("S", bound=Statistic[Any])
 
 
 class Servers(ABC):
@@ -70,6 +72,12 @@ class Servers(ABC):
     def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003  # for those that override it
         """Whether what devices send about the statistic is encrypted to a key of the recipe."""
         return True
+
+    @classmethod
+    def asked(cls, statistic: S) -> S:
+        """The statistic as it is asked under this trust model: with what its servers do to the number of
+        reports."""
+        return statistic
 
     @classmethod
     def stated(cls, guarantee: Guarantee) -> Guarantee:

@@ -12,9 +12,10 @@ from panprivacy.device_input import DeviceInput
 from panprivacy.encryption import SCHEMES, load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
-from panprivacy.trust_models.interface import Servers
+from panprivacy.trust_models.interface import S, Servers
 from panprivacy.trust_models.members import (
     read_public_key,
     read_server,
@@ -79,6 +80,10 @@ class TwoServers(
     def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:
         """Only what devices keep: one value is shared, sent and forgotten at once."""
         return statistic.device_input.takes_steps
+
+    @classmethod
+    def asked(cls, statistic: S) -> S:
+        return statistic.with_noisy_count() if isinstance(statistic, CohortStatistic) else statistic
 
     @classmethod
     def stated(cls, guarantee: Guarantee) -> Guarantee:

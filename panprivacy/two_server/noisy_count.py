@@ -17,10 +17,7 @@ those of a cohort of B. The decision is (ε, δ)-differentially private in the v
 
 import math
 import random
-from collections.abc import Sequence
-from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -29,8 +26,6 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy import discrete_laplace
-from panprivacy.estimate import Estimate
-from panprivacy.statistic import ReportStatistic
 
 LARGEST_EXCEEDED = 2**-40
 """With which the noise may exceed what a server takes for possible."""
@@ -112,28 +107,3 @@ def release_probability(cohort_size: int, population_size: int, reporting_rate: 
 
 def _margin_scale(cohort_size: int) -> Fraction:
     return scale(cohort_size) / 4
-
-
-def estimate(statistic: ReportStatistic[Any], total: Sequence[int], reports: int) -> Estimate:
-    """The estimate of `statistic` from an exact sum and a number of reports with noise.
-
-    Unbiased as the exact one is, as that is linear in the number of reports. For the same reason the noise
-    adds to each value its own multiple of the noise, which standard errors and intervals include.
-
-    Args:
-        total: exact.
-        reports: with noise, at least 1.
-    """
-    exact, next_one = (statistic.estimate(total, count) for count in (reports, reports + 1))
-    of_one = [abs(after - before) for before, after in zip(exact.values, next_one.values, strict=True)]
-    own = scale(statistic.cohort_size)
-    deviation = math.sqrt(discrete_laplace.variance(own))
-    return replace(
-        exact,
-        standard_errors=tuple(
-            math.hypot(error, step * deviation)
-            for error, step in zip(exact.standard_errors, of_one, strict=True)
-        ),
-        standard_error_note=f"{exact.standard_error_note} Includes the noise of the number of reports.",
-        intervals=statistic.intervals(total, reports, float(own)),
-    )

@@ -141,7 +141,7 @@ def test_estimate_of_a_release_does_not_give_the_exact_number_away(monkeypatch: 
     release = result_release(recipe=recipe)
     assert release is not None
     assert release.reports == HONEST + ASKED + 5
-    expected = noisy_count.estimate(recipe.published.calibrated_statistic, (HONEST,), HONEST + ASKED + 5)
+    expected = recipe.published.calibrated_statistic.estimate((HONEST,), HONEST + ASKED + 5)
     assert tuple(release.values) == pytest.approx(expected.values, rel=1e-12)
     assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors, rel=1e-12)
 

@@ -292,7 +292,8 @@ class RecipeForm(forms.Form):
         segments = segments_of(given, self.mechanism, null_is_absent=True)
         if self.parameters is None:
             raise ValueError("the form has no parameters")
-        return statistic_of(self.mechanism.statistic, self.parameters, segments)
+        trust = trust_named(self.cleaned_data.get("trust") or trusts_of(self.mechanism)[0].value)
+        return TRUST_MODELS[trust].asked(statistic_of(self.mechanism.statistic, self.parameters, segments))
 
     def trust_options(self) -> list["TrustOption"]:
         """The trust models as choices, those that cannot be chosen with the reason."""

@@ -20,6 +20,7 @@ from releases.selectors import (
     verdict_of,
 )
 from releases.shares import Shares, shares_of
+from storage.columns import stored
 from web.numbers import (
     at_place,
     estimate_with_margin,
@@ -178,7 +179,8 @@ def _between(recipe: Recipe, release: Release, low: float, high: float) -> str:
     counts, shares = f"{significant(low)} to {significant(high)}", shares_of(recipe, release)
     if shares is None or not shares.is_exact:
         return f"{counts} {recipe.published.calibrated_statistic.unit}"
-    ends = [min(max(100 * shares.share(end), 0.0), 100.0) for end in (low, high)]
+    scaled = stored(shares.interval(Interval(1.0, (low,), (high,))))
+    ends = [100 * stored(end) for end in (*scaled.low, *scaled.high)]
     return (
         f"{significant(ends[0])}% to {significant(ends[1], 3)}% of {whole_text(recipe, release)} ({counts})"
     )
@@ -200,7 +202,7 @@ def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> 
     elif not shares.is_exact:
         each = f" of {whole_text(recipe, release)}, each count {within(margin, mechanism.unit)}"
     else:
-        points = significant(100 * shares.share(margin))
+        points = significant(100 * shares.margin(margin))
         each = f", each ± {points} points of {whole_text(recipe, release)}"
     if excerpt.count <= MOST_IN_SENTENCE and shares is not None and _differ(own := _margins(excerpt)):
         listed = ", ".join(
@@ -248,11 +250,11 @@ def _percent_with_margin(shares: Shares, value: float, margin: float | None) -> 
     shown = _shown_value(shares, value, margin)
     if not shares.is_exact:
         return f"about {shown}"
-    return shown if margin is None else f"{shown} ± {significant(100 * shares.share(margin))} points"
+    return shown if margin is None else f"{shown} ± {significant(100 * shares.margin(margin))} points"
 
 
 def _percent_place(shares: Shares, value: float, margin: float | None) -> int:
-    scaled = None if margin is None else 100 * shares.share(margin)
+    scaled = None if margin is None else 100 * shares.margin(margin)
     return _place(100 * shares.share(value), scaled)
 
 

@@ -9,7 +9,6 @@ from dap.models import AggregatedReport, ReportRejection, Side, Task
 from helper.ending import helper_task_end
 from leader.collecting import COUNT_ATTEMPTS
 from ledger.models import Spending
-from panprivacy.two_server import noisy_count
 from recipes.models import Recipe
 from releases.exports import release_csv, release_document
 from releases.models import Release
@@ -40,7 +39,7 @@ def collected(*bits: int, bad: int = 0, **changes: Any) -> Recipe:
 def test_release_of_two_servers_is_the_estimate_of_the_same_sum() -> None:
     release = result_release(recipe=collected(1, 1, 1, 0, 0, 1))
     assert release is not None
-    expected = noisy_count.estimate(published_recipe().published.calibrated_statistic, (4,), 6)
+    expected = published_recipe().published.calibrated_statistic.with_noisy_count().estimate((4,), 6)
     assert (release.outcome, release.reports) == ("released", 6)
     assert tuple(release.values) == pytest.approx(expected.values)
     assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors)

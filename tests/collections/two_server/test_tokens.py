@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from admission.operations import issuances_drive, issuances_take
 from panprivacy.dap.basics import ReportError
-from panprivacy.two_server import noisy_count
 from releases.operations import result_release
 from tests.collections.admission.scene import FakeIssuer
 from tests.collections.two_server import scene
@@ -43,7 +42,7 @@ def test_reports_with_tokens_are_released_and_those_without_counted_by_their_rea
     settle()
     release = result_release(recipe=recipe)
     assert release is not None
-    expected = noisy_count.estimate(recipe.published.calibrated_statistic, (3,), 5)
+    expected = recipe.published.calibrated_statistic.estimate((3,), 5)
     assert (release.outcome, release.reports) == ("released", 5)
     assert tuple(release.values) == pytest.approx(expected.values)
     assert release.rejected == {"report_replayed": 1, "token_missing": 1}

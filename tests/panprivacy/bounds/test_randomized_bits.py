@@ -11,6 +11,7 @@ from scipy.stats import binom, norm
 from panprivacy.bounds import randomized_bits
 from panprivacy.bounds.exact import bounds
 from panprivacy.bounds.randomized_bits import RandomizedBits
+from panprivacy.bounds.release_rule import ReleaseRule
 from tests.panprivacy.bounds.truths import coverage
 
 LEAST = 0.945
@@ -115,7 +116,7 @@ def test_intervals_that_are_released_hold_at_every_point_of_the_grid(probability
 
 
 def test_interval_is_as_short_as_ever_where_far_more_than_a_cohort_report():
-    bits = [RandomizedBits(1_000, 0.1, 0.9, 0.5, cohort=cohort) for cohort in (1, 850, 1_000)]
+    bits = [RandomizedBits(1_000, 0.1, 0.9, 0.5, rule=ReleaseRule(cohort, 0.5)) for cohort in (1, 850, 1_000)]
     ever, far, near = (randomized_bits.intervals(one, [500])[0] for one in bits)
     assert far == ever
     assert near.high == ever.high

@@ -6,7 +6,8 @@ probability is that of the true distribution: how many devices with a 1, and how
 """
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from scipy.stats import binom, norm
@@ -14,6 +15,8 @@ from scipy.stats import binom, norm
 from panprivacy.accounting.rounding import log_one_plus
 from panprivacy.bounds.exact import first, probability_at_most
 from panprivacy.bounds.randomized_bits import RandomizedBits
+from panprivacy.bounds.release_rule import ReleaseRule
+from panprivacy.two_server import noisy_count
 
 LIKELY = 1e-7
 """Numbers of devices that are rarer than this are left out, and count as missed."""
@@ -29,14 +32,14 @@ class ManySizes(RandomizedBits):
     sizes: np.ndarray | None = None
 
     def mean(self, hypotheses):
-        return super().mean(hypotheses) + self.sizes * self.absent
+        return super().mean(hypotheses) + self.coins * self.sizes * self.absent
 
     def variance(self, hypotheses):
-        return super().variance(hypotheses) + self.sizes * self.absent * (1 - self.absent)
+        return super().variance(hypotheses) + self.coins * self.sizes * self.absent * (1 - self.absent)
 
     def log_characteristic(self, hypotheses, angles):
         without = log_one_plus(self.absent * np.expm1(1j * angles))
-        return super().log_characteristic(hypotheses, angles) + self.sizes[:, None] * without
+        return super().log_characteristic(hypotheses, angles) + self.coins * self.sizes[:, None] * without
 
 
 class AtOneTruth:
@@ -112,33 +115,109 @@ class Coverage:
         return self.held / (1 - self.nothing)
 
 
-def coverage(population, ones, epsilon, rate, failure_probability, cohort=1):
-    """Of the interval for `ones` devices of a population whose bits are randomized with ε."""
+def coverage(
+    population, ones, epsilon, rate, failure_probability, cohort=1, *, noisy=False, coins=1, reporting=None
+):
+    """Of the interval for `ones` devices of a population whose bits are randomized with ε, exactly but for
+    what is taken together in blocks: how many take part, the margin, and the noise in their number.
+
+    Args:
+        noisy: whether a margin is needed beyond the cohort, and the number of reports has noise.
+        coins: bits of each report that are counted together.
+        reporting: with which a device sends anything, where some send dummies.
+    """
     flip = 1 / (math.exp(epsilon) + 1)
-    with_one, weights = blocks(ones, rate)
-    without, other_weights = blocks(population - ones, rate)
-    weight = np.outer(weights, other_weights).ravel()
-    chosen = np.repeat(with_one, without.size)
-    reports = chosen + np.tile(without, with_one.size)
-    kept = (weight > (LIKELY if cohort == 1 else LIKELY / 100)) & (reports >= cohort)
+    weight, chosen, reports = who_reports(population, ones, rate, reporting or rate)
+    margins = noisy_count.margin_probabilities(cohort) if noisy else np.ones(1)
+    released = np.concatenate([[0.0], np.cumsum(margins)])[np.clip(reports - cohort + 1, 0, len(margins))]
+    weight = weight * released
+    kept = weight > (LIKELY if cohort == 1 else LIKELY / 100)
     weight, chosen, reports = weight[kept], chosen[kept], reports[kept]
-    sizes, place = np.unique(reports, return_inverse=True)
-    family = ManySizes(0, flip, 1 - flip, rate, sizes=sizes)
+    noise, chances = noise_of(cohort) if noisy else (np.zeros(1, dtype=np.int64), np.ones(1))
+    shown = np.maximum(1, reports[:, None] + noise)
+    sizes, place = np.unique(shown, return_inverse=True)
+    rule = ReleaseRule(cohort, reporting or rate, noisy)
+    family = ManySizes(0, flip, 1 - flip, rate, coins, rule, sizes=sizes)
     rare, truth = failure_probability / 2, np.full(sizes.shape, ones)
-    released = RandomizedBits(sizes, flip, 1 - flip, rate, cohort=cohort).released
+    asked = RandomizedBits(sizes, flip, 1 - flip, rate, coins, rule).released(failure_probability)
     lowest, beyond = AtOneTruth(family, truth).ends(
-        rare, 0 * sizes, sizes, (lambda seen: released(truth, seen)) if cohort > 1 else None
+        rare,
+        0 * sizes,
+        coins * sizes + math.ceil(40 * rule.noise_scale),
+        (lambda seen: asked(truth, seen)) if cohort > 1 else None,
     )
     if ones == 0:
         lowest = np.zeros_like(sizes)  # the lower end is 0 at least, and so is the upper
-    if rate == 1 and ones == population:
+    if rate == 1 and ones == population and not noisy:
         beyond = sizes + 1
-    true = replace(family, sampling_rate=1.0, sizes=reports)
-    held = probability_at_most(true, chosen, beyond[place] - 1)
-    held = held - probability_at_most(true, chosen, lowest[place] - 1)
+    true = ManySizes(0, flip, 1 - flip, 1.0, coins, sizes=reports)
+    place = place.reshape(shown.shape)
+    held = np.zeros(weight.shape)
+    for column, chance in zip(place.T, chances, strict=True):
+        held += chance * probability_at_most(true, chosen, beyond[column] - 1)
+        held -= chance * probability_at_most(true, chosen, lowest[column] - 1)
     # Blocks of numbers of reports that are cut by the cohort size are counted as their middles are.
-    nothing = binom.pmf(0, population, rate) if cohort == 1 else 1 - weight.sum()
+    nothing = binom.pmf(0, population, reporting or rate) if cohort == 1 else 1 - weight.sum()
     return Coverage(float(weight @ held), float(nothing))
+
+
+def coverage_of_coordinate(statistic, population, ones):
+    """Of the intervals of a mean of vectors of one coordinate: 1 on some devices, −1 on the others.
+
+    Exactly but for blocks, as of `coverage`; the noise of a sum is taken as normal.
+    """
+    parameters, rule = statistic.parameters, statistic.release_rule
+    weight, chosen, reports = who_reports(population, ones, parameters.sampling_rate, rule.reporting_rate)
+    margins = noisy_count.margin_probabilities(rule.cohort_size) if rule.noisy else np.ones(1)
+    needed = np.clip(reports - rule.cohort_size + 1, 0, len(margins))
+    weight = weight * np.concatenate([[0.0], np.cumsum(margins)])[needed]
+    kept = weight > LIKELY / 100
+    weight, chosen, reports = weight[kept], chosen[kept], reports[kept]
+    noise, chances = noise_of(rule.cohort_size) if rule.noisy else (np.zeros(1, dtype=np.int64), np.ones(1))
+    shown = np.maximum(1, reports[:, None] + noise)
+    low, high = np.zeros(shown.shape), np.zeros(shown.shape)
+    for size in np.unique(shown):
+        sums = statistic.sums(int(size))
+        truth = np.array([round(sums.most * ones / population)])
+        ends = AtOneTruth(sums, truth).ends(0.025, np.array([-(10**15)]), np.array([10**15]))
+        # As means of coordinates: sums of (x + 1)/2 in steps, of so many reports.
+        low[shown == size], high[shown == size] = (2 * end[0] / sums.most - 1 for end in ends)
+    mean = (2 * chosen - reports)[:, None] / shown
+    deviation = np.sqrt(statistic._variance * reports)[:, None] / shown
+    held = (norm.cdf((high - mean) / deviation) - norm.cdf((low - mean) / deviation)) @ chances
+    return Coverage(float(weight @ held), float(1 - weight.sum()))
+
+
+def who_reports(population, ones, rate, reporting):
+    """Probabilities, numbers of devices with a 1 that take part, and of all reports."""
+    with_one, weights = blocks(ones, rate)
+    if reporting == rate:
+        without, other_weights = blocks(population - ones, rate)
+        chosen, others = np.repeat(with_one, without.size), np.tile(without, with_one.size)
+        return np.outer(weights, other_weights).ravel(), chosen, chosen + others
+    found = []
+    sent = np.arange(population - ones + 1)
+    of_others = binom.pmf(sent, sent[-1], reporting)
+    for taking_part, weight in zip(with_one, weights, strict=True):
+        rest = ones - taking_part
+        dummies = binom.pmf(np.arange(rest + 1), rest, (reporting - rate) / (1 - rate))
+        chances = np.convolve(dummies, of_others)
+        found += [(weight * chance, taking_part, taking_part + n) for n, chance in enumerate(chances)]
+    weight, chosen, reports = zip(*found, strict=True)
+    return np.array(weight), np.array(chosen), np.array(reports)
+
+
+def noise_of(cohort):
+    """Noise in the number of reports and its probabilities, in blocks."""
+    scale = float(noisy_count.scale(cohort))
+    values = np.arange(-math.ceil(16 * scale), math.ceil(16 * scale) + 1)
+    chances = np.exp(-np.abs(values) / scale)
+    chances /= chances.sum()
+    edges = np.unique(np.linspace(0, values.size, MOST_BLOCKS).round().astype(int))
+    parts = [slice(first, last) for first, last in pairwise(edges)]
+    weights = np.array([chances[part].sum() for part in parts])
+    middles = np.array([round(chances[part] @ values[part] / chances[part].sum()) for part in parts])
+    return middles, weights
 
 
 def blocks(size, rate):

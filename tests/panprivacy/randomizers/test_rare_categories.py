@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.bounds.exact import bounds
 from panprivacy.bounds.randomized_bits import RandomizedBits
+from panprivacy.bounds.release_rule import ReleaseRule
 from panprivacy.catalogue import STATISTICS
 from panprivacy.errors import FieldError
 from panprivacy.limits import RecipeLimits
@@ -244,23 +245,23 @@ def test_estimate_is_unbiased_whatever_share_is_stated(participation, max_weight
     assert asked.estimate(sums, reports).values == pytest.approx(truth, rel=1e-9)
 
 
-@pytest.mark.parametrize("count_scale", [0.0, 2.0])
+@pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("participation", ["cover", "relayed"])
-def test_intervals_are_the_bounds_of_each_category_with_its_share_of_what_may_fail(
-    participation, k, count_scale
-):
+def test_intervals_are_the_bounds_of_each_category_with_its_share_of_what_may_fail(participation, k, noisy):
     rates = {"sampling_rate": 0.5} if participation == "cover" else {"devices": 2_000, "counted_devices": 600}
     asked = statistic(participation, k=k, cohort_size=50, rare_share=0.5, **rates)
+    if noisy:
+        asked = asked.with_noisy_count()
     reports, total, places = 52, [45, 12, 31, 12, 0][:k], asked.places  # a release was not certain
-    cohort = 1 if participation == "relayed" else 50
     projection = asked.estimate(total, reports).projection
-    for interval in asked.intervals(total, reports, count_scale):
+    for interval in asked.intervals(total, reports):
         for place, ones in enumerate(total):
             kind = min(place, 1)
             present, rate = places.present[kind], places.rates[kind]
-            bits = RandomizedBits(reports, places.absent[1], present, rate, count_scale, 1, cohort)
-            released = {} if rate == 1 else {"released": bits.released}
+            rule = ReleaseRule(50, asked.reporting_rate, noisy)
+            bits = RandomizedBits(reports, places.absent[1], present, rate, 1, rule)
+            released = {} if participation == "relayed" else {"released": bits.released}
             low, high = bounds(bits, [ones], bits.most, (1 - interval.level) / k, **released)
             assert interval.low[place] == min(low[0], projection[place])
             assert interval.high[place] == max(high[0], projection[place])

@@ -1,14 +1,12 @@
 import functools
 import math
 import random
-from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import scipy.stats
 
-from panprivacy.estimate import Interval
 from panprivacy.mechanisms.count_nonzero import CountNonzero
 from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
 from panprivacy.mechanisms.interface import Mechanism
@@ -40,7 +38,8 @@ def test_estimate_is_unbiased_and_its_error_includes_the_noise(
     """Linear in the noise, whose mean is 0 and whose variance is summed up: no chance is involved."""
     exact = mechanism.estimate(total, REPORTS)
     variance = sum(mass * x**2 for x, mass in noise_masses().items())
-    found = {x: noisy_count.estimate(mechanism, total, REPORTS + x) for x in (-120, -1, 0, 1, 150)}
+    noisy = mechanism.with_noisy_count()
+    found = {x: noisy.estimate(total, REPORTS + x) for x in (-120, -1, 0, 1, 150)}
     for position, value in enumerate(exact.values):
         step = found[1].values[position] - found[0].values[position]
         for x, estimate in found.items():
@@ -49,13 +48,6 @@ def test_estimate_is_unbiased_and_its_error_includes_the_noise(
         added = step**2 * variance
         assert stated**2 - exact.standard_errors[position] ** 2 == pytest.approx(added, rel=1e-6)
         assert stated < 1.23 * exact.standard_errors[position]
-
-
-class Noisy(CountNonzero):
-    """Without the intervals of an exact number of reports, which nobody is shown."""
-
-    def intervals(self, total: Sequence[int], reports: int, count_scale: float = 0.0) -> tuple[Interval, ...]:
-        return super().intervals(total, reports, count_scale) if count_scale else ()
 
 
 @pytest.mark.parametrize(
@@ -75,17 +67,16 @@ class Noisy(CountNonzero):
 def test_intervals_hold_with_the_noise(devices: int, cohort: int, epsilon: float) -> None:
     """Of 400 collections 380 should hold, and 264 at the lower level: fewer than 356, or than 216, do with
     probability below 1e-6."""
-    mechanism = Noisy(
-        Parameters(**{**COMMON, "sampling_rate": 1.0, "epsilon": epsilon, "cohort_size": cohort})
-    )
+    parameters = {**COMMON, "sampling_rate": 1.0, "epsilon": epsilon, "cohort_size": cohort}
+    mechanism = CountNonzero(Parameters(**parameters)).with_noisy_count()
     flip = 1 / (1 + math.exp(epsilon))
     coins, generator = random.Random(devices), np.random.default_rng(devices)
     held = [0, 0]
-    estimate = functools.cache(functools.partial(noisy_count.estimate, mechanism))  # many come out alike
+    found = functools.cache(mechanism.intervals)  # many come out alike
     for _ in range(400):
         ones = int(generator.binomial(devices, 1 - flip) + generator.binomial(cohort - devices, flip))
         reports = max(1, cohort + noisy_count.draw(cohort, coins))
-        for level, interval in enumerate(estimate((ones,), reports).intervals):
+        for level, interval in enumerate(found((ones,), reports)):
             low, high = interval.low[0], interval.high[0]
             assert low is not None
             assert high is not None
@@ -95,7 +86,8 @@ def test_intervals_hold_with_the_noise(devices: int, cohort: int, epsilon: float
 
 
 def test_estimate_says_that_its_error_includes_the_noise() -> None:
-    note = noisy_count.estimate(CountNonzero(Parameters(**COMMON)), (70,), REPORTS).standard_error_note
+    statistic = CountNonzero(Parameters(**COMMON)).with_noisy_count()
+    note = statistic.estimate((70,), REPORTS).standard_error_note
     assert note.endswith("the noise of the number of reports.")
     assert len(note) <= 300
 

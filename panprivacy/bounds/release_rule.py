@@ -1,0 +1,114 @@
+"""When a collection has a result: what that leaves of what is rare."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy import discrete_laplace
+from panprivacy.accounting import binomial
+from panprivacy.bounds.exact import Hypotheses, Numbers, first
+from panprivacy.two_server import noisy_count
+
+_DEVIATIONS = 12.0
+_POINTS = 256
+"""Probabilities of a release are computed at so many populations, up to so many standard deviations of the
+number of reports away from the cohort size, and interpolated."""
+
+_NOISE_SCALES = 32.0
+"""Noise is followed up to so many of its scales: 1e-14 is beyond."""
+
+_BLOCKS = 128
+"""Margins, and values of the noise, are taken together in so many blocks, each as its mean. They are narrow
+beside the spread of the number of reports, so that probabilities are off by less than 1e-3 of themselves."""
+
+
+@dataclass(frozen=True)
+class ReleaseRule:
+    """How many reports a result needs, and how their number is shown.
+
+    Attributes:
+        cohort_size: B, at least 1: with fewer reports there is no result.
+        reporting_rate: r, above 0 and at most 1: every device sends a report by a coin of its own.
+        noisy: whether the number of reports is shown with noise, and a random margin beyond B is needed
+            (`panprivacy.two_server.noisy_count`).
+    """
+
+    cohort_size: int = 1
+    reporting_rate: float = 1.0
+    noisy: bool = False
+
+    @property
+    def noise_scale(self) -> float:
+        """Scale of the discrete Laplace noise in the number of reports, in reports; 0 where it is exact."""
+        return float(noisy_count.scale(self.cohort_size)) if self.noisy else 0.0
+
+    @property
+    def noise_deviation(self) -> float:
+        """Standard deviation of that noise, in reports."""
+        return (
+            math.sqrt(discrete_laplace.variance(noisy_count.scale(self.cohort_size))) if self.noisy else 0.0
+        )
+
+    def probability(self, populations: Hypotheses) -> Numbers:
+        """That there is a result, for each number of devices (any shape)."""
+        rate = self.reporting_rate
+        if not self.noisy:
+            return binomial.upper_tail(self.cohort_size, populations, rate, 1 - rate)
+        points, logarithms = _released(self.cohort_size, rate)
+        return np.asarray(np.minimum(1.0, np.exp(np.interp(populations, points, logarithms))))
+
+    def least_population(self, shown: Hypotheses, failure: float) -> Hypotheses:
+        """The fewest devices of which at least `shown` reports come among results with more than `failure`.
+
+        Where only large numbers of reports have a result, a large one says little of the population: what is
+        compared is Pr[so many reports, or more] / Pr[a result].
+
+        Args:
+            shown: numbers of reports, each at least 1; with noise where there is noise.
+            failure: above 0 and below 1.
+        """
+        rate = self.reporting_rate
+        noise, chances = self._noise()
+
+        def is_possible(populations: Hypotheses) -> NDArray[np.bool_]:
+            reached = np.maximum(np.round(shown[:, None] - noise), 0)
+            likely = binomial.upper_tail(reached, populations[:, None], rate, 1 - rate) @ chances
+            return np.asarray(likely > failure * self.probability(populations))
+
+        most = np.ceil(np.asarray(shown, dtype=float) / rate).astype(np.int64)
+        return np.minimum(first(is_possible, np.ones_like(most), most), most)
+
+    def _noise(self) -> tuple[Numbers, Numbers]:
+        """Values of the noise and their probabilities; the largest of each block stands for the block."""
+        if not self.noisy:
+            return np.zeros(1), np.ones(1)
+        reach = math.ceil(_NOISE_SCALES * self.noise_scale)
+        values = np.arange(-reach, reach + 1)
+        weights = np.exp(-np.abs(values) / self.noise_scale)
+        return _blocks(values, weights / weights.sum())
+
+
+@lru_cache(maxsize=64)
+def _released(cohort_size: int, rate: float) -> tuple[Numbers, Numbers]:
+    """Populations, and the logarithms of the probabilities of a release that needs a margin."""
+    margins, chances = _blocks(
+        np.arange(2 * noisy_count.usual_margin(cohort_size) + 1),
+        noisy_count.margin_probabilities(cohort_size),
+    )
+    needed = cohort_size + np.round(margins)
+    reach = _DEVIATIONS * math.sqrt(needed[-1]) + _DEVIATIONS
+    points = np.unique(
+        np.linspace(max(0.0, cohort_size - reach) / rate, (needed[-1] + reach) / rate, _POINTS).round()
+    )
+    found = binomial.upper_tail(needed, points[:, None], rate, 1 - rate) @ chances
+    return points, np.log(np.maximum(found, 1e-300))
+
+
+def _blocks(values: NDArray[np.int64], weights: Numbers) -> tuple[Numbers, Numbers]:
+    """The same distribution in at most `_BLOCKS` values: the means of neighbours."""
+    starts = np.arange(0, values.size, math.ceil(values.size / _BLOCKS))
+    chances = np.add.reduceat(weights, starts)
+    return np.add.reduceat(weights * values, starts) / chances, chances
