@@ -24,8 +24,10 @@ from panprivacy.recipe_draft import RecipeDraft
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
+from releases.rates import held_of
 from simulations.ending import simulation_close, simulation_give_up
 from simulations.outcome import CollectionResult, rejections, seconds_shared
+from simulations.selectors import HELD
 from storage.signing_key import verification_key
 from trust_models import TRUST_MODELS, trust_model_of
 from trust_models.admitting import Admitting
@@ -55,7 +57,7 @@ AtRound = Callable[[Turn], Workload[Any]]
 
 
 class CollectionStalledError(Exception):
-    """The workers made no progress."""
+    """The workers made no progress, or the result waits for somebody's decision."""
 
 
 def collection_run(
@@ -254,6 +256,8 @@ def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -
         release = Release.objects.filter(recipe=recipe).first()
         if release is not None:
             return release
+        if held_of(recipe) is not None:
+            raise CollectionStalledError(HELD)
         services.check()
         so_far = trust_model_of(recipe).progress(recipe)
         progress = (so_far.servers[0].counted, so_far.waiting)

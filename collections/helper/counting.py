@@ -44,8 +44,7 @@ def count_sign(*, task: Task, reports: int) -> bytes:
     if not is_any_collected(task):
         raise _refusal("The helper has given out no share of this task.")
     counted, recipe = report_count(task), recipe_of(task.document)
-    most = 0 if recipe.simulation else noisy_count.largest(recipe.calibrated_statistic.cohort_size)
-    if abs(reports - counted) > most:
+    if abs(reports - counted) > noisy_count.largest(recipe.calibrated_statistic.cohort_size):
         # Shown and logged: no number.
         raise _refusal("The helper did not count so many reports.")
     signed, _ = SignedCount.objects.get_or_create(task=task, defaults={"reports": reports})

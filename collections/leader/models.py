@@ -193,7 +193,7 @@ class EndNotice(Exchange):
 
 class CountNoise(models.Model):
     """What is added to the number of valid reports of a task wherever it is shown, and how many it needs
-    beyond the smallest batch. Both are 0 where devices are simulated.
+    beyond the smallest batch.
 
     Drawn once, and kept: two draws would tell more than one.
     """

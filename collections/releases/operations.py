@@ -179,7 +179,7 @@ def _released_details(recipe: Recipe, release: Release) -> dict[str, Any]:
 
 def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> Release:
     """The release as it will stand, not yet stored."""
-    servers = servers_of(recipe, progress)
+    servers = servers_of(progress)
     release = Release(
         recipe=recipe,
         outcome=Release.Outcome.WITHHELD,
@@ -197,9 +197,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         cohort_size = recipe.cohort_size
         release.cause = Cause.TOO_FEW
         model = trust_model_of(recipe)
-        fewer, than = (
-            ("too few", "for") if model.counts_with_noise and not recipe.simulation else ("fewer", "than")
-        )
+        fewer, than = ("too few", "for") if model.counts_with_noise else ("fewer", "than")
         release.reason = f"{fewer} {model.cohort_of} {than} the cohort size of {cohort_size:,}"
         if coarse_step(cohort_size) < cohort_size:  # else there is no more to say
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)

@@ -62,11 +62,8 @@ def check_of(recipe: Recipe, outcome: Outcome) -> RateCheck | None:
 
 
 def result_passes(recipe: Recipe, check: RateCheck | None) -> bool:
-    """Whether the result may be released; else it is held from now on. The recipe's row is locked.
-
-    Results of simulations are never held: nobody's data is in them.
-    """
-    if check is None or check.verdict is not Verdict.HELD or recipe.simulation:
+    """Whether the result may be released; else it is held from now on. The recipe's row is locked."""
+    if check is None or check.verdict is not Verdict.HELD:
         return True
     held, created = HeldResult.objects.get_or_create(
         recipe=recipe,

@@ -1,13 +1,12 @@
 """What is shown of the servers of a recipe, to everybody alike."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from panprivacy.coarse import coarse, coarse_rejections
-from recipes.models import Recipe
+from panprivacy.coarse import coarse_rejections
 from releases.models import Release
-from trust_models.outcomes import Progress, ServerProgress
+from trust_models.outcomes import Progress
 
 
 @dataclass(frozen=True)
@@ -29,27 +28,24 @@ class ServerShown:
     signature: str | None = None
 
     def coarse(self, cohort_size: int) -> "ServerShown":
-        """The same as it is told below the cohort size: no count, and rejections in coarse steps."""
-        return ServerShown(self.name, self.url, None, coarse_rejections(dict(self.rejected), cohort_size))
-
-    def live(self, recipe: Recipe) -> "ServerShown":
-        """The same as it is told of an open recipe: in coarse steps; counts of simulated devices only.
+        """The same as it is told of an open recipe, and below the cohort size: no count, and rejections in
+        coarse steps.
 
         How many reports a server found valid would else tell those who sent them about the plaintext.
         """
-        counted = None
-        if recipe.simulation and self.counted is not None:
-            counted = coarse(self.counted, recipe.cohort_size)
-        return replace(self.coarse(recipe.cohort_size), counted=counted)
+        return ServerShown(self.name, self.url, None, coarse_rejections(dict(self.rejected), cohort_size))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
 
 
-def servers_of(recipe: Recipe, progress: Progress) -> list[ServerShown]:
-    """The servers with what is public of them; of simulated devices everything is."""
-    return [_shown(server, recipe.simulation) for server in progress.servers]
+def servers_of(progress: Progress) -> list[ServerShown]:
+    """The servers with what is public of them."""
+    return [
+        ServerShown(server.name, server.url, server.counted, dict(sorted(server.public_rejections.items())))
+        for server in progress.servers
+    ]
 
 
 def counts_differ(servers: Sequence[ServerShown]) -> bool:
@@ -62,8 +58,3 @@ def stated_servers(release: Release) -> list[ServerShown]:
     if release.servers is None:  # from before there were two
         return [ServerShown("Server", "", release.reports, release.rejected)]
     return [ServerShown(**members) for members in release.servers]
-
-
-def _shown(server: ServerProgress, everything: bool) -> ServerShown:
-    rejected = {**server.public_rejections, **(server.hidden_rejections if everything else {})}
-    return ServerShown(server.name, server.url, server.counted, dict(sorted(rejected.items())))

@@ -22,7 +22,7 @@ from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
-from simulations.selectors import Stage, outcome_of, progress_of
+from simulations.selectors import Stage, outcome_of, problem_of, progress_of
 from simulations.workloads import CSV_BYTES, RANDOM
 from web.json_requests import read_object
 from web.openapi import problem_response
@@ -98,7 +98,8 @@ class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
         allow_null=True, help_text="Until all have, at the speed so far; null where unknown."
     )
     problem = serializers.CharField(
-        allow_null=True, help_text="What went wrong last; while it is `running`, it is tried again."
+        allow_null=True,
+        help_text="What went wrong last, or what it waits for; while it is `running`, it is tried again.",
     )
     result = serializers.DictField(
         allow_null=True, help_text="The object that `manage.py collect` prints, once it is `finished`."
@@ -182,7 +183,7 @@ def _shown(simulation: Simulation) -> dict[str, Any]:
         "devices": simulation.devices,
         "done": simulation.done,
         "seconds_left": progress.seconds_left,
-        "problem": simulation.problem or None,
+        "problem": problem_of(simulation) or None,
         "result": None if outcome is None else outcome.as_dict(),
     }
 

@@ -13,6 +13,7 @@ from panprivacy.planning.expectation import MISSED, shown_margin
 from panprivacy.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
+from releases.rates import held_of
 from simulations import counted
 from simulations.models import Simulation
 from simulations.outcome import CollectionResult, rejections, seconds_shared
@@ -35,6 +36,8 @@ class Stage(StrEnum):
 
 
 ENDED = (Stage.FINISHED, Stage.CANCELLED, Stage.FAILED)
+
+HELD = "the result is held, as more reports came than its tokens explain; an administrator decides"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,12 @@ def progress_of(simulation: Simulation, now: datetime) -> Progress:
         return Progress(Stage.RUNNING, None)
     taken = max(0.0, (now - simulation.started_at).total_seconds())
     return Progress(Stage.RUNNING, round(taken / simulation.done * (simulation.devices - simulation.done)))
+
+
+def problem_of(simulation: Simulation) -> str:
+    """What went wrong last, or what it waits for, as a clause; empty where nothing is to be said."""
+    held = simulation.state == Simulation.State.REPORTED and held_of(simulation.recipe) is not None
+    return HELD if held else simulation.problem
 
 
 def outcome_of(simulation: Simulation) -> CollectionResult | None:

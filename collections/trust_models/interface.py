@@ -88,7 +88,7 @@ class TrustModel(ABC):
     """Whether no report is taken beyond the cohort size."""
 
     counts_with_noise: ClassVar[bool] = False
-    """Whether the number of reports of real devices is published with noise."""
+    """Whether the number of reports is published with noise."""
 
     def unavailable(self, partners: Partners) -> str:
         """Why no recipe of this model can be published, as a clause; empty where one can."""

@@ -51,7 +51,6 @@ from trust_models.outcomes import (
     Progress,
     Refused,
     ServerProgress,
-    Sum,
     TooFew,
     Trouble,
 )
@@ -185,11 +184,8 @@ class TwoServerModel(TrustModel):
 
     @staticmethod
     def _noise_draw(recipe: Recipe, task: Task) -> None:
-        """Counts of simulations are exact: they hide nothing, and a seed gives the same result again."""
-        noise = margin = 0
-        if not recipe.simulation:
-            source, size = secrets.SystemRandom(), recipe.cohort_size
-            noise, margin = noisy_count.draw(size, source), noisy_count.draw_margin(size, source)
+        source, size = secrets.SystemRandom(), recipe.cohort_size
+        noise, margin = noisy_count.draw(size, source), noisy_count.draw_margin(size, source)
         CountNoise.objects.get_or_create(task=task, defaults={"noise": noise, "margin": margin})
 
     def outcome(self, recipe: Recipe) -> Outcome | None:

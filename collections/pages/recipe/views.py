@@ -263,7 +263,7 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     # The exact number ends here: whatever else is shown follows from this one.
     shown = coarse_beyond(so_far.received, recipe.cohort_size)
     standing = standing_of(recipe, stated_plan(recipe), shown, now)
-    servers = [server.live(recipe) for server in servers_of(recipe, so_far)]
+    servers = [server.coarse(recipe.cohort_size) for server in servers_of(so_far)]
     troubles = troubles_of(recipe, so_far, everything=may_read_log(request.user))
     return {
         "recipe": recipe,
@@ -286,7 +286,6 @@ def _servers_context(recipe: Recipe) -> dict[str, Any]:
     servers = published.servers
     return {
         "trust": shown,
-        "noisy": shown.noisy_count and not recipe.simulation,
         "partner": shown.partner_shown(servers),
         "digests": shown.digests_shown(servers),
     }
@@ -294,7 +293,6 @@ def _servers_context(recipe: Recipe) -> dict[str, Any]:
 
 def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) -> str:
     counts = [sum(sum(server.rejected.values()) for server in servers)]
-    counts += [server.counted for server in servers if server.counted is not None]
     for trouble in troubles:
         counts += [int(trouble.since.timestamp()), *([] if trouble.waiting is None else [trouble.waiting])]
         counts += [] if trouble.next_attempt is None else [int(trouble.next_attempt.timestamp())]

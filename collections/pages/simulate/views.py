@@ -25,7 +25,7 @@ from simulations.access import may_simulate
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
-from simulations.selectors import ENDED, Stage, outcome_of, planned_margin, progress_of
+from simulations.selectors import ENDED, Stage, outcome_of, planned_margin, problem_of, progress_of
 from web.htmx import htmx_of
 
 STAGES = {
@@ -130,7 +130,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
 
 def _context(simulation: Simulation) -> dict[str, Any]:
     progress, recipe = progress_of(simulation, timezone.now()), simulation.recipe
-    outcome = outcome_of(simulation)
+    outcome, problem = outcome_of(simulation), problem_of(simulation)
     statistic = recipe.published.calibrated_statistic
     planned, counted = planned_margin(simulation), statistic.counts_devices
     context: dict[str, Any] = {
@@ -146,7 +146,8 @@ def _context(simulation: Simulation) -> dict[str, Any]:
         "together": not statistic.scalar,
         "without": statistic.expected_without,
         "unit": statistic.unit,
-        "shown": f"{progress.stage} {simulation.done} {simulation.problem}",
+        "problem": problem,
+        "shown": f"{progress.stage} {simulation.done} {problem}",
     }
     if outcome is not None and outcome.release.outcome == Release.Outcome.RELEASED:
         truth = recipe.truth

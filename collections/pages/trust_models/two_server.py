@@ -94,7 +94,7 @@ TWO_SERVER = ShownTrustModel(
     needed="valid reports",
     failed_checks="We don't publish failed checks, and the number of reports only with noise: they would "
     "help someone who copied a device to read it. For the same reason a result takes some more valid "
-    "reports than the cohort size. Simulations show all of it exactly, and need no more.",
+    "reports than the cohort size.",
     noisy_count=True,
     partner_shown=_helper,
 )

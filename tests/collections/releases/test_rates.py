@@ -191,12 +191,11 @@ def test_reason_that_nobody_could_read_is_refused(reason: str) -> None:
     assert refused.value.field == "reason"
 
 
-def test_simulation_is_told_of_and_never_held(tokens: Any) -> None:
+def test_result_of_a_simulation_is_held_as_that_of_real_devices(tokens: Any) -> None:
     recipe = summed(simulation=True)
     tokens(5)
-    release = result_release(recipe=recipe)
-    assert release is not None
-    assert release.admission["verdict"] == "held"
+    assert result_release(recipe=recipe) is None
+    assert rates.held_of(recipe) is not None
 
 
 def test_noise_in_the_number_of_reports_is_allowed_for(tokens: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ from tests import network
 from tests.factories import recipe_members
 from tests.network import Answer, Transport, deliver, verification_key_of
 from tests.network import unreachable as unreachable
+from trust_models import trust_model_of
 from trust_models.publishing import recipe_publish_file
 
 HELPER_ORIGIN = "https://helper.example"
@@ -197,6 +198,12 @@ def upload(recipe: Recipe, reports: Sequence[Report]) -> list[Any]:
     leader = task(recipe, Side.LEADER)
     assert leader is not None
     return reports_upload(task=leader, reports=reports, now=timezone.now())
+
+
+def rejected(recipe: Recipe) -> list[dict[str, int]]:
+    """What the leader and the helper counted as rejected, most of which is shown to nobody."""
+    servers = trust_model_of(recipe).progress(recipe).servers
+    return [{**server.public_rejections, **server.hidden_rejections} for server in servers]
 
 
 def tick(*, now: datetime | None = None, transport: Any = reached) -> None:

@@ -185,18 +185,6 @@ def test_open_recipe_of_real_devices_tells_no_count_of_what_was_verified(client:
     assert "At least 20 of 20" in page
 
 
-def test_open_simulation_tells_counts_and_reasons_of_both_servers_in_coarse_steps(client: Client) -> None:
-    recipe = recipe_with_reports(good=23, bad=17, cohort_size=50, simulation=True)
-    recipe_close(recipe=recipe, actor=None)
-    upload_open = ReportRejection.objects.create(
-        task=scene.task(recipe, Side.LEADER), side=Side.HELPER, reason="vdaf_verify_error", count=17
-    )
-    page = page_of(client, recipe)
-    assert f"about {upload_open.count // 10 * 10}</strong> vdaf verify error" in page
-    assert EXPLANATIONS["vdaf_verify_error"] in page
-    assert "17" not in page.split("Timeline")[0].split("vdaf verify error")[0].rpartition("<tr>")[2]
-
-
 def test_helper_that_does_not_answer_is_visible(client: Client) -> None:
     recipe = recipe_with_reports(good=5)
     recipe_close(recipe=recipe, actor=None)

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 
 import pytest
 
-from dap.models import Side
 from panprivacy.prio3.field import FIELD64
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import result_release
 from tests.collections.two_server.scene import (
     poisoned_report,
+    rejected,
     sealed_report,
     settle,
     two_server_recipe,
@@ -38,18 +38,17 @@ def released(recipe: Recipe, lies: Sequence[Sequence[int]]) -> Release:
 
 
 def test_report_of_anything_but_0_or_1_changes_nothing_and_is_counted() -> None:
-    honest = released(two_server_recipe(simulation=True), [])
+    honest = released(two_server_recipe(), [])
     for name, lie in LIES.items():
-        poisoned = released(two_server_recipe(simulation=True), [[lie]])
+        poisoned = released(two_server_recipe(), [[lie]])
         assert (poisoned.values, poisoned.standard_errors) == (honest.values, honest.standard_errors), name
         assert poisoned.reports == honest.reports == len(HONEST), name
-        assert poisoned.rejected == {"vdaf_verify_error": 1}, name
+        assert rejected(poisoned.recipe) == [{}, {"vdaf_verify_error": 1}], name
 
 
 def test_report_with_one_bad_bucket_is_rejected_as_a_whole() -> None:
     lies = [[1, lie, 0] for lie in LIES.values()]
-    honest = released(two_server_recipe(simulation=True, statistic="histogram", k=2), [])
-    poisoned = released(two_server_recipe(simulation=True, statistic="histogram", k=2), lies)
+    honest = released(two_server_recipe(statistic="histogram", k=2), [])
+    poisoned = released(two_server_recipe(statistic="histogram", k=2), lies)
     assert (poisoned.values, poisoned.reports) == (honest.values, len(HONEST))
-    by_server = {server["name"]: server["rejected"] for server in poisoned.servers}
-    assert by_server == {Side.LEADER.label: {}, Side.HELPER.label: {"vdaf_verify_error": len(LIES)}}
+    assert rejected(poisoned.recipe) == [{}, {"vdaf_verify_error": len(LIES)}]

@@ -165,17 +165,7 @@ def test_release_waits_a_little_for_a_count_whose_answer_was_lost() -> None:
     assert [server["counted"] for server in release.servers] == [5, 5]
 
 
-def test_rejections_of_both_sides_are_public_for_simulations() -> None:
-    recipe = collected(1, 1, 1, 1, 1, bad=2, simulation=True)
-    release = result_release(recipe=recipe)
-    assert release is not None
-    by_server = {server["name"]: server["rejected"] for server in release.servers}
-    assert by_server == {"Leader": {}, "Helper": {"vdaf_verify_error": 2}}
-    assert release.rejected == {"vdaf_verify_error": 2}
-    assert [server["counted"] for server in release.servers] == [5, 5]
-
-
-def test_what_verifying_found_is_told_to_nobody_of_real_devices() -> None:
+def test_what_verifying_found_is_told_to_nobody() -> None:
     """The leader's half of an old copy of a device's state with the helper's half of a newer one verifies
     only if nothing happened in between."""
     recipe = collected(1, 1, 1, 1, 1, bad=2)
@@ -185,17 +175,17 @@ def test_what_verifying_found_is_told_to_nobody_of_real_devices() -> None:
     assert (release.reports, release.rejected) == (5, {})
     assert all(server["rejected"] == {} for server in release.servers)
     assert so_far.servers[1].hidden_rejections == {"vdaf_verify_error": 2}
-    assert [dict(server.rejected) for server in servers_of(recipe, so_far)] == [{}, {}]
+    assert [dict(server.rejected) for server in servers_of(so_far)] == [{}, {}]
 
 
-def test_nothing_that_the_helper_rejects_is_public_for_real_devices_not_even_replays() -> None:
+def test_nothing_that_the_helper_rejects_is_public_not_even_replays() -> None:
     # It saw them only because the leader's half had passed.
     recipe = two_server_recipe()
     task = scene.task(recipe, Side.LEADER)
     ReportRejection.objects.create(task=task, side=Side.HELPER, reason="report_replayed", count=3)
     ReportRejection.objects.create(task=task, side=Side.LEADER, reason="report_replayed", count=4)
     ReportRejection.objects.create(task=task, side=Side.LEADER, reason="invalid_message", count=5)
-    leader, helper = servers_of(recipe, trust_model_of(recipe).progress(recipe))
+    leader, helper = servers_of(trust_model_of(recipe).progress(recipe))
     assert (leader.rejected, helper.rejected) == ({"report_replayed": 4}, {})
 
 
@@ -205,7 +195,7 @@ def test_what_is_shown_of_an_open_recipe_does_not_change_when_reports_are_found_
     assert upload(recipe, bad) == []
     source = trust_model_of(recipe)
     before = source.progress(recipe)
-    shown = [server.live(recipe) for server in servers_of(recipe, before)]
+    shown = [server.coarse(100) for server in servers_of(before)]
     recipe_close(recipe=recipe, actor=None)  # what is out of reach would never be opened
     Task.objects.filter(side=Side.LEADER).update(state=Task.State.OPEN)
     upload(recipe, [sealed_report(recipe, [1], other_helper_part=True) for _ in range(70)])
@@ -213,7 +203,7 @@ def test_what_is_shown_of_an_open_recipe_does_not_change_when_reports_are_found_
     after = source.progress(recipe)
     assert after.servers[1].hidden_rejections == {"vdaf_verify_error": 110}
     assert (before.received, after.received) == (40, 110)
-    assert [server.live(recipe) for server in servers_of(recipe, after)] == shown
+    assert [server.coarse(100) for server in servers_of(after)] == shown
 
 
 def test_exports_name_the_trust_model_and_tell_of_both_servers() -> None:

@@ -39,9 +39,9 @@ from trust_models.publishing import recipe_close
 pytestmark = [pytest.mark.django_db, pytest.mark.once]
 
 
-def closed(*, reports: int = 5, simulation: bool = False) -> Recipe:
+def closed(*, reports: int = 5) -> Recipe:
     """Uploaded and closed; not yet collected."""
-    recipe = two_server_recipe(simulation=simulation)
+    recipe = two_server_recipe()
     assert upload(recipe, [sealed_report(recipe, [1]) for _ in range(reports)]) == []
     return recipe_close(recipe=recipe, actor=None)
 
@@ -107,14 +107,6 @@ def test_release_has_the_published_number_signed_by_both_servers(
         assert not any("the helper." in line for line in found.sentences)
     # Nothing that is signed is finer than what is published.
     assert SignedCount.objects.get().reports == result["reports"]
-
-
-def test_release_of_a_simulation_is_signed_with_its_exact_number() -> None:
-    recipe = closed(simulation=True)
-    settle()
-    release = released(recipe)
-    assert all(server["signature"] for server in release.servers)
-    assert (release.reports, SignedCount.objects.get().reports) == (5, 5)
 
 
 def test_helper_signs_no_number_that_it_did_not_count_and_the_result_is_withheld() -> None:
