@@ -34,7 +34,7 @@ RATE = 0.05
 ROUND_SECONDS = 3_600
 """For how long real devices would be asked. Simulated rounds end when all have answered."""
 
-COHORT = 90
+COHORT = 70
 EPSILON, DELTA = 1.0, 1e-6
 """Of one round, where it is known who took part."""
 

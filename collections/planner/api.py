@@ -78,7 +78,9 @@ class ReportsSerializer(serializers.Serializer[dict[str, float]]):
     mean = serializers.FloatField()
     low = serializers.IntegerField(help_text="At most 2.5% of repeats have fewer.")
     high = serializers.IntegerField(help_text="At most 2.5% of repeats have more.")
-    cohort_probability = serializers.FloatField(help_text="That the cohort size is reached.")
+    cohort_probability = serializers.FloatField(
+        help_text="That the cohort size is reached, and with two servers the margin that they draw."
+    )
 
 
 class BytesSerializer(serializers.Serializer[dict[str, int]]):

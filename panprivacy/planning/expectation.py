@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-# SciPy loads its parts when they are first used.
-import scipy
-
+from panprivacy.accounting import binomial
 from panprivacy.base64_text import encoded_length
 from panprivacy.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
 from panprivacy.encryption import SCHEMES
@@ -16,7 +14,7 @@ from panprivacy.planning.proposal import Proposal
 from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.request_bytes import ENVELOPE_BYTES
 from panprivacy.segment_estimates import ExpectedSegments
-from panprivacy.trust_models import TRUST_MODELS, trusts_of
+from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
 
 MISSED = 0.05
 """The probability with which a stated margin is exceeded."""
@@ -35,7 +33,8 @@ class ExpectedReports:
     Attributes:
         mean: N·q.
         low, high: at most 2.5% of repeats have fewer reports than `low`, at most 2.5% more than `high`.
-        cohort_probability: that at least a cohort reports, so that something is released.
+        cohort_probability: that so many report that there is a result: a cohort, and with two servers the
+            margin that they draw.
     """
 
     mean: float
@@ -92,7 +91,7 @@ def expectation_of(proposal: Proposal) -> Expectation:
         standard_error=mechanism.expected_standard_error(proposal.population_size),
         margin=margin,
         margin_points=margin_points(mechanism, margin, proposal.population_size),
-        reports=expected_reports(proposal.population_size, proposal.parameters),
+        reports=expected_reports(proposal.population_size, proposal.parameters, proposal.servers),
         bytes=device_bytes(mechanism, proposal.encryption),
         segments=mechanism.expected_segments(proposal.population_size, MISSED),
     )
@@ -117,24 +116,17 @@ def shown_margin(mechanism: CohortStatistic[CohortParameters], population_size: 
     return margin if points is None else points
 
 
-def expected_reports(population_size: int, parameters: CohortParameters) -> ExpectedReports:
-    """The distribution of the number of reports, from the exact binomial."""
+def expected_reports(
+    population_size: int, parameters: CohortParameters, servers: type[Servers]
+) -> ExpectedReports:
+    """The distribution of the number of reports, from the exact binomial, under a trust model."""
     rate = parameters.sampling_rate
     return ExpectedReports(
         mean=population_size * rate,
         low=_least_reached(population_size, rate, 0.975),
         high=_least_reached(population_size, rate, 0.025, strictly=True),
-        cohort_probability=probability_of_at_least(parameters.cohort_size, population_size, rate),
+        cohort_probability=servers.release_probability(parameters.cohort_size, population_size, rate),
     )
-
-
-def probability_of_at_least(reports: int, population_size: int, sampling_rate: float) -> float:
-    """Pr[Bin(N, q) ≥ reports], exact but for rounding: the incomplete beta function I_q(r, N − r + 1)."""
-    if reports <= 0:
-        return 1.0
-    if reports > population_size:
-        return 0.0
-    return float(scipy.special.betainc(reports, population_size - reports + 1, sampling_rate))
 
 
 def _least_reached(
@@ -144,7 +136,7 @@ def _least_reached(
     low, high = 0, population_size + 1
     while high - low > 1:
         middle = (low + high) // 2
-        reached = probability_of_at_least(middle, population_size, sampling_rate)
+        reached = float(binomial.upper_tail(middle, population_size, sampling_rate, 1 - sampling_rate))
         if reached > probability or (reached == probability and not strictly):
             low = middle
         else:

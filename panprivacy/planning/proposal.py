@@ -12,6 +12,7 @@ from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import CohortParameters, Description, description_of, kind_of
 from panprivacy.recipe_plan import POPULATION_SIZE
+from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
 
 
 def planned_names() -> list[str]:
@@ -117,6 +118,11 @@ class Proposal:
             return POPULATION_SIZE, int
         (field,) = (field for field in fields(self.parameters) if field.name == name)
         return description_of(field), kind_of(field)
+
+    @property
+    def servers(self) -> type[Servers]:
+        """The trust model that it is planned under: the statistic's default."""
+        return TRUST_MODELS[trusts_of(planned_class(self.statistic))[0]]
 
     def mechanism(self) -> CohortStatistic[Any]:
         """The statistic with its derived parameters computed.

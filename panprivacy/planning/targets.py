@@ -8,7 +8,7 @@ from typing import ClassVar
 from panprivacy.accounting.interface import SMALLEST_DELTA
 from panprivacy.errors import FieldError
 from panprivacy.parameters import CohortParameters, Description, description_of
-from panprivacy.planning.expectation import probability_of_at_least, shown_margin
+from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.inversion import delta_bound
 from panprivacy.planning.proposal import Proposal
 from panprivacy.recipe_plan import MARGIN
@@ -36,7 +36,7 @@ _DESCRIPTIONS = {
 }
 
 REACHED = 0.95
-"""Least probability with which the cohort must be reached: without a full cohort nothing is released."""
+"""Least probability with which there must be a result: without a full cohort nothing is released."""
 
 
 class Requirement(ABC):
@@ -98,14 +98,14 @@ class AggregatorRequirement(Requirement):
 
 @dataclass(frozen=True)
 class CohortRequirement(Requirement):
-    """The cohort size is reached with a probability of at least `REACHED`."""
+    """There is a result with a probability of at least `REACHED`."""
 
     name: ClassVar[str] = "cohort"
     falls_with: ClassVar[frozenset[str]] = frozenset({"cohort_size"})
 
     def met(self, proposal: Proposal) -> bool:
         parameters = proposal.parameters
-        reached = probability_of_at_least(
+        reached = proposal.servers.release_probability(
             parameters.cohort_size, proposal.population_size, parameters.sampling_rate
         )
         return reached >= REACHED

@@ -95,6 +95,25 @@ class Servers(ABC):
             scheme: registered name of the encryption scheme; None where nothing is encrypted.
         """
 
+    @classmethod
+    def release_probability(cls, cohort_size: int, population_size: int, reporting_rate: float) -> float:
+        """The probability that there is a result, exact but for rounding.
+
+        Args:
+            cohort_size: at least 1.
+            population_size: devices, each of which sends a valid report by a coin of its own.
+            reporting_rate: with this probability, from 0 to 1.
+        """
+        # Here, because devices need none of it.
+        from panprivacy.accounting import binomial
+
+        return float(binomial.upper_tail(cohort_size, population_size, reporting_rate, 1 - reporting_rate))
+
+    @classmethod
+    def surely_enough(cls, cohort_size: int) -> int:
+        """The fewest valid reports with which there surely is a result."""
+        return cohort_size
+
     def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # most are sent to the site itself
         """Where devices of the recipe `identifier` send reports, as a sentence, if not to the publishing
         site's own API; else empty."""

@@ -105,6 +105,22 @@ class TwoServers(
         sharing = sum(part_bytes(SCHEMES[scheme].public_key_class, side) for side in (0, 1))
         return statistic.most_ciphertexts * sharing + SEALED_BYTES
 
+    @classmethod
+    def release_probability(cls, cohort_size: int, population_size: int, reporting_rate: float) -> float:
+        """With the margin that is drawn beyond the cohort size."""
+        # Here, because devices need none of it.
+        from panprivacy.two_server import noisy_count
+
+        return noisy_count.release_probability(cohort_size, population_size, reporting_rate)
+
+    @classmethod
+    def surely_enough(cls, cohort_size: int) -> int:
+        """With the largest margin."""
+        # Here, because devices need none of it.
+        from panprivacy.two_server import noisy_count
+
+        return cohort_size + 2 * noisy_count.usual_margin(cohort_size)
+
     @property
     def verifying_urls(self) -> tuple[str, ...]:
         return self.leader_url, self.helper_url

@@ -20,12 +20,10 @@ import random
 from fractions import Fraction
 
 import numpy as np
-
-# SciPy loads its parts when they are first used.
-import scipy
 from numpy.typing import NDArray
 
 from panprivacy import discrete_laplace
+from panprivacy.accounting import binomial
 
 LARGEST_EXCEEDED = 2**-40
 """With which the noise may exceed what a server takes for possible."""
@@ -97,12 +95,13 @@ def release_probability(cohort_size: int, population_size: int, reporting_rate: 
         population_size: N ≥ 0 devices, each of which sends a valid report by a coin of its own.
         reporting_rate: r, from 0 to 1.
     """
-    probabilities = margin_probabilities(cohort_size)
-    needed = np.arange(cohort_size, cohort_size + len(probabilities))
-    possible = needed[needed <= population_size]
-    # Pr[Bin(N, r) ≥ n] is the incomplete beta function I_r(n, N − n + 1).
-    reached = scipy.special.betainc(possible, population_size - possible + 1, reporting_rate)
-    return min(1.0, float(np.dot(probabilities[: len(possible)], reached)))
+    at_most = np.cumsum(margin_probabilities(cohort_size))[:-1]
+    surely = cohort_size + len(at_most)
+    law = population_size, reporting_rate, 1 - reporting_rate
+    # By parts, as one term of a binomial costs far less than one tail: with fewer reports than surely
+    # suffice, the margin must be at most what they are beyond the cohort size.
+    perhaps = binomial.probability(np.arange(cohort_size, surely), *law)
+    return min(1.0, float(binomial.upper_tail(surely, *law) + np.dot(perhaps, at_most)))
 
 
 def _margin_scale(cohort_size: int) -> Fraction:

@@ -171,7 +171,7 @@ def _rare_categories() -> Recipe:
         k=4,
         labels=["no error", "disk full", "out of memory", "network lost"],
         epsilon=4.0,
-        cohort_size=30,
+        cohort_size=22,  # with a margin of 18 at most
         participation="cover",
         devices=40,
         counted_devices=20,
@@ -189,9 +189,9 @@ def _vectors() -> Recipe:
         dimension=6,
         bits=5,
         epsilon=20.0,
-        cohort_size=10,
+        cohort_size=10,  # with a margin of 12 at most
     )
-    return _of_values(recipe, [(0.5, -0.25, 0.0, 0.25, -0.5, 0.1)] * 12)
+    return _of_values(recipe, [(0.5, -0.25, 0.0, 0.25, -0.5, 0.1)] * 22)
 
 
 def _of_values(recipe: Recipe, values: list[Any]) -> Recipe:

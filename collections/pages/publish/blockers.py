@@ -1,5 +1,6 @@
 """What keeps a recipe from being published, in sentences, with the values that buttons fill in."""
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -8,16 +9,18 @@ from pages.publish.forms import RecipeForm
 from pages.trust_models import SHOWN
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
+from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import MISSED
+from panprivacy.planning.targets import REACHED
 from panprivacy.remedies import Remedy
 from panprivacy.segment_estimates import ExpectedSegments
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
-from panprivacy.trust_models import trusts_of
+from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
 from recipes.refusals import limit_errors, limit_remedies, refusals_of
 from trust_models.review import trust_unavailable
-from web.numbers import number
+from web.numbers import number, significant
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ def blockers_of(
     if unavailable:
         problems.append(form.refusal(FieldError("trust", f"cannot be {trust.value} here: {unavailable}")))
         fixes += _other_trusts(statistic)
-    warnings = [] if problems else _warnings(statistic, population_size)
+    warnings = [] if problems else _warnings(statistic, TRUST_MODELS[trust], population_size)
     return Blockers(tuple(problems), tuple(fixes), tuple(warnings), refused.late)
 
 
@@ -111,12 +114,12 @@ def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
     ]
 
 
-def _warnings(statistic: Statistic[Any], population_size: int | None) -> list[Warned]:
+def _warnings(statistic: Statistic[Any], servers: type[Servers], population_size: int | None) -> list[Warned]:
     warned = device_warnings(statistic)
-    if statistic.device_input.takes_steps and population_size is not None:
-        reporting = round(population_size * statistic.parameters.sampling_rate)
-        if reporting < statistic.cohort_size:
-            warned.append(_too_few(reporting, statistic.cohort_size))
+    if isinstance(statistic, CohortStatistic) and population_size is not None:
+        asked = (population_size, statistic.reporting_rate)
+        if servers.release_probability(statistic.cohort_size, *asked) < REACHED:
+            warned.append(_too_few(statistic.cohort_size, servers, *asked))
         elif expected := statistic.expected_segments(population_size, MISSED):
             warned += _small_segments(expected, statistic.cohort_size, population_size)
     return warned
@@ -138,16 +141,28 @@ _REFUSED = {
 }
 
 
-def _too_few(reporting: int, cohort_size: int) -> Warned:
+def _too_few(cohort_size: int, servers: type[Servers], population_size: int, rate: float) -> Warned:
+    """That a result is less likely than `REACHED`, and the largest cohort with which it is not."""
+    chance, surely = servers.release_probability(cohort_size, population_size, rate), ""
+    result = f"A result comes in only {significant(100 * chance)}% of cases"
+    if chance < 0.0005:  # as the planner says it
+        result = "Nothing would be released"
+    if (most := servers.surely_enough(cohort_size)) > cohort_size:
+        surely = f", beyond which a result takes up to {number(most)} valid reports"
     sentence = (
-        f"Nothing would be released: about {number(reporting)} devices would report, and the cohort size is "
-        f"{number(cohort_size)}."
+        f"{result}: about {number(round(population_size * rate))} devices would report, and the cohort size "
+        f"is {number(cohort_size)}{surely}."
     )
-    if reporting < USUAL.smallest_cohort:
+    reached = bisect_left(
+        range(1, cohort_size),
+        1,
+        key=lambda size: servers.release_probability(size, population_size, rate) < REACHED,
+    )
+    if reached < USUAL.smallest_cohort:
         return Warned(sentence, ())
-    take = urlencode({"cohort_size": reporting})
-    said = f"Largest cohort that is reached if every device reports: {number(reporting)}"
-    return Warned(sentence, (Fix(said, f"Take a cohort of {number(reporting)}", take),))
+    said = f"Largest cohort with which a result is likely, if every device reports: {number(reached)}"
+    take = urlencode({"cohort_size": reached})
+    return Warned(sentence, (Fix(said, f"Take a cohort of {number(reached)}", take),))
 
 
 def _small_segments(expected: ExpectedSegments, cohort_size: int, population_size: int) -> list[Warned]:

@@ -41,7 +41,6 @@ class DevicePreview:
         points: the standard error in percentage points of the population, for statistics
             that count devices; else empty.
         reporting: number of devices expected to report.
-        releases_nothing: whether fewer are expected than the cohort size.
         plan_query: for the address of the planner with the same numbers.
         segments: None where the recipe asks by none.
         note: what else to know of the error, in sentences; else empty.
@@ -60,7 +59,6 @@ class DevicePreview:
     population_size: int
     reporting: int
     cohort_size: int
-    releases_nothing: bool
     sampling: str
     plot: QuantilePlot
     plan_query: str
@@ -94,7 +92,6 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
         population_size=population_size,
         reporting=reporting,
         cohort_size=parameters.cohort_size,
-        releases_nothing=reporting < parameters.cohort_size,
         sampling=sampling_sentence(parameters.sampling_rate),
         plot=quantile_plot(error),
         plan_query=_plan_query(mechanism, population_size),

@@ -58,12 +58,13 @@ def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -
     looked_at: Forecast | None = None
     if is_open and isinstance(statistic, CohortStatistic):
         passed = _passed(published, now) if timed else 0.0
-        looked_at = forecast(statistic, reports, passed, plan.population_size)
+        servers = type(published.servers)
+        looked_at = forecast(statistic, reports, passed, plan.population_size, servers=servers)
     rate = statistic.parameters.sampling_rate
     return Standing(
         of_plan="" if expected is None else _of_plan(reports, expected, plan, rate),
         left=_rounded(published.closes_at - now) if timed else "",
-        now="" if looked_at is None else _closing_now(looked_at, statistic),
+        now="" if looked_at is None else _closing_now(looked_at, statistic, reports),
         later="" if looked_at is None or not timed else _waiting(looked_at, statistic),
         bar=(reports, max(cohort, expected or 0) if reports >= cohort else cohort),
     )
@@ -89,7 +90,9 @@ def _of_plan(reports: int, expected: int, plan: RecipePlan, sampling_rate: float
     )
 
 
-def _closing_now(looked_at: Forecast, statistic: Statistic[Any]) -> str:
+def _closing_now(looked_at: Forecast, statistic: Statistic[Any], reports: int) -> str:
+    if looked_at.now is None and reports >= statistic.cohort_size:
+        return "perhaps nothing is released, as a result takes some more reports than the cohort size"
     if looked_at.now is None:
         return "nothing is released, as the cohort is not full"
     return f"about {_margin(looked_at.now, statistic)}"
@@ -100,7 +103,8 @@ def _waiting(looked_at: Forecast, statistic: Statistic[Any]) -> str:
         return ""
     reports = significant(looked_at.reports)
     if looked_at.later is None:
-        return f"still nothing, as about {reports} reports come at this pace"
+        still = "still" if looked_at.reports < statistic.cohort_size else "perhaps"
+        return f"{still} nothing, as about {reports} reports come at this pace"
     return f"about {_margin(looked_at.later, statistic)}, with about {reports} reports at this pace"
 
 

@@ -9,7 +9,9 @@ from django.urls import reverse
 
 from ledger.budget import Budget
 from ledger.operations import population_create
+from panprivacy.two_server.noisy_count import release_probability
 from recipes.models import Recipe
+from tests.collections.two_server import scene
 from tests.factories import draft_recipe
 from tests.page_text import page_text
 from tests.scenes import analyst
@@ -87,6 +89,33 @@ def test_what_devices_would_refuse_is_said_and_can_be_published_all_the_same(
     assert said in page
     assert taken(page) == take
     assert "It cannot be published" not in page
+
+
+@pytest.mark.parametrize(
+    ("trust", "devices", "said"),
+    [
+        ("single_server", "1000", ""),
+        ("two_server", "1000", "Nothing would be released: about 1,000 devices would report"),
+        ("two_server", "1050", "A result comes in only 26% of cases: about 1,050 devices would report"),
+        ("two_server", "1106", ""),
+    ],
+)
+def test_form_of_two_servers_warns_where_the_margin_makes_a_result_unlikely(
+    signed_in: Client, settings: Any, trust: str, devices: str, said: str
+) -> None:
+    settings.LEADER_URL, settings.HELPER_URL = scene.LEADER_URL, scene.HELPER_URL
+    settings.HELPER_KEY = scene.verification_key_of(scene.HELPER_SIGNING_KEY)
+    asked = form_data(trust=trust, population_size=devices, cohort_size="1000", action="preview")
+    page = page_text(signed_in.post(new_url(), asked))
+    if not said:
+        assert "cases:" not in page
+        assert "Nothing would be released" not in page
+        return
+    assert said in page
+    assert "beyond which a result takes up to 1,106 valid reports" in page
+    size = int(taken(page)["cohort_size"])
+    found = [release_probability(cohort, int(devices), 1.0) for cohort in (size, size + 1)]
+    assert found[0] >= 0.95 > found[1]
 
 
 def test_usual_recipe_is_told_nothing(signed_in: Client) -> None:

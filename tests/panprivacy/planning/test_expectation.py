@@ -12,13 +12,11 @@ from hypothesis import strategies as st
 
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.errors import FieldError
-from panprivacy.planning.expectation import (
-    device_bytes,
-    expectation_of,
-    expected_reports,
-    probability_of_at_least,
-)
+from panprivacy.planning.expectation import device_bytes, expectation_of, expected_reports
 from panprivacy.planning.proposal import Proposal
+from panprivacy.trust_models.single_server import OneServer
+from panprivacy.trust_models.two_server import TwoServers
+from panprivacy.two_server import noisy_count
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 
 from .proposals import EVERY, proposal
@@ -41,7 +39,7 @@ def test_expected_reports_are_those_of_the_binomial_distribution(population: int
     ]
     at_most = list(itertools.accumulate(probabilities))
     considered = proposal(population_size=population, sampling_rate=rate, cohort_size=2).parameters
-    expected = expected_reports(population, considered)
+    expected = expected_reports(population, considered, OneServer)
     assert expected.mean == population * rate
     below = at_most[expected.low - 1] if expected.low else 0.0
     assert below <= 0.025 + 1e-12
@@ -57,7 +55,25 @@ def test_probability_of_a_cohort_agrees_with_scipys_binomial(n: int, q: float, d
     spread = 8 * math.sqrt(n * q * (1 - q)) + 8
     reports = data.draw(st.integers(max(0, int(n * q - spread)), min(n, int(n * q + spread))))
     expected = float(scipy.stats.binom.sf(reports - 1, n, q))
-    assert probability_of_at_least(reports, n, q) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    found = OneServer.release_probability(reports, n, q)
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-12)
+
+
+def test_two_servers_reach_a_result_less_often_than_the_cohort_size() -> None:
+    considered = proposal(population_size=1_100, sampling_rate=0.1, cohort_size=100).parameters
+    one, two = (
+        expected_reports(1_100, considered, servers).cohort_probability for servers in (OneServer, TwoServers)
+    )
+    assert two == noisy_count.release_probability(100, 1_100, 0.1) < 0.3 < 0.8 < one
+
+
+def test_plans_of_statistics_that_need_two_servers_are_of_two_servers() -> None:
+    parameters = {"dimension": 2, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000}
+    considered = Proposal.from_mapping(
+        {"statistic": "vector_mean", "parameters": parameters, "population_size": 1_040}
+    )
+    assert considered.servers is TwoServers
+    assert expectation_of(considered).reports.cohort_probability < 0.5
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,9 @@ from panprivacy.mechanisms import MECHANISMS
 from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.forecast import EARLIEST, Forecast, forecast
+from panprivacy.trust_models.single_server import OneServer
+from panprivacy.trust_models.two_server import TwoServers
+from panprivacy.two_server.noisy_count import usual_margin
 
 
 def mechanism(name: str = "count_nonzero", **changes: object) -> Mechanism:
@@ -24,7 +27,7 @@ def test_margins_are_those_of_a_plan_for_as_many_devices(
     if name == "mean":
         more = {**more, "guarantee": "local"}
     asked = mechanism(name, sampling_rate=rate, **more)
-    found = forecast(asked, 2_000, 0.4)
+    found = forecast(asked, 2_000, 0.4, servers=OneServer)
     assert found.reports == 5_000
     assert found.now == shown_margin(asked, round(2_000 / rate))
     assert found.later == shown_margin(asked, round(5_000 / rate))
@@ -33,19 +36,27 @@ def test_margins_are_those_of_a_plan_for_as_many_devices(
 
 def test_below_the_cohort_size_closing_gives_nothing_and_waiting_may() -> None:
     asked = mechanism()
-    assert forecast(asked, 800, 0.5).now is None
-    assert forecast(asked, 800, 0.5).later is not None
-    assert forecast(asked, 400, 0.5) == Forecast(now=None, reports=800, later=None)
+    assert forecast(asked, 800, 0.5, servers=OneServer).now is None
+    assert forecast(asked, 800, 0.5, servers=OneServer).later is not None
+    nothing = Forecast(now=None, reports=800, later=None)
+    assert forecast(asked, 400, 0.5, servers=OneServer) == nothing
+
+
+def test_two_servers_give_a_result_only_with_the_margin_beyond_the_cohort_size() -> None:
+    asked, usual = mechanism(), usual_margin(1_000)
+    for reports, gives in ((1_000, False), (1_000 + usual, False), (1_000 + 2 * usual, True)):
+        assert (forecast(asked, reports, 0.0, servers=TwoServers).now is not None) is gives
+        assert forecast(asked, reports, 0.0, servers=OneServer).now is not None
 
 
 @pytest.mark.parametrize(("reports", "passed"), [(0, 0.5), (2_000, 0.0), (2_000, EARLIEST / 2)])
 def test_without_a_pace_nothing_is_said_of_waiting(reports: int, passed: float) -> None:
-    found = forecast(mechanism(), reports, passed)
+    found = forecast(mechanism(), reports, passed, servers=OneServer)
     assert (found.reports, found.later) == (None, None)
     assert (found.now is None) == (reports == 0)
 
 
 def test_no_more_are_expected_than_will_hear_of_it_nor_fewer_than_there_are() -> None:
     asked = mechanism(sampling_rate=0.5)
-    assert forecast(asked, 2_000, 0.1, population_size=10_000).reports == 5_000
-    assert forecast(asked, 2_000, 0.1, population_size=1_000).reports == 2_000
+    assert forecast(asked, 2_000, 0.1, population_size=10_000, servers=OneServer).reports == 5_000
+    assert forecast(asked, 2_000, 0.1, population_size=1_000, servers=OneServer).reports == 2_000

@@ -5,10 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panprivacy.planning.expectation import expected_reports, probability_of_at_least
+from panprivacy.planning.expectation import expected_reports
 from panprivacy.planning.ladder import Ladder
 from panprivacy.planning.solver import UNKNOWNS, solve
 from panprivacy.planning.targets import REACHED, Targets
+from panprivacy.trust_models.single_server import OneServer
 
 from .proposals import EVERY, aggregator_epsilon_of, margin_of, proposal
 
@@ -81,7 +82,8 @@ def test_solve_whatever_is_unknown_returns_only_what_meets_every_target(
             if found is not None:
                 assert margin_of(found) <= wanted
                 parameters = found.parameters
-                assert expected_reports(found.population_size, parameters).cohort_probability >= REACHED
+                expected = expected_reports(found.population_size, parameters, found.servers)
+                assert expected.cohort_probability >= REACHED
         assert (solution.proposal is None) == bool(solution.unmet)
 
 
@@ -103,8 +105,8 @@ def test_solve_for_population_with_a_cohort_in_reach_reaches_it() -> None:
     solution = solve(proposal(cohort_size=50_000, sampling_rate=0.1), "population_size", Targets(margin=90.0))
     assert solution.proposal is not None
     population = solution.proposal.population_size
-    assert probability_of_at_least(50_000, population, 0.1) >= REACHED
-    assert probability_of_at_least(50_000, population - 1, 0.1) < REACHED
+    assert OneServer.release_probability(50_000, population, 0.1) >= REACHED
+    assert OneServer.release_probability(50_000, population - 1, 0.1) < REACHED
 
 
 AGGREGATOR = {"aggregator_epsilon": 0.5, "aggregator_delta": 1e-6}
