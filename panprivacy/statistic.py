@@ -80,6 +80,10 @@ class Statistic(ABC, Generic[P]):
     budget_condition: ClassVar[str] = ""
     """What `aggregator_event` relies on beside the recipe, as a clause; empty where it holds as it is."""
 
+    noisy_count: bool = False
+    """Whether the number of reports is published with noise, and a result needs a margin of reports beyond
+    the cohort size (`panprivacy.two_server.noisy_count`)."""
+
     scalar: ClassVar[bool] = True
     """Whether the estimate is one number (else a list, labelled by `labels`)."""
 

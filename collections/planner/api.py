@@ -12,7 +12,7 @@ from rest_framework.views import APIView
 from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.planning.plan import Question
-from panprivacy.planning.proposal import planned_names
+from panprivacy.planning.proposal import PLANNED_TRUSTS, planned_names
 from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import Requirement
 from planner.operations import plan_answer
@@ -57,6 +57,11 @@ class QuestionSerializer(serializers.Serializer[dict[str, Any]]):
         child=serializers.CharField(),
         required=False,
         help_text="As in a recipe file: labels by which it asks.",
+    )
+    trust = serializers.ChoiceField(
+        choices=[trust.value for trust in PLANNED_TRUSTS],
+        required=False,
+        help_text="Who collects, as in a recipe file; the statistic's default if left out.",
     )
     unknown = serializers.ChoiceField(
         choices=UNKNOWNS, required=False, help_text="What to solve for, so that the targets are met."

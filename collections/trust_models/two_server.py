@@ -51,6 +51,7 @@ from trust_models.outcomes import (
     Progress,
     Refused,
     ServerProgress,
+    Sum,
     TooFew,
     Trouble,
 )

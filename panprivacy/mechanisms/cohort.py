@@ -30,10 +30,6 @@ class CohortStatistic(ReportStatistic[P]):
     segments: tuple[str, ...] = ()
     """Labels by which it is asked; empty where by none."""
 
-    noisy_count: bool = False
-    """Whether the number of reports is published with noise, and a result needs a margin of reports beyond
-    the cohort size (`panprivacy.two_server.noisy_count`)."""
-
     def with_noisy_count(self) -> Self:
         """The same statistic where the number of reports is published with noise."""
         made = copy.copy(self)

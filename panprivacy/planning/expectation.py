@@ -14,7 +14,7 @@ from panprivacy.planning.proposal import Proposal
 from panprivacy.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.request_bytes import ENVELOPE_BYTES
 from panprivacy.segment_estimates import ExpectedSegments
-from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
+from panprivacy.trust_models import Servers
 
 MISSED = 0.05
 """The probability with which a stated margin is exceeded."""
@@ -92,7 +92,7 @@ def expectation_of(proposal: Proposal) -> Expectation:
         margin=margin,
         margin_points=margin_points(mechanism, margin, proposal.population_size),
         reports=expected_reports(proposal.population_size, proposal.parameters, proposal.servers),
-        bytes=device_bytes(mechanism, proposal.encryption),
+        bytes=device_bytes(mechanism, proposal.encryption, proposal.servers),
         segments=mechanism.expected_segments(proposal.population_size, MISSED),
     )
 
@@ -144,31 +144,33 @@ def _least_reached(
     return low
 
 
-def device_bytes(mechanism: CohortStatistic[CohortParameters], encryption: str) -> DeviceBytes:
-    """What one device stores and sends, under the trust model that is the statistic's default.
+def device_bytes(
+    mechanism: CohortStatistic[CohortParameters], encryption: str, servers: type[Servers]
+) -> DeviceBytes:
+    """What one device stores and sends under a trust model.
 
     Args:
         encryption: registered name of a scheme; not looked at where reports are plain shares.
     """
-    model = TRUST_MODELS[trusts_of(type(mechanism))[0]]
-    if not model.encrypts(type(mechanism)):
-        return _plain_bytes(model.body_bytes(mechanism, None))
+    scheme = encryption if servers.encrypts(type(mechanism)) else None
+    if servers.proves_reports:
+        kept = 0 if scheme is None else mechanism.state_ciphertexts * servers.kept_bytes(scheme)
+        return _uploaded_bytes(kept, servers.body_bytes(mechanism, scheme))
     size = SCHEMES[encryption].public_key_class.ciphertext_bytes
     sent = mechanism.report_ciphertexts
     # {"nonce": "…", "ciphertexts": ["…", "…"]}
     framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
     report = framing + encoded_length(NONCE_BYTES) + sent * encoded_length(size)
     token = len(', "token": ""') + encoded_length(TOKEN_BYTES)
-    return DeviceBytes(
-        mechanism.state_ciphertexts * size, report, token, _relayed(ENVELOPE_BYTES + report + token)
-    )
+    state = mechanism.state_ciphertexts * servers.kept_bytes(encryption)
+    return DeviceBytes(state, report, token, _relayed(ENVELOPE_BYTES + report + token))
 
 
-def _plain_bytes(report: int) -> DeviceBytes:
-    """Of a device that keeps nothing and uploads shares, as a message of DAP with so many bytes at most."""
+def _uploaded_bytes(state: int, report: int) -> DeviceBytes:
+    """Of a device that uploads shares, as a message of DAP with so many bytes at most."""
     # As `request_bytes` reckons: what an extension adds to the token is less than encoding adds.
     padded = _relayed(ENVELOPE_BYTES + report + encoded_length(TOKEN_BYTES))
-    return DeviceBytes(0, report, TOKEN_EXTENSION_BYTES, padded)
+    return DeviceBytes(state, report, TOKEN_EXTENSION_BYTES, padded)
 
 
 def _relayed(length: int) -> int | None:

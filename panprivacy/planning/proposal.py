@@ -11,13 +11,30 @@ from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import CohortParameters, Description, description_of, kind_of
+from panprivacy.recipe_members import trust_of
 from panprivacy.recipe_plan import POPULATION_SIZE
+from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
+
+_MEMBERS = (
+    "statistic",
+    "parameters",
+    "population_size",
+    "encryption",
+    "trust",
+    asked_segments.FIELD,
+)
 
 
 def planned_names() -> list[str]:
     """Registered names of the statistics that can be planned."""
     return [name for name in STATISTICS if not STATISTICS[name].unplanned]
+
+
+PLANNED_TRUSTS = tuple(
+    trust for trust in Trust if any(trust in trusts_of(STATISTICS[name]) for name in planned_names())
+)
+"""The trust models under which a statistic can be planned."""
 
 
 def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
@@ -46,6 +63,7 @@ class Proposal:
         population_size: number of devices that hear of it.
         encryption: registered name of the scheme.
         segments: labels by which it asks; empty where by none.
+        trust: who collects; None for the statistic's default.
     """
 
     statistic: str
@@ -53,17 +71,18 @@ class Proposal:
     population_size: int
     encryption: str = DEFAULT_SCHEME
     segments: tuple[str, ...] = ()
+    trust: Trust | None = None
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
-        """Read `statistic`, `parameters` (as in a recipe file), `population_size`, and perhaps
-        `encryption` and `segments`.
+        """Read `statistic`, `parameters` (as in a recipe file), `population_size`, and perhaps `encryption`,
+        `segments` and `trust`.
 
         Raises:
             FieldError: names the first field that is unknown, missing or out of range.
         """
         for name in members:
-            if name not in ("statistic", "parameters", "population_size", "encryption", asked_segments.FIELD):
+            if name not in _MEMBERS:
                 raise FieldError(name, "is not a field of a plan")
         for name in ("statistic", "parameters", "population_size"):
             if name not in members:
@@ -84,6 +103,7 @@ class Proposal:
             population_size=POPULATION_SIZE.check("population_size", int, members["population_size"]),
             encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
             segments=asked_segments.segments_of(dict(members), statistic, null_is_absent=True),
+            trust=trust_of(members.get("trust", trusts_of(statistic)[0].value), statistic),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -93,6 +113,7 @@ class Proposal:
             "parameters": self.parameters.as_dict(),
             "population_size": self.population_size,
             "encryption": self.encryption,
+            "trust": self.servers.trust.value,
             **asked_segments.members(self.segments),
         }
 
@@ -121,8 +142,8 @@ class Proposal:
 
     @property
     def servers(self) -> type[Servers]:
-        """The trust model that it is planned under: the statistic's default."""
-        return TRUST_MODELS[trusts_of(planned_class(self.statistic))[0]]
+        """The trust model that it is planned under."""
+        return TRUST_MODELS[self.trust or trusts_of(planned_class(self.statistic))[0]]
 
     def mechanism(self) -> CohortStatistic[Any]:
         """The statistic with its derived parameters computed.
@@ -130,13 +151,14 @@ class Proposal:
         Raises:
             FieldError: they cannot be computed, or reports could not be decrypted.
         """
-        return calibrated_mechanism(self.statistic, self.parameters, self.segments)
+        return calibrated_mechanism(self.statistic, self.parameters, self.servers.trust, self.segments)
 
 
 @lru_cache(maxsize=4096)  # a search and a curve ask for the same few again and again
 def calibrated_mechanism(
-    statistic: str, parameters: CohortParameters, segments: tuple[str, ...] = ()
+    statistic: str, parameters: CohortParameters, trust: Trust, segments: tuple[str, ...] = ()
 ) -> CohortStatistic[Any]:
     """The mechanism of a statistic with its derived parameters computed; FieldError where that fails."""
     # `planned_class` lets no others pass.
-    return cast(CohortStatistic[Any], statistic_of(statistic, parameters.calibrated(), segments))
+    found = cast(CohortStatistic[Any], statistic_of(statistic, parameters.calibrated(), segments))
+    return TRUST_MODELS[trust].asked(found)

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.device_input import DeviceInput
+from panprivacy.encryption import SCHEMES
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
@@ -94,6 +95,11 @@ class Servers(ABC):
             statistic: calibrated, admitted under this trust model.
             scheme: registered name of the encryption scheme; None where nothing is encrypted.
         """
+
+    @classmethod
+    def kept_bytes(cls, scheme: str) -> int:
+        """Bytes of one encrypted value on a device, under the encryption scheme of that name."""
+        return SCHEMES[scheme].public_key_class.ciphertext_bytes
 
     @classmethod
     def release_probability(cls, cohort_size: int, population_size: int, reporting_rate: float) -> float:

@@ -98,12 +98,18 @@ class TwoServers(
         """A DAP upload: a sharing for each value, or one of all; and what sealing adds to both halves."""
         # Here, because devices of single-server recipes need none of it.
         from panprivacy.dap.vdafs import plain_report_bytes
-        from panprivacy.two_server.part import part_bytes
 
         if scheme is None:
             return plain_report_bytes(statistic) + SEALED_BYTES
-        sharing = sum(part_bytes(SCHEMES[scheme].public_key_class, side) for side in (0, 1))
-        return statistic.most_ciphertexts * sharing + SEALED_BYTES
+        return statistic.most_ciphertexts * cls.kept_bytes(scheme) + SEALED_BYTES
+
+    @classmethod
+    def kept_bytes(cls, scheme: str) -> int:
+        """Of a sharing of the value: a part for each server."""
+        # Here, because devices of single-server recipes need none of it.
+        from panprivacy.two_server.part import part_bytes
+
+        return sum(part_bytes(SCHEMES[scheme].public_key_class, side) for side in (0, 1))
 
     @classmethod
     def release_probability(cls, cohort_size: int, population_size: int, reporting_rate: float) -> float:

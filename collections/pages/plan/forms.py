@@ -7,6 +7,7 @@ from django import forms
 
 from pages.publish.fields import number_field
 from pages.publish.parameter_fields import parameter_fields
+from pages.trust_models import SHOWN
 from panprivacy.asked_segments import MOST_SEGMENTS
 from panprivacy.asked_segments import allowed as segments_allowed
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
@@ -16,6 +17,7 @@ from panprivacy.planning.plan import Question
 from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import AGGREGATOR_EPSILON
 from panprivacy.recipe_plan import MARGIN, POPULATION_SIZE
+from panprivacy.trust_models import trusts_of
 
 NOTHING = "nothing"
 """No unknown: only what to expect."""
@@ -39,7 +41,7 @@ class PlanForm(forms.Form):
     GROUPS: ClassVar[tuple[tuple[str, tuple[str, ...]], ...]] = (
         ("Wanted", ("margin", "aggregator_epsilon", "unknown")),
         ("Privacy", ("epsilon", "delta", "guarantee")),
-        ("Who takes part", ("population_size", "sampling_rate", "cohort_size")),
+        ("Who takes part", ("population_size", "sampling_rate", "cohort_size", "trust")),
         ("What a device counts", ("steps", "*", "segments", "encryption")),
     )
     """Order on the page; `*` stands for what only this statistic has."""
@@ -66,6 +68,7 @@ class PlanForm(forms.Form):
             },
             "population_size": given["population_size"],
             "encryption": given["encryption"],
+            "trust": given["trust"],
         }
         if given.get("segments"):
             # A plan depends on their number only; in an address, names would take line breaks.
@@ -137,6 +140,13 @@ def plan_form_class(mechanism: type[CohortStatistic[Any]]) -> type[PlanForm]:
         choices=[(scheme, scheme) for scheme in SCHEMES],
     )
     fields["encryption"].initial = DEFAULT_SCHEME
+    trusts = trusts_of(mechanism)
+    fields["trust"] = forms.ChoiceField(
+        label="Who collects",
+        help_text="Two servers add noise to the number of reports, and need a margin beyond the cohort.",
+        choices=[(trust.value, SHOWN[trust].title) for trust in trusts],
+    )
+    fields["trust"].initial = trusts[0].value
     if segments_allowed(mechanism):
         fields["segments"] = forms.IntegerField(
             label="Segments",

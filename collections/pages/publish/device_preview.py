@@ -9,6 +9,7 @@ from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from pages.words.sentences import sampling_sentence
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
+from panprivacy.trust import Trust
 from web.numbers import significant
 
 
@@ -115,4 +116,6 @@ def _segments(mechanism: CohortStatistic[Any], population_size: int) -> SegmentP
 def _plan_query(mechanism: CohortStatistic[Any], population_size: int) -> str:
     derived = mechanism.parameters.derived_names()
     entered = {name: value for name, value in mechanism.parameters.as_dict().items() if name not in derived}
+    if mechanism.noisy_count:
+        entered["trust"] = Trust.TWO_SERVER.value
     return urlencode({"statistic": mechanism.statistic, "population_size": population_size, **entered})
