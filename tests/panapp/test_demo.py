@@ -27,6 +27,7 @@ from panapp.management.commands.demo import EVENTS, PORT, STREAM, TOKENS, VALUES
 from panapp.pairing import HelperPairing, ShufflerPairing
 from panapp.services import ServiceError
 from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.trust_models import TRUST_MODELS as TRUST_MODELS_OF_RECIPES
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release, SimulatedTruth
 from streams.models import Stream
@@ -148,7 +149,12 @@ def test_demo_has_a_recipe_that_could_be_published_for_each_of_its_collections(e
     members = json.loads((ROOT / "examples" / example).read_text())
     members.pop("universe", None)  # of a stream: a list that stands beside it
     draft = RecipeDraft.from_mapping(members)
-    assert draft.calibrated_statistic().labels
+    statistic = draft.calibrated_statistic()
+    assert statistic.labels
+    if draft.plan.population_size is not None:
+        asked = (draft.plan.population_size, statistic.reporting_rate)
+        servers = TRUST_MODELS_OF_RECIPES[draft.trust]
+        assert servers.release_probability(statistic.cohort_size, *asked) >= 1 - 1e-6
     assert isinstance(TRUST_MODELS[draft.trust], ReportingModel) == (example != STREAM)
 
 
