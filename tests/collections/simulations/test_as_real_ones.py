@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dap.models import Side
 from helper.status import tasks_status
 from leader.models import CountNoise
 from panprivacy.two_server import noisy_count
@@ -126,7 +127,7 @@ def test_helper_tells_of_a_simulated_task_what_it_tells_of_a_real_one(draws: lis
     for simulation in (False, True):
         recipe = opened(good=2, bad=20, simulation=simulation)
         settle()
-        task = scene.task(recipe, scene.Side.HELPER)
+        task = scene.task(recipe, Side.HELPER)
         assert task is not None
         (status,) = tasks_status([task])
         told.append(status.keys())

@@ -1,18 +1,26 @@
 """`/api/v1/simulations/`: who may, what is answered, and what is refused how."""
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from aggregation.operations import chunk_process, chunks_plan
+from panapp.collection import CollectionStalledError, _wait_for_release
+from recipes.models import Recipe
+from releases import rates
+from releases.operations import result_release
 from simulations.api import EXAMPLE
 from simulations.models import Simulation
 from simulations.operations import chunk_run, chunks_take
+from simulations.selectors import HELD
 from tests.collections.simulations.site import Site
 from tests.collections.simulations.test_simulations import released
 from tests.factories import recipe_members
+from tests.page_text import page_text
 from tests.scenes import analyst, auditor
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +68,30 @@ def test_start_answers_202_with_an_address_that_tells_how_far_it_is(client: Clie
     assert (told["state"], told["done"]) == ("finished", 30)
     assert told["result"]["recipe"] == told["recipe"]
     assert told["result"]["devices"] == 30
+
+
+def test_held_result_is_told_until_it_may_pass_or_the_simulation_is_cancelled(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More reports than tokens: as of real devices, an administrator decides."""
+    monkeypatch.setattr(rates, "has_tokens", lambda recipe: True)
+    monkeypatch.setattr(rates, "issued_of", lambda recipe: 20)
+    address = post(client, BODY).headers["Location"]
+    simulation = Simulation.objects.get()
+    for chunk in chunks_take(simulation=simulation):
+        chunk_run(chunk=chunk, transport=Site())
+    recipe = Recipe.objects.get()
+    for chunk in chunks_plan(recipe=recipe):
+        chunk_process(chunk=chunk)
+    assert result_release(recipe=recipe) is None
+    told = client.get(address).json()
+    assert (told["state"], told["problem"]) == ("summing", HELD)
+    page = page_text(client.get(reverse("simulation", args=[simulation.pk])))
+    assert "The result is held" in page
+    running = SimpleNamespace(check=lambda: None)
+    with pytest.raises(CollectionStalledError, match="held"):
+        _wait_for_release("reports", recipe, running, lambda _: None)
+    assert client.delete(address).json()["problem"] is None
 
 
 def test_time_left_follows_the_speed_so_far(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
