@@ -5,8 +5,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from devices_sim.workloads.csv_rows import CsvRows
+from devices_sim.workloads.bucket import require_device_name
+from panprivacy.csv_table import CsvTable, plain_lines
 from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
 from panprivacy.targeting.attributes import FIELD, own_attributes, require_name, require_value
 
 NONE_GIVEN = FieldError(FIELD, "is missing: the recipe asks devices with certain ones only (--attributes)")
@@ -18,15 +20,13 @@ def attributes_given(text: str) -> dict[str, str]:
     """A device's own, as `os=linux,region=eu`, or the name of a file that says so, in one line or more.
 
     Raises:
-        FieldError: named `attributes`.
+        FieldError: named `attributes`; the file is not UTF-8 text, or not of this form.
         OSError: the file cannot be read.
     """
     if "=" in text or not text.strip():
         return own_attributes(text)
-    try:
-        return own_attributes(",".join(line for line in Path(text).read_text().splitlines() if line.strip()))
-    except UnicodeDecodeError as error:
-        raise FieldError(FIELD, f"{text} must be UTF-8 text ({error.reason})") from None
+    with Path(text).open("rb") as file:
+        return own_attributes(",".join(line for line in plain_lines(file, field=FIELD) if line.strip()))
 
 
 def require_given(attributes: object | None, *, has_target: bool) -> None:
@@ -68,18 +68,18 @@ class FleetAttributes:
 
 def _read(path: Path) -> dict[str, dict[str, str]]:
     with path.open("rb") as file:
-        first = file.readline().decode("utf-8-sig", "replace")
-        header = [name.strip().lower() for name in first.split(",")]
-        if header[:1] != [_DEVICE] or len(header) < 2:
-            raise FieldError(_DEVICE, "line 1 must be the header device,NAME,… with names of attributes")
-        names = [require_name(FIELD, name) for name in header[1:]]
-        file.seek(0)
-        rows, found = CsvRows(file, (_DEVICE, *names)), {}
+        rows = CsvTable(file, (_DEVICE,), field=FIELD, others="NAME,…")
+        names = [require_name(FIELD, name) for name in rows.columns[1:]]
+        found: dict[str, dict[str, str]] = {}
         for device, *values in rows:
-            rows.require_device_name(device)
+            require_device_name(device, rows.line)
             if device in found:
-                raise FieldError(_DEVICE, f"line {rows.line}, column 1: {device} stands twice")
-            found[device] = {
-                name: require_value(name, value.strip()) for name, value in zip(names, values, strict=True)
-            }
+                raise FieldError(_DEVICE, f"line {rows.line}, column 1: {as_typed(device)} stands twice")
+            own = found[device] = {}
+            for column, (name, value) in enumerate(zip(names, values, strict=True), start=2):
+                try:
+                    own[name] = require_value(name, value.strip())
+                except FieldError as refusal:
+                    said = f"line {rows.line}, column {column}: {refusal.message}"
+                    raise FieldError(name, said) from None
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 from django.core.management.base import CommandParser
 
 from devices_sim.trust_models import TRUST_MODELS, ReportingModel
+from panprivacy.csv_table import header_text
 from panprivacy.errors import FieldError
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -37,7 +38,7 @@ def device_file(model: ReportingModel, options: Mapping[str, Path | None], stati
     Raises:
         FieldError: another was given, or none, or the file cannot be read.
     """
-    wanted = f"--{model.option} FILE.csv, with the header {','.join(model.header)}"
+    wanted = f"--{model.option} FILE.csv, with the header {header_text(model.header)}"
     for name in OPTIONS:
         if name != model.option and options[name] is not None:
             raise FieldError(name, f"is not for {statistic}: its devices need {wanted}")

@@ -17,9 +17,7 @@ def read_items(path: Path, *, field: str) -> Iterator[tuple[int, str]]:
         if path.exists() and not path.is_file():
             # A pipe would be waited for, and can be read only once.
             raise FieldError(field, f"{path} is not a regular file")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from csv_items(file, field=field, name=str(path))
+        with path.open("rb") as file:
+            yield from csv_items(file, field=field)
     except OSError as error:
         raise FieldError(field, f"{path} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise FieldError(field, f"{path} is not a CSV that can be read: it is not UTF-8") from None

@@ -5,20 +5,22 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from django.conf import settings
 from django.utils import timezone
 
 from devices_sim.trust_models import ReportingModel, reporting_model
-from devices_sim.workloads.csv_rows import CsvRows
+from devices_sim.workloads.events_file import SEGMENT
 from devices_sim.workloads.segments import checked_weights
 from panapp.collection import collection_run, roles_beside
 from panapp.database import require_migrated_database
 from panapp.device_file import device_file
 from panapp.services import SIMULATING, running_services
+from panprivacy.csv_table import CsvTable
 from panprivacy.difference import Difference
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
@@ -57,10 +59,12 @@ def series_simulate(
     statistic = draft.recipe.calibrated_statistic()
     segment = asked_segment(draft.recipe.segments, options["segment"] or "")
     checked_weights("weights", options["weights"], draft.recipe.segments)
-    by_round = _has_rounds(path, model.header)
+    optional = (*((SEGMENT,) if draft.recipe.segments else ()), ROUND)
+    table = partial(CsvTable, columns=model.header_of(statistic), field=model.option, optional=optional)
+    by_round = _has_rounds(path, table)
     if by_round:
         for number in range(1, rounds + 1):
-            with _workload(model, path, statistic, number, rounds):
+            with _workload(model, path, statistic, table, number, rounds):
                 pass
     opens_at = draft.openings(timezone.now())[0]
     require_migrated_database()
@@ -70,7 +74,7 @@ def series_simulate(
     with running_services(partners=beside, environment=SIMULATING) as services:
         for number in range(1, rounds + 1):
             say(f"round {number} of {rounds}")
-            with _workload(model, path, statistic, number if by_round else None, rounds) as workload:
+            with _workload(model, path, statistic, table, number if by_round else None, rounds) as workload:
                 result = collection_run(
                     members=draft.round(number, rounds, opens_at).as_dict(),
                     workload=workload,
@@ -96,7 +100,12 @@ def series_simulate(
 
 @contextmanager
 def _workload(
-    model: ReportingModel, path: Path, statistic: Statistic[Any], number: int | None, rounds: int
+    model: ReportingModel,
+    path: Path,
+    statistic: Statistic[Any],
+    table: Callable[[BinaryIO], CsvTable],
+    number: int | None,
+    rounds: int,
 ) -> Iterator[Any]:
     """The devices of one round; of all where `number` is None."""
     if number is None:
@@ -105,43 +114,44 @@ def _workload(
         return
     with tempfile.TemporaryDirectory(prefix="panapp-round-") as folder:
         own = Path(folder) / "round.csv"
-        with own.open("w", encoding="utf-8", newline="") as file:
-            _write_round(path, model.header, number, rounds, file)
+        with path.open("rb") as source, own.open("w", encoding="utf-8", newline="") as file:
+            found = _write_round(table(source), number, rounds, file)
+        if not found:
+            raise FieldError(
+                ROUND, f"{number} has no row in {path}; each of the {rounds} rounds needs devices"
+            )
         with model.workload(own, statistic) as workload:
             yield workload
 
 
-def _has_rounds(path: Path, header: tuple[str, ...]) -> bool:
+def _has_rounds(path: Path, table: Callable[[BinaryIO], CsvTable]) -> bool:
     if not path.is_file():
-        return False
-    with path.open(encoding="utf-8-sig", errors="replace") as file:
-        first = file.readline(1_000)
-    return [name.strip().lower() for name in first.split(",")] == [*header, ROUND]
-
-
-def _write_round(path: Path, header: tuple[str, ...], number: int, rounds: int, to: TextIO) -> None:
-    """The rows of one round without that column, each in the line in which it stands in the whole file, so
-    that refusals name it."""
-    known = {str(one): one for one in range(1, rounds + 1)}
-    writer = csv.writer(to, lineterminator="\n")
-    writer.writerow(header)
-    line, found = 1, False
+        return False  # a pipe can be read only once
     with path.open("rb") as file:
-        rows = CsvRows(file, (*header, ROUND))
-        for *row, text in rows:
-            where = known.get(text.strip())
-            if where is None:
-                raise FieldError(
-                    ROUND,
-                    f"line {rows.line}, column {len(header) + 1}: must be 1 to {rounds}, as in `--rounds`, "
-                    f"not {as_typed(text)}",
-                )
-            if where == number:
-                to.write("\n" * (rows.line - line - 1))
-                writer.writerow(row)
-                line, found = rows.line, True
-    if not found:
-        raise FieldError(ROUND, f"{number} has no row in {path}; each of the {rounds} rounds needs devices")
+        return ROUND in table(file).columns
+
+
+def _write_round(table: CsvTable, number: int, rounds: int, to: TextIO) -> bool:
+    """Write the rows of one round without that column, each in the line in which it stands in the whole file,
+    so that refusals name it; whether there are some."""
+    known = {str(one): one for one in range(1, rounds + 1)}
+    *columns, _ = table.columns
+    writer = csv.writer(to)
+    writer.writerow(columns)
+    written, found = 1, False
+    for *row, text in table:
+        where = known.get(text.strip())
+        if where is None:
+            raise FieldError(
+                ROUND,
+                f"line {table.line}, column {len(columns) + 1}: must be 1 to {rounds}, as in `--rounds`, "
+                f"not {as_typed(text)}",
+            )
+        if where == number:
+            to.write("\n" * (table.line - written - 1))
+            writer.writerow(row)
+            written, found = table.last_line, True
+    return found
 
 
 def _change(change: Change | None, *, scalar: bool) -> dict[str, Any] | None:

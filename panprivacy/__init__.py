@@ -36,8 +36,9 @@ Its parts:
 - `token_request`: what asks for a token of a recipe; `admission`: whether a token is one of a recipe;
   `request_bytes`: how long requests with reports are
 - `discrete_laplace`: exact noise; `simulation`: seeded randomness, which protects nobody
-- `errors`, `shown`, `lines`, `times`, `base64_text`, `json_objects`, `vector_files`: errors for people,
-  numbers in sentences, texts, times, bytes as text, JSON, and files of test vectors
+- `errors`, `shown`, `lines`, `csv_table`, `times`, `base64_text`, `json_objects`, `vector_files`: errors for
+  people, numbers in sentences, texts, tables and lists that people hand in, times, bytes as text, JSON, and
+  files of test vectors
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
@@ -56,6 +57,7 @@ __all__ = [
     "bounds",
     "catalogue",
     "coarse",
+    "csv_table",
     "dap",
     "device_input",
     "difference",

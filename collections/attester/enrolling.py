@@ -2,11 +2,10 @@
 
 import hashlib
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from csv import DictReader
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, BinaryIO
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.db import IntegrityError, transaction
@@ -16,6 +15,8 @@ from attester.models import Device, EnrolmentCode
 from audit.operations import entry_append
 from panprivacy import base64_text
 from panprivacy.attestation import KEY_BYTES
+from panprivacy.csv_table import CsvTable
+from panprivacy.errors import FieldError
 from storage.erasing import log_truncate_on_commit
 from web.problems import Problem, malformed_body
 
@@ -54,30 +55,36 @@ class Enrolled:
     unchanged: int
 
 
-def devices_read(lines: Iterable[str]) -> dict[str, bytes]:
-    """Keys by names, from lines of CSV with the columns `name` and `key` (base64).
+def devices_read(file: BinaryIO) -> dict[str, bytes]:
+    """Keys by names, from CSV with the columns `name` and `key` (base64).
 
     Raises:
-        ListRefusedError: names each fault with its line.
+        ListRefusedError: names each fault with its line; if no further row can be read after one, it is the
+            last.
     """
-    reader = DictReader(lines)
-    if tuple(reader.fieldnames or ()) != COLUMNS:
-        raise ListRefusedError(f"line 1: the columns must be {','.join(COLUMNS)}")
     found: dict[str, bytes] = {}
     keys: dict[bytes, int] = {}
     faults = []
-    for row in reader:
-        number = reader.line_num
-        try:
-            name, key = _device(row)
-            if name in found:
-                raise ValueError(f"name: {name!r} stands twice in the list")
-            if key in keys:
-                raise ValueError(f"key: stands in line {keys[key]}, too")
-        except ValueError as error:
-            faults.append(f"line {number}: {error}")
-            continue
-        found[name], keys[key] = key, number
+    try:
+        rows = CsvTable(file, COLUMNS, field="file")
+        for row in rows.unchecked():
+            try:
+                rows.require_whole(row)
+            except FieldError as fault:
+                faults.append(fault.message)
+                continue
+            try:
+                name, key = _device(*row)
+                if name in found:
+                    raise ValueError(f"name: {name!r} stands twice in the list")
+                if key in keys:
+                    raise ValueError(f"key: stands in line {keys[key]}, too")
+            except ValueError as error:
+                faults.append(f"line {rows.line}: {error}")
+                continue
+            found[name], keys[key] = key, rows.line
+    except FieldError as fault:
+        faults.append(fault.message)
     _require_none(faults)
     return found
 
@@ -196,14 +203,12 @@ def device_key(members: Mapping[str, Any]) -> bytes:
         raise malformed_body(detail) from None
 
 
-def _device(row: Mapping[Any, Any]) -> tuple[str, bytes]:
-    if None in row or None in row.values():
-        raise ValueError(f"must have {len(COLUMNS)} columns")
-    name = row["name"].strip()
+def _device(name: str, key: str) -> tuple[str, bytes]:
+    name = name.strip()
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
         raise ValueError(f"name: must have 1 to {LONGEST_NAME} printable characters")
     try:
-        return name, _key(row["key"].strip())
+        return name, _key(key.strip())
     except ValueError:
         raise ValueError(f"key: must be an Ed25519 key, {KEY_BYTES} bytes in base64") from None
 

@@ -1,9 +1,9 @@
 """Lists of items that people hand in: CSV with one column, `item`, or the lines of a form."""
 
-import csv
-import io
 from collections.abc import Iterable, Iterator
+from typing import BinaryIO
 
+from panprivacy.csv_table import CsvTable, plain_lines
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
 
@@ -13,42 +13,33 @@ UNIVERSE_BYTES = 16 * 1024 * 1024
 """Of a body that lists the items of a universe."""
 
 
-def csv_items(lines: Iterable[str], *, field: str, name: str) -> Iterator[tuple[int, str]]:
-    """Every item of a CSV after its header, with the number of its line. Blank lines are skipped.
+def csv_items(source: BinaryIO | str, *, field: str) -> Iterator[tuple[int, str]]:
+    """Every item of a CSV after its header, with the number of its line.
 
     Args:
-        lines: with their ends, as a file opened with `newline=""` has them.
-        field, name: of the input and of what holds the CSV, for refusals.
+        field: of the input, for refusals.
 
     Raises:
-        FieldError: named `field`, where they are no such CSV.
+        FieldError: named `field`, where it is no such CSV.
     """
-    try:
-        rows = csv.reader(lines, strict=True)
-        if next(rows, None) != [HEADER]:
-            raise FieldError(field, f"{name} must begin with the line {HEADER}")
-        for row in rows:
-            if len(row) > 1:
-                raise FieldError(field, f"{name} line {rows.line_num:,} must have one column, not {len(row)}")
-            for item in row:
-                yield rows.line_num, item
-    except csv.Error as error:
-        raise FieldError(field, f"{name} is not a CSV that can be read: {error}") from None
+    rows = CsvTable(source, (HEADER,), field=field)
+    for (item,) in rows:
+        yield rows.line, item
 
 
 def typed_universe(text: str) -> list[str]:
     """The universe in a field of a form: one item on each line, or a CSV with its header.
 
     Without the header, lines are taken as they are, but for blank ones and the blanks around them. A first
-    line `item` is always the header, as of a file, whatever number of items is expected: a list of one
-    too few must not pass because its header fills the gap.
+    line with a cell `item`, in quotes or not, is always the header, as of a file, whatever number of items is
+    expected: a list of one too few must not pass because its header fills the gap.
 
     Raises:
         FieldError: named `universe`, where an item stands there twice or the CSV cannot be read.
     """
-    lines = text.splitlines()
-    if lines and lines[0].strip() == HEADER:
-        return distinct_items(csv_items(io.StringIO(text, newline=""), field="universe", name="the list"))
+    lines = plain_lines(text, field="universe")
+    if lines and HEADER in (cell.strip(' "').lower() for cell in lines[0].split(",")):
+        return distinct_items(csv_items(text, field="universe"))
     stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
     return distinct_items((number, line) for number, line in stripped if line)
 

@@ -14,6 +14,7 @@ from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
 from devices_sim.workloads.segments import WEIGHT, Located, checked_weights
 from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
+from panprivacy.csv_table import header_text
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe_draft import RecipeDraft
@@ -206,9 +207,10 @@ def _require_values(values: Iterable[str], model: ReportingModel, statistic: Sta
 def _file(kind: str, csv: object, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
     if not isinstance(csv, str):
         raise FieldError(
-            "workload.csv", f"must be text with the header {','.join(model.header_of(statistic))}"
+            "workload.csv", f"must be text with the header {header_text(model.header_of(statistic))}"
         )
-    content = csv.encode(errors="replace")
+    # A lone surrogate is refused by who reads the file, with its line.
+    content = csv.encode(errors="surrogatepass")
     if len(content) > CSV_BYTES:
         raise FieldError("workload.csv", f"must be at most {CSV_BYTES:,} bytes, not {len(content):,}")
 

@@ -18,6 +18,16 @@ Stream = tuple[str, Set[int]]
 Valued = tuple[str, str]
 """A device's name and its value, as it stands in a file."""
 
+DEVICE_NAME_LENGTH = 200
+
+
+def require_device_name(name: str, line: int) -> None:
+    """FieldError unless `name`, in column 1 of a line of a file, can be a device's."""
+    if not name or len(name) > DEVICE_NAME_LENGTH or name.isspace():
+        raise FieldError(
+            "device", f"line {line}, column 1: must be a name of 1 to {DEVICE_NAME_LENGTH} characters"
+        )
+
 
 class Bucket(ABC, Generic[Given]):
     """The unit of work of a fleet. Picklable, so that another process can iterate over it."""

@@ -20,10 +20,11 @@ from typing import Any
 
 import msgpack
 
-from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream
-from devices_sim.workloads.csv_rows import CsvRows, shown
+from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream, require_device_name
 from devices_sim.workloads.segments import Located
+from panprivacy.csv_table import CsvTable
 from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
 
 HEADER = ("device", "step", "events")
 SEGMENT = "segment"
@@ -70,7 +71,9 @@ class LocatedFileBucket(Bucket[Located]):
                 for device, step, segment in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
                     steps, known = devices.setdefault(device, (set(), segment))
                     if known != segment:
-                        raise FieldError(SEGMENT, f"must be the same in all rows of device {shown(device)}")
+                        raise FieldError(
+                            SEGMENT, f"must be the same in all rows of device {as_typed(device)}"
+                        )
                     if step:
                         steps.add(step)
         return ((name, Located(steps, segment)) for name, (steps, segment) in devices.items())
@@ -81,7 +84,7 @@ def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterat
     """The devices of a CSV file; the workload lasts as long as the context.
 
     Args:
-        path: UTF-8 text, with or without a byte order mark.
+        path: as `CsvTable` reads it.
         steps: number of time steps T; a row outside 1..T is refused.
         segments: those that the file may name; where there are none, it has no such column.
 
@@ -95,9 +98,9 @@ def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterat
         tempfile.TemporaryDirectory(prefix="panapp-events-") as directory,
     ):
         size = path.stat().st_size if path.is_file() else UNKNOWN_SIZE_BUCKETS * BUCKET_BYTES
-        rows = CsvRows(file, HEADER, SEGMENT if segments else "")
+        rows = CsvTable(file, HEADER, field="events", optional=(SEGMENT,) if segments else ())
         paths = _partition(_rows(rows, steps, segments), Path(directory), 1 + size // BUCKET_BYTES)
-        if SEGMENT not in rows.header:
+        if SEGMENT not in rows.columns:
             yield EventWorkload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
             return
         located = tuple(LocatedFileBucket(bucket_path) for bucket_path in paths)
@@ -130,7 +133,7 @@ def _partition(rows: Iterable[tuple[Any, ...]], directory: Path, buckets: int) -
     return [paths[bucket] for bucket in sorted(written)]
 
 
-def _rows(rows: CsvRows, steps: int, segments: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
+def _rows(rows: CsvTable, steps: int, segments: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
     """Device and step of every row, checked, and its segment where there is that column; step 0 stands for a
     row without an event."""
     # Texts that occur in practice, looked up rather than parsed; anything else takes the careful way.
@@ -144,7 +147,7 @@ def _rows(rows: CsvRows, steps: int, segments: tuple[str, ...]) -> Iterator[tupl
         happened = known_events.get(events_text)
         if happened is None:
             happened = _happened(events_text, rows.line)
-        rows.require_device_name(device)
+        require_device_name(device, rows.line)
         if not own:
             yield device, step if happened else 0
         elif own[0].strip() in known_segments:
@@ -153,7 +156,7 @@ def _rows(rows: CsvRows, steps: int, segments: tuple[str, ...]) -> Iterator[tupl
             allowed = ", ".join(segments)
             raise FieldError(
                 SEGMENT,
-                f"line {rows.line}, column 4: must be one of {allowed}, or empty, not {shown(own[0])}",
+                f"line {rows.line}, column 4: must be one of {allowed}, or empty, not {as_typed(own[0])}",
             )
 
 
@@ -163,7 +166,8 @@ def _step(text: str, steps: int, line: int) -> int:
         return int(digits)
     raise FieldError(
         "step",
-        f"line {line}, column 2: must be a whole number of at least 1 and at most {steps}, not {shown(text)}",
+        f"line {line}, column 2: must be a whole number of at least 1 and at most {steps}, "
+        f"not {as_typed(text)}",
     )
 
 
@@ -172,5 +176,5 @@ def _happened(text: str, line: int) -> bool:
     if digits.isascii() and digits.isdigit():
         return bool(digits.strip("0"))
     raise FieldError(
-        "events", f"line {line}, column 3: must be a whole number of at least 0, not {shown(text)}"
+        "events", f"line {line}, column 3: must be a whole number of at least 0, not {as_typed(text)}"
     )

@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from devices_sim.workloads.bucket import Valued, ValueWorkload, listed
-from devices_sim.workloads.csv_rows import CsvRows, shown
+from devices_sim.workloads.bucket import Valued, ValueWorkload, listed, require_device_name
+from panprivacy.csv_table import CsvTable
 from panprivacy.errors import FieldError
+from panprivacy.parameters import as_typed
 
 HEADER = ("device", "value")
 
@@ -47,7 +48,7 @@ def values_csv(
     """The devices of a CSV file.
 
     Args:
-        path: UTF-8 text, with or without a byte order mark.
+        path: as `CsvTable` reads it.
         require_value: raises FieldError for cells that are no value, e.g. `Randomizer.value_of`.
         header: `device`, and a name for each cell of a value.
 
@@ -66,15 +67,15 @@ def values_csv(
 def _devices(
     file: BinaryIO, require_value: Callable[[Sequence[str]], object], header: tuple[str, ...]
 ) -> Iterator[Valued]:
-    rows = CsvRows(file, header)
+    rows = CsvTable(file, header, field="values")
     first_lines: dict[str, int] = {}
     for device, *cells in rows:
-        rows.require_device_name(device)
+        require_device_name(device, rows.line)
         first = first_lines.setdefault(device, rows.line)
         if first != rows.line:
             raise FieldError(
                 "device",
-                f"line {rows.line}, column 1: {shown(device)} has its value in line {first} already; "
+                f"line {rows.line}, column 1: {as_typed(device)} has its value in line {first} already; "
                 "a device has one",
             )
         try:

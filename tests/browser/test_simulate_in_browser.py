@@ -38,8 +38,14 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     expect(page.get_by_label("Workload")).to_be_visible()
     assert violations(visitor) == []
     page.get_by_label("Workload").select_option("events")
+    latin = tmp_path / "latin.csv"
+    latin.write_bytes(CSV.encode() + b"b\xe9,1,1\n")
+    box = page.locator("#id_csv")
+    page.get_by_label("Or choose the file").set_input_files(latin)
+    expect(box).to_have_js_property("validationMessage", "The file must be UTF-8 text.")
     page.get_by_label("Or choose the file").set_input_files(file)
-    expect(page.locator("#id_csv")).to_have_value(CSV)
+    expect(box).to_have_value(CSV)
+    expect(box).to_have_js_property("validationMessage", "")
     page.get_by_role("button", name="Simulate").click()
     expect(page.locator("#simulation")).to_contain_text("0 of 30 devices")
     assert violations(visitor) == []

@@ -117,10 +117,10 @@ def test_file_may_say_the_segment_of_every_device(tmp_path, make_server):
 @pytest.mark.parametrize(
     ("rows", "segments", "said"),
     [
-        ("a,1,1,3.0\n", SEGMENTS, "line 2, column 4: must be one of 2.0, 2.1, nightly, or empty, not '3.0'"),
-        ("a,1,1,2.0\na,2,1,2.1\n", SEGMENTS, "must be the same in all rows of device 'a'"),
-        ("a,1,1\n", SEGMENTS, "line 2 must have 4 columns"),
-        ("a,1,1,2.0\n", (), "line 1 must be the header device,step,events, not"),
+        ("a,1,1,3.0\n", SEGMENTS, 'line 2, column 4: must be one of 2.0, 2.1, nightly, or empty, not "3.0"'),
+        ("a,1,1,2.0\na,2,1,2.1\n", SEGMENTS, 'must be the same in all rows of device "a"'),
+        ("a,1,1\n", SEGMENTS, "line 2: must have 4 cells"),
+        ("a,1,1,2.0\n", (), "line 1: must be the header device,step,events, not"),
     ],
 )
 def test_file_with_an_impossible_segment_is_refused_by_line(tmp_path, rows, segments, said):

@@ -137,13 +137,13 @@ def test_attributes_are_refused_where_a_fleets_recipe_has_no_target(make_server)
 @pytest.mark.parametrize(
     ("content", "field"),
     [
-        ("", "device"),
-        ("os,device\n", "device"),
-        ("device\n", "device"),
+        ("", "attributes"),
+        ("os,device\n", "attributes"),
+        ("device\n", "attributes"),
         ("device,O S\n", "attributes"),
         ("device,os\na,linux\na,mac\n", "device"),
         ("device,os\na,li nux\n", "os"),
-        ("device,os\na\n", "os"),
+        ("device,os\na\n", "attributes"),
         ("device,os\n,linux\n", "device"),
     ],
 )
@@ -157,8 +157,12 @@ def test_file_of_attributes_that_is_wrong_is_refused_by_column(tmp_path, content
 
 def test_device_reads_its_own_from_the_option_or_from_a_file(tmp_path):
     file = tmp_path / "own"
-    file.write_text("os=linux\n\nregion=eu\n")
-    assert attributes_given(str(file)) == attributes_given("os=linux,region=eu")
+    for content in ("os=linux\n\nregion=eu\n", "\ufeffos=linux\rregion=eu\x1a"):
+        file.write_bytes(content.encode())
+        assert attributes_given(str(file)) == attributes_given("os=linux,region=eu")
+    file.write_bytes(b"os=linux\n\xff")
+    with pytest.raises(FieldError, match="attributes: line 2: must be UTF-8 text"):
+        attributes_given(str(file))
     assert attributes_given("") == {}
     with pytest.raises(FieldError, match="twice"):
         attributes_given("os=linux,os=mac")

@@ -50,8 +50,8 @@ def test_values_csv_any_texts_are_values_where_they_are_hashed(tmp_path, values)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "file: is empty; line 1 must be the header device,value"),
-        ("device,step,events\na,1,1\n", "device: line 1 must be the header device,value, not"),
+        ("", "values: is empty; line 1 must be the header device,value"),
+        ("device,step,events\na,1,1\n", "values: line 1: must be the header device,value, not"),
         ("device,value\n", "device: the file must name at least one device"),
         ("device,value\na,0\nb,4\n", "value: line 3, column 2: must be a whole number from 0 to 3"),
         ("device,value\na,-1\n", "value: line 2, column 2: must be a whole number from 0 to 3"),
@@ -60,13 +60,13 @@ def test_values_csv_any_texts_are_values_where_they_are_hashed(tmp_path, values)
         ("device,value\na," + "9" * 5000 + "\n", "value: line 2, column 2: must be"),
         (
             "device,value\na,1\nb,1\n\na,1\n",
-            "device: line 5, column 1: 'a' has its value in line 2 already; a device has one",
+            'device: line 5, column 1: "a" has its value in line 2 already; a device has one',
         ),
         ("device,value\n ,1\n", "device: line 2, column 1: must be a name"),
-        ("device,value\na\n", "value: line 2 must have 2 columns (device,value), not 1"),
-        ("device,value\na,1,1\n", "value: line 2 must have 2 columns (device,value), not 3"),
-        (b"device,value\n\xff,1\n", "file: line 2: must be UTF-8"),
-        ('device,value\n"a,1\n', "file: line 2"),
+        ("device,value\na\n", "values: line 2: must have 2 cells (device,value), not 1"),
+        ("device,value\na,1,1\n", "values: line 2: must have 2 cells (device,value), not 3"),
+        (b"device,value\n\xff,1\n", "values: line 2: must be UTF-8"),
+        ('device,value\n"a,1\n', "values: line 2"),
     ],
 )
 def test_values_csv_wrong_content_is_refused_with_line_and_column(tmp_path, content, message):

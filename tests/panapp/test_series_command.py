@@ -98,7 +98,7 @@ def test_a_file_of_the_other_kind_is_refused_with_the_command_that_takes_it(
         ("a,1,1,1\nb,1,1,3\n", 'round: line 3, column 4: must be 1 to 2, as in `--rounds`, not "3"'),
         ("a,1,1,1\n", "round: 2 has no row"),
         ("a,1,1,1\na,1,1,2\nb,9,1,2\n", "step: line 4, column 2"),
-        ("a,1,1\n", "line 2 must have 4 columns"),
+        ("a,1,1\n", "line 2: must have 4 cells"),
     ],
 )
 def test_a_file_whose_rounds_are_wrong_is_refused_before_anything_is_started(tmp_path, rows, message):

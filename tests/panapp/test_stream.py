@@ -350,9 +350,11 @@ def test_bad_input_ends_with_one_line_that_names_the_field(tmp_path: Path) -> No
     recipe = recipe_file(tmp_path)
     assert refusal(recipe, tmp_path / "none.csv").startswith("items: ")
     assert refusal(recipe, items_file(tmp_path, ["a"], header="thing")).startswith("items: ")
-    assert refusal(recipe, items_file(tmp_path, ["a", "b,c"])).endswith("line 3 must have one column, not 2")
+    assert refusal(recipe, items_file(tmp_path, ["a", "b,c"])).endswith(
+        "line 3: must have 1 cell (item), not 2"
+    )
     (tmp_path / "latin.csv").write_bytes(b"item\n\xff\n")
-    assert refusal(recipe, tmp_path / "latin.csv").endswith("it is not UTF-8")
+    assert refusal(recipe, tmp_path / "latin.csv").endswith("line 2: must be UTF-8 text (invalid start byte)")
     items = items_file(tmp_path, ["a"])
     assert refusal(recipe, items, "--intrude", "2").startswith("intrude: must be a whole number")
     assert refusal(recipe, items, "--seed", "-5").startswith("seed: must be a whole number")
@@ -383,11 +385,11 @@ def test_a_recipe_file_with_names_that_are_none_is_refused_in_one_short_line(
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (bytes(range(256)), "it is not UTF-8"),
-        (b"item\n" + b"a" * 10_000_000, "field larger than field limit"),
-        (b'item\n"a\n', "unexpected end of data"),
-        (b"item,item\na,a\n", "must begin with the line item"),
-        (b"", "must begin with the line item"),
+        (bytes(range(256)), "line 1: must be UTF-8 text without NUL characters"),
+        (b"item\n" + b"a" * 10_000_000, "line 2: must be shorter than 1,048,576 bytes"),
+        (b'item\n"a\n', "line 2, column 1: begins with a quote that is not closed"),
+        (b"item,item\na,a\n", "line 1: must name each column once"),
+        (b"", "is empty; line 1 must be the header item"),
     ],
 )
 def test_a_file_that_is_no_list_of_items_is_refused_in_one_line(

@@ -6,7 +6,7 @@ from django import forms
 
 from ledger.budget import DELTA, EPSILON, Budget, Rule
 from ledger.models import DESCRIPTION_LENGTH, NAME_LENGTH, Population
-from pages.publish.fields import NumberField
+from pages.publish.fields import NumberField, typed_lines
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe_members import require_population_name
@@ -35,7 +35,7 @@ class AttributesField(forms.CharField):
 
     def to_python(self, value: Any) -> Attributes | None:  # type: ignore[override]  # no text
         """None where nothing is written: what was declared stays."""
-        lines = [line for line in str(value or "").splitlines() if line.strip()]
+        lines = [line for line in typed_lines(value) if line.strip()]
         members: dict[str, list[str]] = {}
         for line in lines:
             name, colon, values = line.partition(":")

@@ -5,6 +5,8 @@ from typing import Any
 
 from django import forms
 
+from panprivacy.csv_table import plain_lines
+from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.shown import plain
 from web.numbers import number
@@ -33,6 +35,17 @@ def range_errors(description: Description) -> dict[str, str]:
     return {"min_value": said, "max_value": said}
 
 
+def typed_lines(value: Any) -> list[str]:
+    """The lines of a box but for empty ones at the end; ValidationError for what is no text."""
+    try:
+        lines = plain_lines(str(value or ""), field="lines")
+    except FieldError as error:
+        raise forms.ValidationError(f"{error.message[:1].upper()}{error.message[1:]}.") from None
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
+
+
 class LabelsField(forms.CharField):
     """Texts, one per line; empty lines at the end do not count.
 
@@ -50,7 +63,7 @@ class LabelsField(forms.CharField):
     def to_python(self, value: Any) -> list[str] | None:  # type: ignore[override]  # several texts
         """The lines; None where there are none. The domain says which of them cannot be."""
         # A stored draft has a list already.
-        lines = value if isinstance(value, list) else str(value or "").rstrip().splitlines()
+        lines = value if isinstance(value, list) else typed_lines(value)
         if len(lines) > self._most or any(len(line) > 2 * self._length for line in lines):
             # Nothing so long is sent back as it stands.
             raise forms.ValidationError(

@@ -5,6 +5,7 @@ from typing import Any
 from django import forms
 
 from pages.publish.fields import number_field
+from panprivacy.csv_table import header_text
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description
 from panprivacy.recipe_draft import RecipeDraft
@@ -20,9 +21,6 @@ KINDS = {
     "values": "A CSV file of values",
 }
 
-SHOWN_COLUMNS = 5
-"""Of a longer header, not all columns are named."""
-
 RATE = Description(
     label="Rate",
     help="For random events: the probability of one in a step, or their mean number in a step.",
@@ -36,11 +34,6 @@ def _segment(draft: RecipeDraft) -> str:
     if not draft.segments:
         return ""
     return ", or with the column segment after these; without it, devices are spread evenly over all segments"
-
-
-def _columns(header: tuple[str, ...]) -> str:
-    """A header in short: of many columns the first and the last."""
-    return ",".join(header if len(header) <= SHOWN_COLUMNS else (*header[:2], "…", header[-1]))
 
 
 def _number(text: str) -> float | str:
@@ -98,7 +91,7 @@ class SimulationForm(forms.Form):
         if not isinstance(field, forms.ChoiceField):
             raise TypeError("kind is a choice")
         field.choices = [(kind, KINDS[kind]) for kind in kinds]
-        header = _columns(header_of(draft, statistic))
+        header = header_text(header_of(draft, statistic))
         self.fields["csv"].help_text = (
             f"For a CSV file: paste it here. Its header is {header}{_segment(draft)}; at most "
             f"{number(CSV_BYTES // 1024**2)} MiB."

@@ -60,12 +60,23 @@ for (const box of document.querySelectorAll("input[data-slider]")) {
   box.after(slider);
 }
 
-// A file goes into the text box beside it, and is sent as text.
+// A file goes into the text box beside it, and is sent as text. Other encodings are refused: characters that
+// stand in for unknown ones would make one device of two.
 for (const offer of document.querySelectorAll("[data-file-into]")) {
   const box = document.getElementById(offer.dataset.fileInto);
   offer.hidden = false;
   offer.querySelector("input").addEventListener("change", async (event) => {
     const [file] = event.target.files;
-    if (file) box.value = await file.text();
+    if (!file) return;
+    const content = await file.arrayBuffer();
+    try {
+      box.value = new TextDecoder("utf-8", { fatal: true }).decode(content);
+      box.setCustomValidity("");
+    } catch {
+      box.value = "";
+      box.setCustomValidity("The file must be UTF-8 text.");
+      box.reportValidity();
+    }
   });
+  box.addEventListener("input", () => box.setCustomValidity(""));
 }

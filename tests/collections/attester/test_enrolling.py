@@ -81,13 +81,13 @@ class TestLists:
 
     def test_many_faults_are_counted_and_not_all_told(self) -> None:
         with pytest.raises(ListRefusedError, match="and 5 more") as error:
-            devices_read(["name,key", *["x"] * (MOST_FAULTS + 5)])
+            devices_read(io.BytesIO(b"name,key\n" + b"x\n" * (MOST_FAULTS + 5)))
         assert len(str(error.value).splitlines()) == MOST_FAULTS + 1
 
     def test_other_columns_and_files_that_cannot_be_read_are_refused(self, tmp_path: Path) -> None:
         for columns in ("", "key,name", "name;key"):
-            with pytest.raises(ListRefusedError, match="line 1: the columns must be name,key"):
-                devices_read([columns, "one,two"])
+            with pytest.raises(ListRefusedError, match="line 1: must be the header name,key"):
+                devices_read(io.BytesIO(f"{columns}\none,two\n".encode()))
         with pytest.raises(CommandError, match="file: cannot be read"):
             command("enrol", str(tmp_path / "nothing.csv"))
 
@@ -112,7 +112,8 @@ class TestLists:
             command("revoke", "-A")
 
     def test_list_is_read_from_standard_input(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sys.stdin", io.StringIO(f"name,key\none,{text_of(KeyedDevice())}\n"))
+        content = f"name,key\none,{text_of(KeyedDevice())}\n".encode()
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
         assert command("enrol", "-").startswith("1 new")
 
     def test_counts_and_export_show_what_there_is(self, tmp_path: Path) -> None:

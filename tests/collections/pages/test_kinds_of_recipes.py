@@ -375,7 +375,7 @@ def test_list_of_items_is_given_when_it_is_published_and_kept_nowhere(signed_in:
         ("ada\nbob\nitem", ""),
         ("item\nitem\nada\nbob", ""),
         ("item\nada\nbob", "must list 3 items, not 2"),
-        ("item\nada\nbob\ncharles,d", "the list line 4 must have one column, not 2"),
+        ("item\nada\nbob\ncharles,d", "line 4: must have 1 cell (item), not 2"),
         ("item\nada\n\nada\nbob", 'must not list an item twice: "ada" is on line 2 and on line 4'),
         ("ada\n\nbob\n ada", 'must not list an item twice: "ada" is on line 1 and on line 4'),
     ],

@@ -130,7 +130,7 @@ def test_sizes_of_segments_are_asked_for_where_there_are_some(client: Client) ->
         ({"rate": "2"}, "at most 1"),
         ({"rate": "x"}, "Enter a number."),
         ({"seed": "-1"}, "greater than or equal to 0"),
-        ({"kind": "events", "csv": "device,step\n"}, "Line 1 must be the header"),
+        ({"kind": "events", "csv": "device,step\n"}, "Line 1: must be the header"),
         ({"kind": "flights"}, "31 steps"),
         ({"kind": "values"}, "Select a valid choice."),
     ],

@@ -55,12 +55,13 @@ class Command(BaseCommand):
             )
         try:
             if options["file"] == "-":
-                lines = sys.stdin.read()
+                devices = devices_read(sys.stdin.buffer)
             else:
-                lines = Path(options["file"]).read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+                with Path(options["file"]).open("rb") as file:
+                    devices = devices_read(file)
+        except OSError as error:
             raise CommandError(f"file: cannot be read: {error}", returncode=2) from None
-        enrolled = devices_enrol(devices=devices_read(lines.splitlines()))
+        enrolled = devices_enrol(devices=devices)
         self.stdout.write(
             f"{enrolled.new:,} new, {enrolled.replaced:,} with another key, {enrolled.unchanged:,} unchanged."
         )
