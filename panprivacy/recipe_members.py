@@ -80,7 +80,7 @@ def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str,
     return tuple(name for name in DRAFT_FIELDS if name not in silent)
 
 
-SERIES_FIELDS = ("every", "rounds", "until", "donation_rounds", "round_seconds", "public_input")
+SERIES_FIELDS = ("every", "time_zone", "rounds", "until", "donation_rounds", "round_seconds", "public_input")
 """What files of series and of recipes in rounds have beside the members of a recipe file."""
 
 

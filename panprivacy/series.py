@@ -2,11 +2,14 @@
 
 import calendar
 import dataclasses
+import functools
 import re
+from bisect import bisect_left
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
+from zoneinfo import ZoneInfo, available_timezones
 
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
@@ -19,7 +22,7 @@ from panprivacy.shown import duration_and_seconds
 from panprivacy.times import format_time, parse_time
 
 NAMED = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=28)}
-"""How often, by name; a month is at least that long."""
+"""How often, by name; a month is at least that long. It is an hour less where clocks are set forward."""
 
 EVERY = Description(
     label="Seconds from round to round",
@@ -29,6 +32,10 @@ EVERY = Description(
 )
 MOST_ROUNDS = 400
 ROUNDS = Description(label="Rounds", help="How often the recipe is asked.", minimum=1, maximum=MOST_ROUNDS)
+
+DEFAULT_ZONE = "UTC"
+_NO_ZONES = {"Factory", "localtime"}
+"""Names in the database of time zones that mean no place, or another one on each machine."""
 
 _SUFFIX = len(f", round {MOST_ROUNDS} of {MOST_ROUNDS}")
 
@@ -40,18 +47,20 @@ class SeriesDraft(Repetition):
     Attributes:
         recipe: what every round asks. Its `opens_at` is when the first round opens, or None for at once.
         every: `day`, `week`, `month`, or seconds.
+        time_zone: in which days, weeks and months are counted: a name of the IANA database, as Europe/Berlin.
         rounds: how many; None where `until` says so.
         until: no round opens at this time or later; None where `rounds` says how many.
     """
 
     recipe: RecipeDraft
     every: str | int
+    time_zone: str
     rounds: int | None
     until: datetime | None
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
-        """Read a recipe file with `every`, and `rounds` or `until`.
+        """Read a recipe file with `every`, `rounds` or `until`, and perhaps `time_zone`.
 
         Raises:
             FieldError: names the first field that is unknown, missing or out of range.
@@ -60,6 +69,7 @@ class SeriesDraft(Repetition):
         if "every" not in members:
             raise FieldError("every", "is missing: day, week, month or a number of seconds")
         every = _every(members.pop("every"))
+        time_zone = _time_zone(members.pop("time_zone", DEFAULT_ZONE), every)
         rounds, until = members.pop("rounds", None), members.pop("until", None)
         if (rounds is None) == (until is None):
             raise FieldError("rounds", "either `rounds` or `until` must be given, and only one of them")
@@ -75,6 +85,7 @@ class SeriesDraft(Repetition):
         draft = cls(
             recipe=recipe,
             every=every,
+            time_zone=time_zone,
             rounds=None if rounds is None else ROUNDS.check("rounds", int, rounds),
             until=None if until is None else parse_time("until", until),
         )
@@ -89,11 +100,15 @@ class SeriesDraft(Repetition):
 
     @property
     def shortest(self) -> timedelta:
-        """The least time from one round's opening to that of the next."""
+        """The least time from one round's opening to that of the next, but for an hour where clocks are set
+        forward."""
         return NAMED[self.every] if isinstance(self.every, str) else timedelta(seconds=self.every)
 
     def openings(self, now: datetime) -> tuple[datetime, ...]:
-        """When each round opens.
+        """When each round opens: at the same time of the day in the series' zone, or every so many seconds.
+
+        The 31st is the last day of shorter months. A time of the day that is skipped, because clocks are set
+        forward, is the first moment after that; of one that comes twice, the first is taken.
 
         Args:
             now: taken for the first where the recipe names no time.
@@ -124,15 +139,19 @@ class SeriesDraft(Repetition):
     def round_count(self, openings: tuple[datetime, ...]) -> int:
         return len(openings)
 
-    def latest(self, draft: RecipeDraft, opens_at: datetime) -> datetime:
+    def latest(self, draft: RecipeDraft, opens_at: datetime, following: datetime | None) -> datetime:
         """From when on a round is not asked any more: the next one opens, or its own devices could not take
         their steps in time.
 
         Args:
             draft: of the round.
             opens_at: when it should have opened.
+            following: when the next one opens; None after the last.
         """
-        return min(opens_at + self.shortest, draft.window(opens_at)[1] - timedelta(seconds=1))
+        return min(
+            opens_at + self.shortest if following is None else following,
+            draft.window(opens_at)[1] - timedelta(seconds=1),
+        )
 
     def round(self, number: int, rounds: int, opens_at: datetime) -> RecipeDraft:
         """The recipe of one round; its name says which.
@@ -145,20 +164,18 @@ class SeriesDraft(Repetition):
 
     def as_dict(self) -> dict[str, Any]:
         """The members that `from_mapping` reads."""
-        members = self.recipe.as_dict() | {"every": self.every}
+        members = self.recipe.as_dict() | {"every": self.every, "time_zone": self.time_zone}
         if self.until is not None:
             return members | {"until": format_time(self.until)}
         return members | {"rounds": self.rounds}
 
     def _opening(self, first: datetime, number: int) -> datetime:
-        if self.every != "month":
+        if number == 0 or isinstance(self.every, int):
             return first + number * self.shortest
-        months = first.month - 1 + number
-        year, month = first.year + months // 12, months % 12 + 1
-        if year > 9999:
-            raise OverflowError
-        # The 31st is the last day of shorter months.
-        return first.replace(year=year, month=month, day=min(first.day, calendar.monthrange(year, month)[1]))
+        zone = ZoneInfo(self.time_zone)
+        begun = first.astimezone(zone).replace(tzinfo=None)
+        later = begun + number * self.shortest if self.every != "month" else _months_later(begun, number)
+        return _moment(later, zone)
 
 
 def repetition_of(members: Mapping[str, object]) -> Repetition:
@@ -170,6 +187,51 @@ def repetition_of(members: Mapping[str, object]) -> Repetition:
     by_clock = "every" in members or "until" in members
     kind = RoundsDraft if not by_clock and members.keys() & set(ROUNDS_FIELDS) else SeriesDraft
     return kind.from_mapping(members)
+
+
+def _months_later(time: datetime, number: int) -> datetime:
+    months = time.month - 1 + number
+    year, month = time.year + months // 12, months % 12 + 1
+    if year > 9999:
+        raise OverflowError
+    return time.replace(year=year, month=month, day=min(time.day, calendar.monthrange(year, month)[1]))
+
+
+def _moment(local: datetime, zone: ZoneInfo) -> datetime:
+    """When clocks of a zone show a time for the first time; if they skip it, when they do."""
+    moment = local.replace(tzinfo=zone).astimezone(UTC)
+    shown = moment.astimezone(zone)
+    if shown.replace(tzinfo=None) == local:
+        return moment
+    # Read by the clock of before, the time is after the change; by that of afterwards, before it.
+    earlier = local.replace(tzinfo=zone, fold=1).astimezone(UTC)
+    seconds = range(int((moment - earlier).total_seconds()))
+    changed = bisect_left(
+        seconds,
+        True,
+        key=lambda second: (
+            (earlier + timedelta(seconds=second)).astimezone(zone).utcoffset() == shown.utcoffset()
+        ),
+    )
+    return earlier + timedelta(seconds=changed)
+
+
+@functools.cache
+def _zones() -> frozenset[str]:
+    # Looks through hundreds of files.
+    return frozenset(available_timezones() - _NO_ZONES)
+
+
+def _time_zone(value: object, every: str | int) -> str:
+    if not isinstance(value, str) or (value != DEFAULT_ZONE and value not in _zones()):
+        raise FieldError(
+            "time_zone", f"must be a name of the IANA database, as Europe/Berlin, not {as_typed(value)}"
+        )
+    if isinstance(every, int) and value != DEFAULT_ZONE:
+        raise FieldError(
+            "time_zone", "must be left out, or UTC: seconds are as long everywhere as `every` says"
+        )
+    return value
 
 
 def _every(value: object) -> str | int:

@@ -43,7 +43,7 @@ from web.scopes import PUBLIC, Scopes
 
 PAGE_SIZE = 100
 
-SERIES_FILE = {**RECIPE_FILE, "every": "week", "rounds": 4}
+SERIES_FILE = {**RECIPE_FILE, "every": "week", "time_zone": "Europe/Berlin", "rounds": 4}
 MARK = {"note": "version 2.1 released", "at": "2026-01-31T12:00:00Z"}
 
 SEGMENT = OpenApiParameter(
@@ -57,12 +57,17 @@ PAGES = (
 
 
 class SeriesFileSerializer(RecipeFileSerializer):
-    """The members of a series file: those of a recipe file, and `every` with `rounds` or `until`; or
-    `round_seconds` with `rounds` or `donation_rounds`."""
+    """The members of a series file: those of a recipe file, and `every` with `rounds` or `until`, and perhaps
+    `time_zone`; or `round_seconds` with `rounds` or `donation_rounds`."""
 
     every = serializers.CharField(
         required=False,
         help_text="`day`, `week`, `month`, or a number of seconds. Without it, rounds follow one another.",
+    )
+    time_zone = serializers.CharField(
+        required=False,
+        help_text="In which days, weeks and months are counted: a name of the IANA database, such as "
+        "`Europe/Berlin`. UTC where left out.",
     )
     rounds = serializers.IntegerField(
         required=False, help_text="How many; or `until`, or in a recipe in rounds `donation_rounds`."

@@ -135,13 +135,15 @@ def _plan(
         )
         return series
     reserved = reserve(draft, [series.reservation(planned.number) for planned in rounds])
+    file = draft.as_dict()
     entry_append(
         action=SERIES_PUBLISHED,
         subject=series.subject,
         actor=actor,
         details={
             "name": series.name,
-            "every": draft.as_dict()["every"],
+            "every": file["every"],
+            "time_zone": file["time_zone"],
             "rounds": len(rounds),
             "population": draft.recipe.population,
             "statistic": draft.recipe.statistic,
@@ -209,7 +211,8 @@ def _ask(planned: Round, now: datetime) -> None:
         if not isinstance(parsed, SeriesDraft):
             raise TypeError(f"{series} has no document of its rounds")
         draft = parsed.round(planned.number, series.rounds.count(), planned.opens_at)
-        if now >= parsed.latest(draft, planned.opens_at):
+        following = series.rounds.filter(number=planned.number + 1).values_list("opens_at", flat=True).first()
+        if now >= parsed.latest(draft, planned.opens_at, following):
             failed = f"it could not be published in time: {planned.problem}" if planned.problem else ""
             _skip(planned, failed or "nothing ran here while it would have been asked")
             return

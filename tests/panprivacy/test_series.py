@@ -1,9 +1,16 @@
 """When rounds open, and which files are refused."""
 
+import json
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo, available_timezones
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from panprivacy.errors import FieldError
 from panprivacy.series import MOST_ROUNDS, SeriesDraft
@@ -19,6 +26,129 @@ def draft(**changes):
 def test_months_end_on_their_last_day_and_the_next_one_begins_where_the_first_did():
     days = [opening.strftime("%m-%d %H") for opening in draft(every="month", rounds=5).openings(NOW)]
     assert days == ["01-31 12", "02-28 12", "03-31 12", "04-30 12", "05-31 12"]
+
+
+def opened(zone, first, every, rounds, **changes):
+    """When rounds open, each as the clocks of the zone show it, with their distance from UTC in hours."""
+    file = draft(every=every, rounds=rounds, time_zone=zone, opens_at=first, **changes)
+    local = [opening.astimezone(ZoneInfo(zone)) for opening in file.openings(NOW)]
+    return [f"{time:%m-%d %H:%M} {time.utcoffset().total_seconds() / 3600:+g}" for time in local]
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "every", "expected"),
+    [
+        # The series of the fault: in UTC it opens on 28 February and then on the 28th of each month.
+        (
+            "Europe/Berlin",
+            "2027-03-01T00:00:00+01:00",
+            "month",
+            "03-01 00:00 +1, 04-01 00:00 +2, 05-01 00:00 +2, 06-01 00:00 +2",
+        ),
+        (
+            "Europe/Berlin",
+            "2027-03-27T00:00:00+01:00",
+            "day",
+            "03-27 00:00 +1, 03-28 00:00 +1, 03-29 00:00 +2",
+        ),
+        (
+            "Europe/Berlin",
+            "2027-10-30T00:00:00+02:00",
+            "day",
+            "10-30 00:00 +2, 10-31 00:00 +2, 11-01 00:00 +1",
+        ),
+        ("Europe/Berlin", "2027-03-24T09:00:00+01:00", "week", "03-24 09:00 +1, 03-31 09:00 +2"),
+        ("Europe/Berlin", "2027-10-27T09:00:00+02:00", "week", "10-27 09:00 +2, 11-03 09:00 +1"),
+        # 02:30 is skipped on 28 March, and comes twice on 31 October.
+        (
+            "Europe/Berlin",
+            "2027-03-27T02:30:00+01:00",
+            "day",
+            "03-27 02:30 +1, 03-28 03:00 +2, 03-29 02:30 +2",
+        ),
+        (
+            "Europe/Berlin",
+            "2027-10-30T02:30:00+02:00",
+            "day",
+            "10-30 02:30 +2, 10-31 02:30 +2, 11-01 02:30 +1",
+        ),
+        ("Europe/Berlin", "2027-10-31T02:30:00+01:00", "day", "10-31 02:30 +1, 11-01 02:30 +1"),
+        ("America/New_York", "2027-03-13T12:00:00-05:00", "day", "03-13 12:00 -5, 03-14 12:00 -4"),
+        ("America/New_York", "2027-11-06T12:00:00-04:00", "day", "11-06 12:00 -4, 11-07 12:00 -5"),
+        ("America/New_York", "2027-03-13T02:00:00-05:00", "day", "03-13 02:00 -5, 03-14 03:00 -4"),
+        ("Australia/Lord_Howe", "2027-10-02T02:15:00+10:30", "day", "10-02 02:15 +10.5, 10-03 02:30 +11"),
+        ("Pacific/Apia", "2027-04-01T00:00:00+13:00", "month", "04-01 00:00 +13, 05-01 00:00 +13"),
+        (
+            "Europe/Berlin",
+            "2027-12-31T23:30:00+01:00",
+            "month",
+            "12-31 23:30 +1, 01-31 23:30 +1, 02-29 23:30 +1, 03-31 23:30 +2, 04-30 23:30 +2",
+        ),
+        ("UTC", "2028-02-29T12:00:00Z", "month", "02-29 12:00 +0, 03-29 12:00 +0, 04-29 12:00 +0"),
+        ("UTC", "2028-02-28T00:00:00Z", "day", "02-28 00:00 +0, 02-29 00:00 +0, 03-01 00:00 +0"),
+    ],
+)
+def test_rounds_open_at_the_same_time_of_the_day_in_their_zone(zone, first, every, expected):
+    assert ", ".join(opened(zone, first, every, expected.count(",") + 1, steps=1)) == expected
+
+
+ZONES = sorted(available_timezones() - {"Factory", "localtime"})
+
+
+@given(
+    zone=st.sampled_from(ZONES),
+    seconds=st.integers(0, 14 * 366 * 86_400),
+    every=st.sampled_from(["day", "week", "month"]),
+)
+def test_openings_increase_and_show_the_same_time_but_where_it_is_skipped(zone, seconds, every):
+    first = NOW + timedelta(seconds=seconds)
+    file = draft(every=every, steps=1, rounds=60, time_zone=zone, opens_at=first.isoformat())
+    openings = file.openings(NOW)
+    assert openings[0] == first
+    begun = first.astimezone(ZoneInfo(zone))
+    for one, following in pairwise(openings):
+        apart = following - one
+        least, most = {"day": (1, 1), "week": (7, 7), "month": (28, 31)}[every]
+        assert timedelta(days=least, hours=-3) <= apart <= timedelta(days=most, hours=3)
+        local = following.astimezone(ZoneInfo(zone))
+        if local.time() != begun.time():
+            # Clocks jumped over it: a second before, they showed an earlier time.
+            before = (following - timedelta(seconds=1)).astimezone(ZoneInfo(zone))
+            assert before.utcoffset() < local.utcoffset()
+            assert before.time() < begun.time() < local.time() or local.time() < before.time()
+        else:
+            assert local.fold == 0  # of two, the first
+
+
+def test_a_zone_is_kept_and_is_utc_unless_named():
+    assert draft().as_dict()["time_zone"] == "UTC"
+    file = draft(time_zone="Europe/Berlin")
+    assert file.as_dict()["time_zone"] == "Europe/Berlin"
+    assert SeriesDraft.from_mapping(file.as_dict()) == file
+
+
+def test_zones_are_known_where_the_machine_has_none():
+    members = draft(every="month", rounds=2, time_zone="Europe/Berlin", opens_at="2027-03-01T00:00:00+01:00")
+    program = (
+        "import json, sys; from datetime import UTC, datetime; from panprivacy.series import SeriesDraft; "
+        "print(SeriesDraft.from_mapping(json.loads(sys.argv[1])).openings(datetime.now(UTC))[1])"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program, json.dumps(members.as_dict())],
+        env={**os.environ, "PYTHONTZPATH": "", "PYTHONPATH": os.pathsep.join(sys.path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout == "2027-03-31 22:00:00+00:00\n"
+
+
+def test_a_round_is_asked_until_the_next_one_opens():
+    file = draft(every="day", steps=1, time_zone="Europe/Berlin", opens_at="2027-03-27T23:00:00Z")
+    first, second, last = file.openings(NOW)
+    assert second - first == timedelta(hours=23)
+    assert file.latest(file.round(1, 3, first), first, second) == second
+    assert file.latest(file.round(3, 3, last), last, None) == last + timedelta(days=1)
 
 
 @pytest.mark.parametrize(("every", "apart"), [("day", 86_400), ("week", 604_800), (400_000, 400_000)])
@@ -50,6 +180,14 @@ def test_each_round_is_a_recipe_that_says_which_it_is_and_ends_by_itself():
         ({"every": True}, "every"),
         ({"every": "day"}, "every"),  # the recipe has four steps of a day
         ({"every": 366 * 86_400 + 1}, "every"),
+        ({"time_zone": "Berlin"}, "time_zone"),
+        ({"time_zone": "europe/berlin"}, "time_zone"),
+        ({"time_zone": "+01:00"}, "time_zone"),
+        ({"time_zone": "../../etc/passwd"}, "time_zone"),
+        ({"time_zone": "localtime"}, "time_zone"),
+        ({"time_zone": ""}, "time_zone"),
+        ({"time_zone": 1}, "time_zone"),
+        ({"time_zone": "Europe/Berlin", "every": 400_000}, "time_zone"),
         ({"rounds": 0}, "rounds"),
         ({"rounds": MOST_ROUNDS + 1}, "rounds"),
         ({"rounds": None}, "rounds"),

@@ -6,7 +6,7 @@ from django import forms
 
 from pages.publish.fields import NumberField
 from panprivacy.errors import FieldError
-from panprivacy.series import MOST_ROUNDS, SeriesDraft
+from panprivacy.series import DEFAULT_ZONE, MOST_ROUNDS, SeriesDraft
 from recipes.models import Recipe
 
 CHOICES = (("day", "Every day"), ("week", "Every week"), ("month", "Every month"))
@@ -20,6 +20,16 @@ class SeriesForm(forms.Form):
         choices=CHOICES,
         initial="week",
         help_text="At least as long as the steps of a round take.",
+    )
+    time_zone = forms.CharField(
+        label="Time zone",
+        required=False,
+        initial=DEFAULT_ZONE,
+        empty_value=DEFAULT_ZONE,
+        max_length=64,
+        help_text="Where days, weeks and months are counted: a name such as Europe/Berlin. Rounds open at "
+        "the same time of the day there, also after clocks are set forward or back.",
+        widget=forms.TextInput(attrs={"autocomplete": "off", "spellcheck": "false"}),
     )
     rounds = NumberField(
         label="Rounds",
@@ -37,8 +47,9 @@ class SeriesForm(forms.Form):
         own = {
             name: value for name, value in self.recipe.draft.items() if name not in ("opens_at", "closes_at")
         }
-        every, rounds = self.cleaned_data["every"], self.cleaned_data["rounds"]
-        return own | {"every": every, "rounds": int(rounds) if rounds == int(rounds) else rounds}
+        asked = {name: self.cleaned_data[name] for name in ("every", "time_zone")}
+        rounds = self.cleaned_data["rounds"]
+        return own | asked | {"rounds": int(rounds) if rounds == int(rounds) else rounds}
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}

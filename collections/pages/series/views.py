@@ -27,7 +27,7 @@ from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.errors import FieldError
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.rounds.privacy import rounds_guarantees
-from panprivacy.series import repetition_of
+from panprivacy.series import DEFAULT_ZONE, repetition_of
 from panprivacy.trust_models import under_trust
 from recipes.access import may_publish
 from recipes.approvals import approval_needed, content_approval_missing
@@ -158,6 +158,7 @@ def _page(
         "joint": any(len(point.values) == 1 for point in points),
         "in_points": any(point.change is not None and point.change.shares is not None for point in points),
         "question": series.draft.get("question", ""),
+        "zone": series.draft.get("time_zone", DEFAULT_ZONE),
         "rows": trend_rows([point for point in points if point.round.state != Round.State.PLANNED], segment),
         "page": page,
         "segment": segment,
@@ -217,6 +218,7 @@ def _proposal_page(
         "proposal": approval,
         "draft": draft,
         "every": dict(CHOICES).get(str(approval.document.get("every")), approval.document.get("every")),
+        "time_zone": approval.document.get("time_zone"),
         "round_seconds": approval.document.get("round_seconds"),
         "rounds": approval.document.get("rounds") or approval.document.get("donation_rounds"),
         "mechanism": statistic,

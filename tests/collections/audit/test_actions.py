@@ -61,7 +61,7 @@ def test_public_logs_tell_of_recipes_and_results_and_never_of_people() -> None:
     # Everybody reads these in the public log, for good: no reason that somebody typed, and no account.
     assert {name for action in public_actions() for name in shown_details(action) or ()} == {
         *("name", "statistic", "population", "trust", "simulation", "closes_at", "reports", "result"),
-        *("every", "rounds", "rounds_left", "round", "of", "cohort_size", "full"),
+        *("every", "time_zone", "rounds", "rounds_left", "round", "of", "cohort_size", "full"),
         # Of reports in object storage: a hash.
         "manifest",
         # Of keys: hashes, numbers, and the public ones of partners.

@@ -98,9 +98,31 @@ def test_more_reports_of_the_same_share_are_no_change(publisher, monkeypatch):
     assert " points)." in page
 
 
+def test_a_series_opens_and_is_shown_in_its_time_zone(publisher, monkeypatch):
+    now = [datetime(2026, 3, 25, 8, tzinfo=UTC)]
+    time_is(monkeypatch, lambda: now[0])
+    recipe = published_recipe(epsilon=8.0, cohort_size=20)
+    entered = {"every": "week", "rounds": 3, "time_zone": "Europe/Berlin"}
+    publisher.post(reverse("series-new", args=[recipe.identifier]), entered)
+    series = Series.objects.get()
+    opens = list(series.rounds.order_by("number").values_list("opens_at", flat=True))
+    assert opens == [now[0], datetime(2026, 4, 1, 7, tzinfo=UTC), datetime(2026, 4, 8, 7, tzinfo=UTC)]
+    rounds_advance()
+    address = reverse("series", args=[series.identifier])
+    page = page_text(publisher.get(address))
+    assert "25 Mar 2026, 09:00 Europe/Berlin" in page
+    assert "1 Apr 2026, 09:00 Europe/Berlin</time>." in page
+    file = publisher.get(reverse("api-series", args=[series.identifier])).json()
+    assert (file["file"]["time_zone"], file["rounds"][1]["opens_at"]) == (
+        "Europe/Berlin",
+        "2026-04-01T07:00:00Z",
+    )
+
+
 @pytest.mark.parametrize(
     ("entered", "error"),
     [
+        ({"every": "week", "rounds": 3, "time_zone": "Berlin"}, "Must be a name of the IANA database"),
         ({"every": "day", "rounds": 3}, "Must be at least 4 days (345,600 s)"),
         ({"every": "week", "rounds": 0}, "at least 1"),
         ({"every": "week", "rounds": 401}, "at most 400"),
