@@ -469,6 +469,8 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    # `nullable` says it. A component of its own would have no type, and generated programs would not load.
+    "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
 }
 # A local installation has one web process, so that its counts of failures need not be shared.
 SILENCED_SYSTEM_CHECKS = ["axes.W001"] if LOCAL else []

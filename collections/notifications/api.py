@@ -40,7 +40,7 @@ from web.paging import api_results
 from web.scopes import Scopes
 
 
-class WebhookRequestSerializer(ExactSerializer):
+class NewWebhookSerializer(ExactSerializer):
     url = serializers.CharField(help_text="Where messages are posted to: https, a public host.")
     events = serializers.ListField(
         child=serializers.ChoiceField(list(KINDS)), help_text="Kinds of events to be told, at least one."
@@ -64,7 +64,7 @@ class SecretSerializer(serializers.Serializer[dict[str, Any]]):
     secret = serializers.CharField(help_text="Begins with whsec_. It is not shown again.")
 
 
-class NewWebhookSerializer(WebhookSerializer, SecretSerializer):
+class WebhookWithSecretSerializer(WebhookSerializer, SecretSerializer):
     pass
 
 
@@ -91,9 +91,9 @@ class WebhooksView(APIView):
         operation_id="webhook_create",
         summary="Add a webhook",
         description="Messages are signed with the secret of the answer, as Standard Webhooks has it.",
-        request=WebhookRequestSerializer,
+        request=NewWebhookSerializer,
         responses={
-            201: NewWebhookSerializer,
+            201: WebhookWithSecretSerializer,
             400: problem_response("The address or the events are refused."),
             409: CONFLICT,
             429: OFTEN,

@@ -42,7 +42,7 @@ from web.scopes import Scopes
 EXAMPLE = {"address": "ana@example.org", "events": ["result.released"]}
 
 
-class MailRequestSerializer(ExactSerializer):
+class NewMailSerializer(ExactSerializer):
     address = serializers.CharField(help_text="Where the link that confirms it goes.")
     events = serializers.ListField(
         child=serializers.ChoiceField(list(KINDS)), help_text="Kinds of events to be told, at least one."
@@ -86,7 +86,7 @@ class MailsView(APIView):
         summary="Subscribe by e-mail",
         description="A link goes to the address; who opens it there confirms it. Takes the place of the "
         "subscription before. Sent twice, the second link is the one that works.",
-        request=MailRequestSerializer,
+        request=NewMailSerializer,
         responses={
             201: MailSerializer,
             400: problem_response("The address or the events are refused."),

@@ -16,7 +16,7 @@ from recipes.operations import recipe_draft_delete, recipe_draft_save
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from recipes.selectors import drafts_list
 from web.json_requests import read_object
-from web.openapi import CURSOR, PagedSerializer, example, problem_response
+from web.openapi import CURSOR, OpenSerializer, PagedSerializer, example, problem_response
 from web.paging import api_results
 from web.problems import not_found
 from web.refusing import as_problems
@@ -38,7 +38,7 @@ RECIPE_FILE = {
 }
 
 
-class RecipeFileSerializer(serializers.Serializer[dict[str, Any]]):
+class RecipeFileSerializer(OpenSerializer):
     """The members of a recipe file (docs/recipes.md). Beside these it has those of its statistic."""
 
     name = serializers.CharField(max_length=120)
@@ -54,7 +54,7 @@ class DraftSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="SHA-256 of the content. Publishing asks for it, so that only what was read is published."
     )
     created_by = serializers.CharField(allow_null=True, help_text="Username; null for the command line.")
-    recipe = serializers.DictField(help_text="The members of a recipe file.")
+    recipe = RecipeFileSerializer()
 
 
 class DraftListSerializer(PagedSerializer):

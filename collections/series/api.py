@@ -132,7 +132,7 @@ class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
     name = serializers.CharField()
     published_at = serializers.DateTimeField()
     stopped_at = serializers.DateTimeField(allow_null=True)
-    file = serializers.DictField(help_text="As in a recipe file.")
+    file = RecipeFileSerializer()
     document = serializers.CharField(
         allow_null=True, help_text="Identifier of the document of all rounds; null where the clock asks."
     )

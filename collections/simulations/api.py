@@ -17,6 +17,7 @@ from rest_framework.views import APIView
 from audit.access import signed_in_user
 from panprivacy.errors import FieldError
 from planner.guarantees import NotComputedError
+from recipes.drafts_api import RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from simulations.errors import SimulationRefusedError
@@ -76,8 +77,8 @@ class WorkloadSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
-class SimulationRequestSerializer(serializers.Serializer[dict[str, Any]]):
-    recipe = serializers.DictField(help_text="As a recipe file. Its times are ignored.")
+class NewSimulationSerializer(serializers.Serializer[dict[str, Any]]):
+    recipe = RecipeFileSerializer(help_text="Its times are ignored.")
     workload = WorkloadSerializer()
     seed = serializers.IntegerField(
         required=False,
@@ -114,7 +115,7 @@ class SimulationsView(APIView):
     @extend_schema(
         operation_id="simulation_start",
         summary="Simulate devices",
-        request=SimulationRequestSerializer,
+        request=NewSimulationSerializer,
         responses={
             202: OpenApiResponse(SimulationSerializer, "It is under way; `Location` tells how far."),
             409: problem_response("No simulation can be started now, or here."),

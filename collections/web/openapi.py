@@ -1,6 +1,6 @@
-"""How the API is described to drf-spectacular: problem documents, bytes, bodies without further members."""
+"""How the API is described to drf-spectacular: problem documents, bytes, what members a body may have."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
@@ -14,18 +14,26 @@ from web.scopes import Scope, scope_needed
 CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 
 
-class ProblemSerializer(serializers.Serializer[dict[str, Any]]):
-    """A problem document (RFC 9457)."""
+class ExactSerializer(serializers.Serializer[dict[str, Any]]):
+    """A body that has these members and no others."""
+
+    additional: ClassVar[Any] = False
+
+
+class OpenSerializer(serializers.Serializer[dict[str, Any]]):
+    """A body that has these members, and may have others, which generated programs keep."""
+
+    additional: ClassVar[Any] = {}
+
+
+class ProblemSerializer(OpenSerializer):
+    """A problem document (RFC 9457). Some kinds have further members."""
 
     type = serializers.CharField(help_text="Kind of problem, e.g. `/problems/not-found`.")
     title = serializers.CharField(help_text="The same for every problem of this kind.")
     status = serializers.IntegerField(help_text="The HTTP status.")
     detail = serializers.CharField(help_text="What is wrong with this request.")
     field = serializers.CharField(required=False, help_text="The parameter that is to blame, where one is.")
-
-
-class ExactSerializer(serializers.Serializer[dict[str, Any]]):
-    """A body that has these members and no others."""
 
 
 class PagedSerializer(serializers.Serializer[dict[str, Any]]):
@@ -40,7 +48,11 @@ class _ExactExtension(OpenApiSerializerExtension):
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
         mapped = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
-        return {**mapped, "additionalProperties": False}
+        return {**mapped, "additionalProperties": self.target.additional}
+
+
+class _OpenExtension(_ExactExtension):
+    target_class = OpenSerializer
 
 
 @extend_schema_field(OpenApiTypes.BYTE)

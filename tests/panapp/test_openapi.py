@@ -1,5 +1,6 @@
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -56,6 +57,94 @@ def examples(node: Any) -> list[tuple[dict[str, Any], Any]]:
         found = [(node["schema"], shown["value"]) for shown in node.get("examples", {}).values()]
         return found + [pair for member in node.values() for pair in examples(member)]
     return [pair for member in node for pair in examples(member)] if isinstance(node, list) else []
+
+
+def schemas_below(schema: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A schema and all inside it, each with the name that generators give to what has none of its own."""
+    yield name, schema
+    for member, inner in schema.get("properties", {}).items():
+        yield from schemas_below(inner, f"{name}_{member}")
+    for member in ("items", "additionalProperties"):
+        # {} and false are no schemas of something: they allow every further member, and none.
+        if isinstance(inner := schema.get(member), dict) and inner:
+            yield from schemas_below(
+                inner, f"{name}_{'item' if member == 'items' else 'additional_property'}"
+            )
+    for member in ("allOf", "anyOf", "oneOf"):
+        for number, inner in enumerate(schema.get(member, [])):
+            yield from schemas_below(inner, f"{name}_type_{number}")
+
+
+def described_schemas() -> list[tuple[str, dict[str, Any]]]:
+    """All of the description, named as `schemas_below` does."""
+    roots = list(committed()["components"]["schemas"].items())
+    for methods in committed()["paths"].values():
+        for operation in methods.values():
+            name = operation["operationId"]
+            roots += [(f"{name}_{one['name']}", one["schema"]) for one in operation.get("parameters", [])]
+            bodies = {"body": operation.get("requestBody", {})}
+            bodies |= {f"response_{status}": answer for status, answer in operation["responses"].items()}
+            for place, body in bodies.items():
+                content = body.get("content", {}).values()
+                roots += [(f"{name}_{place}", media["schema"]) for media in content if "schema" in media]
+    return [found for name, root in roots for found in schemas_below(root, name)]
+
+
+def test_every_schema_of_the_description_says_its_type() -> None:
+    described = described_schemas()
+    assert len(described) > 500
+    kinds = {"type", "$ref", "allOf", "anyOf", "oneOf"}
+    assert [name for name, schema in described if not kinds & set(schema)] == []
+
+
+def collisions(names: Iterable[str]) -> set[str]:
+    """Names that are one where generators write them in their own fashion, or a disk ignores case."""
+    counts = Counter(name.replace("_", "").lower() for name in names)
+    return {name for name, count in counts.items() if count > 1}
+
+
+def test_no_two_names_that_generators_make_collide() -> None:
+    components = list(committed()["components"]["schemas"])
+    inline = {
+        name
+        for name, schema in described_schemas()
+        if name not in components and (schema.get("type") == "object" or "enum" in schema)
+    }
+    assert "Simulation_result" in inline
+    operations = [
+        f"{operation['operationId']}_request"  # that of an operation's parameters, in TypeScript
+        for methods in committed()["paths"].values()
+        for operation in methods.values()
+    ]
+    assert collisions([*components, *inline, *operations]) == set()
+
+
+def undeclared(value: Any, schema: dict[str, Any]) -> Iterator[str]:
+    """Members that a program would drop which was made from the description."""
+    if "$ref" in schema:
+        schema = committed()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+    for part in schema.get("allOf", []):
+        yield from undeclared(value, part)
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if name in schema.get("properties", {}):
+                yield from undeclared(inner, schema["properties"][name])
+            elif "additionalProperties" not in schema and "allOf" not in schema:
+                yield name
+    if isinstance(value, list):
+        for inner in value:
+            yield from undeclared(inner, schema["items"])
+
+
+def test_every_member_of_an_example_is_described_or_kept() -> None:
+    for schema, example in examples(committed()["paths"]):
+        assert list(undeclared(example, schema)) == []
+
+
+@pytest.mark.parametrize("component", ["RecipeFile", "SeriesFile", "Problem"])
+def test_members_beside_the_described_ones_are_kept(component: str) -> None:
+    schema = {"$ref": f"#/components/schemas/{component}"}
+    assert list(undeclared({"steps": 7, "epsilon": 1.0, "scope": "recipes:read"}, schema)) == []
 
 
 def test_every_example_fits_its_schema() -> None:
