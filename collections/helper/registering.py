@@ -148,7 +148,7 @@ def plain_task_register(
 
     Args:
         task_id: 32 bytes.
-        configuration: encoded TaskConfiguration.
+        configuration: encoded TaskConfiguration; its addresses may end in a slash.
         verify_key: of the VDAF.
         collector_config: encoded HpkeConfig.
 
@@ -157,13 +157,13 @@ def plain_task_register(
     """
     try:
         decoded = TaskConfiguration.decode(configuration)
-        require_url("leader_aggregator_endpoint", decoded.leader_aggregator_endpoint)
+        require_url("leader_aggregator_endpoint", _base_address(decoded.leader_aggregator_endpoint))
         if decoded.min_batch_size > MOST_BATCH_SIZE:
             raise FieldError("min_batch_size", f"must be at most {MOST_BATCH_SIZE}")
         prio3_of(decoded)
     except ValueError as error:
         raise refused(f"task_configuration: {error}.") from None
-    if decoded.helper_aggregator_endpoint != settings.HELPER_URL:
+    if _base_address(decoded.helper_aggregator_endpoint) != settings.HELPER_URL:
         raise refused(f"task_configuration: helper_aggregator_endpoint must be {settings.HELPER_URL}.")
     with transaction.atomic():
         _store(
@@ -181,6 +181,15 @@ def decode_bytes(name: str, value: str) -> bytes:
         return base64_text.decode(value)
     except base64_text.Base64Error:
         raise refused(f"{name}: must be base64.") from None
+
+
+def _base_address(endpoint: str) -> str:
+    """An aggregator's address in a task's configuration, which other implementations of DAP end in a slash.
+
+    Resources have the same addresses either way. The configuration itself stays as it is: every share is
+    sealed for its very bytes.
+    """
+    return endpoint.removesuffix("/")
 
 
 def _share_key(task_id: bytes, request: bytes) -> PrivateKey:

@@ -35,6 +35,8 @@ from tests.collections.helper.scene import (
     LEADER_URL,
     Leader,
     configuration,
+    current_time,
+    interval_selector,
     partner,
     peer,
     registered,
@@ -240,6 +242,26 @@ class TestPlainTasks:
     def test_other_helper_is_refused(self) -> None:
         refusal = self.refused(helper_aggregator_endpoint="https://other.test/helper")
         assert "helper_aggregator_endpoint" in refusal
+
+    @pytest.mark.parametrize("leader_url", [f"{LEADER_URL}/", "https://leader.test/"])
+    def test_task_whose_addresses_end_in_a_slash_gives_a_result(self, leader_url: str) -> None:
+        leader = registered(
+            leader_aggregator_endpoint=leader_url, helper_aggregator_endpoint=f"{HELPER_URL}/"
+        )
+        leader.register()
+        time = current_time()
+        reports = leader.reports(3, time=time)
+        assert leader.aggregate(reports) == ["ok"] * 3
+        request = leader.share_request(reports, interval_selector(time))
+        assert leader.result(reports, request, leader.send_share(request).body) == 3
+
+    @pytest.mark.parametrize("end", ["//", "/x", "/x/", "?", "#"])
+    def test_other_address_below_the_helpers_is_refused(self, end: str) -> None:
+        assert "helper_aggregator_endpoint" in self.refused(helper_aggregator_endpoint=f"{HELPER_URL}{end}")
+
+    @pytest.mark.parametrize("address", [f"{LEADER_URL}//", "ftp://leader.test/", "https:///", "/"])
+    def test_address_of_a_leader_that_is_none_is_refused(self, address: str) -> None:
+        assert "leader_aggregator_endpoint" in self.refused(leader_aggregator_endpoint=address)
 
     def test_unknown_vdaf_is_refused(self) -> None:
         assert "VDAF" in self.refused(vdaf_type=0x99)
