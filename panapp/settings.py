@@ -259,6 +259,8 @@ FOUR_EYES = environment.choice("PANAPP_FOUR_EYES", "off", ("off", "on")) == "on"
 RELAY_GATEWAYS = environment.addresses("PANAPP_RELAY_GATEWAYS", secure=_https)
 # Origins whose pages may be devices: browsers let them read what devices ask.
 DEVICE_ORIGINS = environment.origins("PANAPP_DEVICE_ORIGINS", secure=_https)
+# Below which programs ask: errors are problem documents there, and pages elsewhere.
+PROGRAM_ADDRESSES = ("/api/", "/leader/", "/witness/", "/.well-known/")
 # What requests in capsules may ask, by the names of addresses.
 OBLIVIOUS_ADDRESSES = frozenset(ROLE.oblivious)
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they

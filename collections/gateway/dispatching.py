@@ -10,7 +10,8 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from panprivacy.oblivious_http.binary_http import Fields, Request, Response
+from panprivacy.oblivious_http.binary_http import Request, Response
+from web.problems import PROGRAM_ASKS, malformed_body
 
 METHODS = ("GET", "POST")
 
@@ -32,7 +33,15 @@ def answered(inner: Request, outer: HttpRequest) -> Response:
 
     Only the addresses of `OBLIVIOUS_ADDRESSES` are answered; others are a 404, as if there was nothing.
     """
-    response = _answer(_request(inner, outer))
+    return _binary(_answer(_request(inner, outer)))
+
+
+def refused(detail: str) -> Response:
+    """The answer to what is no request: inside the capsule, so that the relay learns nothing of it."""
+    return _binary(malformed_body(detail).response())
+
+
+def _binary(response: HttpResponseBase) -> Response:
     content = _content(response)  # makes the fields, too
     fields = tuple(
         (name.lower().encode("ascii"), response[name].encode("latin-1", "replace"))
@@ -40,12 +49,6 @@ def answered(inner: Request, outer: HttpRequest) -> Response:
         if response.has_header(name)
     )
     return Response(response.status_code, fields, content)
-
-
-def refused(detail: str) -> Response:
-    """The answer to what is no request: inside the capsule, so that the relay learns nothing of it."""
-    fields: Fields = ((b"content-type", b"text/plain; charset=utf-8"),)
-    return Response(400, fields, detail.encode())
 
 
 def _answer(request: HttpRequest) -> HttpResponseBase:
@@ -72,6 +75,7 @@ def _request(inner: Request, outer: HttpRequest) -> WSGIRequest:
         {
             **own,
             **fields,
+            PROGRAM_ASKS: True,
             "wsgi.url_scheme": outer.scheme,
             "wsgi.input": BytesIO(inner.content),
             "REQUEST_METHOD": inner.method.decode("ascii"),

@@ -1,4 +1,4 @@
-"""Errors outside any view: problem documents under /api/, Django's pages (templates/*.html) elsewhere."""
+"""Errors outside any view: problem documents for programs, Django's pages (templates/*.html) for browsers."""
 
 from collections.abc import Callable
 from typing import Any

@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
 from panprivacy.errors import FieldError
@@ -101,6 +102,10 @@ def method_not_allowed(allowed: str) -> Problem:
     return Problem("method-not-allowed", "The method is not allowed", 405, f"Allowed: {allowed}.")
 
 
+PROGRAM_ASKS = "panapp.program_asks"
+"""True in the environment of a request that no browser shows, whatever its address: one from a capsule."""
+
+
 def is_api_request(request: HttpRequest) -> bool:
     """Whether an error should be answered as a problem document rather than as a page."""
-    return request.path.startswith("/api/")
+    return PROGRAM_ASKS in request.META or f"{request.path}/".startswith(settings.PROGRAM_ADDRESSES)

@@ -22,9 +22,15 @@ def assert_problem(answer: HttpResponse, status: int, kind: str) -> None:
     assert (answer.status_code, document["status"], document["type"]) == (status, status, f"/problems/{kind}")
 
 
-@pytest.mark.parametrize("address", ["/api/", "/api/v2/recipes/", "/api/v1/recipes/xyz/", "/api/v1/\x00/"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("/api", "/api/", "/api/v2/recipes/", "/api/v1/recipes/xyz/", "/api/v1/\x00/"),
+        *("/leader", "/leader/", "/leader/tasks/xyz", "/leader/\x00", "/.well-known/nothing", "/witness/x"),
+    ],
+)
 @pytest.mark.parametrize("method", ["get", "post", "delete"])
-def test_unknown_api_path_is_a_problem_document(client: Client, address: str, method: str) -> None:
+def test_unknown_address_of_programs_is_a_problem_document(client: Client, address: str, method: str) -> None:
     assert_problem(getattr(client, method)(address), 404, "not-found")
 
 
@@ -98,6 +104,31 @@ def test_wrong_method_on_a_recipe_list_is_a_problem_document_with_allow(client: 
     answer = client.put(API, {}, content_type="application/json")
     assert_problem(answer, 405, "method-not-allowed")
     assert "GET" in answer["Allow"]
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_wrong_method_on_keys_of_the_leader_is_a_problem_document(client: Client, method: str) -> None:
+    answer = getattr(client, method)("/leader/hpke_config")
+    assert_problem(answer, 405, "method-not-allowed")
+    assert answer["Allow"] == "GET, HEAD"
+
+
+def test_wrong_host_of_the_leader_is_a_problem_document(client: Client) -> None:
+    answer = client.get("/leader/hpke_config", headers={"Host": "evil.example"})
+    assert_problem(answer, 400, "bad-request")
+
+
+@pytest.mark.django_db
+def test_unexpected_exception_of_the_leader_is_a_problem_document(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dap.views.hpke_config_list", _failing)
+    client.raise_request_exception = False
+    assert_problem(client.get("/leader/hpke_config"), 500, "internal-error")
+
+
+def _failing(**_: object) -> None:
+    raise RuntimeError("s3cret detail")
 
 
 def test_unacceptable_media_type_is_a_problem_document(client: Client) -> None:

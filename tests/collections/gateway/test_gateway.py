@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
@@ -52,6 +53,11 @@ def get(path: str, *headers: tuple[bytes, bytes]) -> Request:
     return Request(b"GET", b"https", b"site.example", path.encode(), headers)
 
 
+def assert_problem(response: Response, status: int) -> None:
+    assert dict(response.headers)[b"content-type"] == b"application/problem+json"
+    assert (response.status, json.loads(response.content)["status"]) == (status, status)
+
+
 def reports_of(recipe: Recipe) -> str:
     return f"/api/v1/recipes/{recipe.identifier}/reports/"
 
@@ -90,13 +96,62 @@ def test_report_in_a_capsule_counts_once(client: Client) -> None:
     ["/", "/api/v1/recipes/drafts/", ADDRESS, "/health/ready", "/admin/", "/metrics", "//api", "", "x"],
 )
 def test_addresses_that_are_not_for_devices_are_nothing(client: Client, path: str) -> None:
-    assert asked(client, get(path)).status == 404
+    assert_problem(asked(client, get(path)), 404)
 
 
 @pytest.mark.parametrize("method", [b"DELETE", b"HEAD", b"PUT", b"OPTIONS"])
 def test_other_methods_are_nothing(client: Client, method: bytes) -> None:
     path = f"/api/v1/recipes/{published_recipe().identifier}/".encode()
-    assert asked(client, Request(method, b"https", b"site.example", path)).status == 404
+    assert_problem(asked(client, Request(method, b"https", b"site.example", path)), 404)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "content", "status"),
+    [
+        ("GET", "/api/v1/recipes/xyz/", (), b"", 404),
+        ("GET", f"/api/v1/recipes/{'0' * 64}/", (), b"", 404),
+        ("GET", "/log/tile/0/000.p/200", (), b"", 404),
+        ("GET", "/log/tile/x", (), b"", 404),
+        ("POST", "/log/tile/0/000.p/200", (), b"", 405),
+        ("POST", "/leader/hpke_config", (), b"", 405),
+        ("GET", "/api/v1/verification-key/", ((b"accept", b"image/png"),), b"", 406),
+        ("POST", "/leader/tasks/{task}/reports", (), b"", 404),
+        ("GET", "{reports}", (), b"", 405),
+        ("POST", "{reports}", (), b"{}", 415),
+        ("POST", "{reports}", JSON, b"{", 400),
+        ("POST", "{reports}", JSON, b"{}", 422),
+        ("POST", "{reports}", JSON, b'"' + bytes(30_000) + b'"', 413),
+    ],
+)
+def test_every_refusal_in_a_capsule_is_a_problem_document(
+    client: Client, method: str, path: str, headers: Any, content: bytes, status: int
+) -> None:
+    target = path.format(reports=reports_of(published_recipe()), task="A" * 43).encode()
+    assert_problem(
+        asked(client, Request(method.encode(), b"https", b"site.example", target, headers, content)), status
+    )
+
+
+@pytest.mark.parametrize(("error", "status"), [(RuntimeError, 500), (OperationalError, 503)])
+@pytest.mark.parametrize(
+    ("path", "failing"),
+    [
+        ("/leader/hpke_config", "dap.views.hpke_config_list"),
+        ("/log/tile/0/000", "public_log.views.tile_bytes"),
+        ("/api/v1/verification-key/", "recipes.api.verification_key"),
+    ],
+)
+def test_every_failure_in_a_capsule_is_a_problem_document(
+    client: Client, monkeypatch: pytest.MonkeyPatch, path: str, failing: str, error: Any, status: int
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error("s3cret")
+
+    monkeypatch.setattr(failing, fail)
+    client.raise_request_exception = False
+    answer = asked(client, get(path))
+    assert_problem(answer, status)
+    assert b"s3cret" not in answer.content
 
 
 def test_who_is_signed_in_outside_is_nobody_inside(client: Client) -> None:
@@ -115,7 +170,7 @@ def test_what_is_no_request_is_refused_inside_the_capsule(client: Client) -> Non
         capsule, context = sealed(client, request)
         answer = post(client, capsule)
         assert answer.status_code == 200
-        assert Response.decode(context.open(answer.content)).status == 400
+        assert_problem(Response.decode(context.open(answer.content)), 400)
 
 
 def test_capsule_to_an_unknown_key_is_answered_with_the_type_that_clients_know(client: Client) -> None:
