@@ -17,7 +17,7 @@ unexport PYTHONDONTWRITEBYTECODE
 PRODUCTION = env $$($(RUN) -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production \
 	PANAPP_ALLOWED_HOSTS=telemetry.example DATABASE_URL=postgres://panapp@database/panapp \
 	CELERY_BROKER_URL=redis://broker:6379/0 PANAPP_BEHIND_PROXY=1
-OTHER_KEY = AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=
+OTHER_KEY = A6EHv/POEL4dcN0Y50vAmWfk1jCbpQ1fHdyGZBJVMbg=
 LEADER = PANAPP_ROLE=leader PANAPP_LEADER_URL=https://leader.example/leader \
 	PANAPP_HELPER_URL=https://helper.example/helper PANAPP_HELPER_KEY=$(OTHER_KEY)
 HELPER = PANAPP_ROLE=helper PANAPP_HELPER_URL=https://helper.example/helper PANAPP_LEADER_KEY=$(OTHER_KEY)

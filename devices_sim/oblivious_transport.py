@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
 import urllib3
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from devices_sim.transport import JSON, RETRIES, Answer, Transport, TransportError
+from panprivacy.ed25519 import public_key_of
 from panprivacy.oblivious_http import capsules, padding, signed_keys
 from panprivacy.oblivious_http.binary_http import InvalidBinaryHttpError, Request, Response
 from panprivacy.oblivious_http.keys import MEDIA_TYPE, KeyConfig
@@ -70,7 +70,7 @@ class ObliviousTransport(Transport):
         self._relay_url = relay_url
         self._direct = direct
         self._relay = direct.once_at(f"{relay_url}/{behind.name}" if behind.name else relay_url)
-        self._verification_key = Ed25519PublicKey.from_public_bytes(behind.verification_key)
+        self._verification_key = public_key_of(behind.verification_key)
         self._others = dict(others or {})
         self._at_least = at_least
         self._config: KeyConfig | None = None

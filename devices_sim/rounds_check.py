@@ -4,13 +4,12 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from devices_sim.algorithm import DeviceError
 from devices_sim.log_check import LogCheck
 from devices_sim.rounds_memory import RoundsMemory
 from devices_sim.transport import API, Transport, TransportError, json_object
 from panprivacy import base64_text
+from panprivacy.ed25519 import public_key_of
 from panprivacy.limits import RecipeLimits
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
@@ -71,7 +70,7 @@ def round_require(
     place = recipe.round
     if place is None:
         return None
-    key = Ed25519PublicKey.from_public_bytes(verification_key)
+    key = public_key_of(verification_key)
     rounds = PublishedRounds.verified(*_fetched(transport, f"rounds/{place.of}/", log), key)
     if rounds.identifier != place.of:
         raise RoundRefusedError("the site answered with another document of rounds")

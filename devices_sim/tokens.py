@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.oblivious_transport import answer_of
 from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy, remedy
 from devices_sim.transport import Answer, Closable, RecipeNotOpenError, Transport, TransportError, refusal
 from panprivacy.admission import challenge, token_key, tokens_of
 from panprivacy.attestation import sign_capsule
+from panprivacy.ed25519 import public_key_of
 from panprivacy.oblivious_http import capsules, padding, signed_keys
 from panprivacy.oblivious_http.binary_http import InvalidBinaryHttpError
 from panprivacy.oblivious_http.keys import MEDIA_TYPE, KeyConfig
@@ -198,7 +199,7 @@ class TokenClient(Closable):
     def _fetched(self) -> KeyConfig:
         answer = self._attester.get(KEYS_TARGET, accept=MEDIA_TYPE)
         signature = answer.headers.get(signed_keys.HEADER.lower(), "")
-        issuer = Ed25519PublicKey.from_public_bytes(self._admission.issuer_key)
+        issuer = public_key_of(self._admission.issuer_key)
         try:
             return signed_keys.verified(answer.body, signature, issuer)[0]
         except UnsignedKeysError as error:

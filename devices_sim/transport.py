@@ -17,6 +17,7 @@ import urllib3
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
+from panprivacy.ed25519 import public_key_of
 from panprivacy.recipe import PublishedRecipe
 
 API = "/api/v1"
@@ -174,7 +175,7 @@ class ServedRecipe:
             self.document,
             self.identifier,
             self.signature,
-            Ed25519PublicKey.from_public_bytes(verification_key),
+            public_key_of(verification_key),
             partner_key=_public_key(partner_key),
             partner_signature=self.partner_signature,
             issuer_key=_public_key(issuer_key),
@@ -446,7 +447,7 @@ def json_object(answer: Answer) -> dict[str, Any]:
 
 
 def _public_key(key: bytes | None) -> Ed25519PublicKey | None:
-    return None if key is None else Ed25519PublicKey.from_public_bytes(key)
+    return None if key is None else public_key_of(key)
 
 
 def _from_base64(value: object, name: str) -> bytes:

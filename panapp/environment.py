@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from panprivacy import base64_text
+from panprivacy.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.transparency.policy import Policy, PolicyError
 from panprivacy.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
 from storage.key_halves import public_half
@@ -206,6 +207,10 @@ def verification_key(name: str, *, own: bytes) -> bytes | None:
     if not value:
         return None
     key = key_of_32_bytes(name, value)
+    try:
+        public_key_of(key)
+    except KeyRefusedError as error:
+        raise ImproperlyConfigured(f"{name} {error}") from None
     if own and key == public_half(own):
         raise ImproperlyConfigured(f"{name} is our own verification key; it must be the other side's")
     return key

@@ -8,11 +8,12 @@ a request can only have the same answer sent again, which opens for nobody else.
 import hashlib
 from collections.abc import Mapping
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy import base64_text
 from panprivacy.dap.signature_base import SignatureRefusedError
 from panprivacy.dap.signatures import sign_request, verify_request
+from panprivacy.ed25519 import public_key_of
 from panprivacy.oblivious_http import padding
 from panprivacy.oblivious_http.capsules import REQUEST_MEDIA_TYPE, REQUEST_OVERHEAD
 
@@ -63,7 +64,7 @@ def verify_capsule(url: str, capsule: bytes, headers: Mapping[str, str], now: in
     named = {name.lower(): value for name, value in headers.items()}.get(KEY_HEADER.lower(), "")
     try:
         key = base64_text.decode(named, KEY_BYTES)
-        public_key = Ed25519PublicKey.from_public_bytes(key)
+        public_key = public_key_of(key)
     except ValueError:
         raise SignatureRefusedError(f"{KEY_HEADER} is no Ed25519 key in base64") from None
     verify_request(

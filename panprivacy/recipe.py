@@ -26,6 +26,7 @@ from panprivacy.asked_round import AskedRound
 from panprivacy.asked_target import CitedTarget
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.catalogue import statistic_class, statistic_of
+from panprivacy.ed25519 import require_signature
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.lines import one_line
@@ -226,7 +227,7 @@ class PublishedRecipe:
         if hashlib.sha256(canonical).hexdigest() != identifier:
             raise RecipeVerificationError("the identifier is not the SHA-256 of the document")
         try:
-            verification_key.verify(signature, context + canonical)
+            require_signature(verification_key, signature, context + canonical)
         except InvalidSignature:
             raise RecipeVerificationError("the signature is not the server's") from None
         recipe = cls.from_document(document)

@@ -7,6 +7,8 @@ import rfc8785
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from panprivacy.ed25519 import require_signature
+
 _COUNTED, _ISSUED = b"panapp-counted-1\n", b"panapp-issued-1\n"
 """What precedes the signed bytes, so that a signature of a count is never one of something else."""
 
@@ -28,7 +30,7 @@ class _SignedNumber(ABC):
     def verify(self, signature: bytes, key: Ed25519PublicKey) -> None:
         """CountRefusedError unless `signature` is by `key` of exactly this."""
         try:
-            key.verify(signature, self.signed_message)
+            require_signature(key, signature, self.signed_message)
         except InvalidSignature:
             raise CountRefusedError("the signature is not of this number by this key") from None
 

@@ -10,6 +10,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
+from panprivacy.ed25519 import require_signature
 from panprivacy.trust_models.members import RecipeVerificationError
 
 
@@ -62,6 +63,6 @@ def require_signed(
     if hashlib.sha256(canonical).hexdigest() != identifier:
         raise RecipeVerificationError("the identifier is not the SHA-256 of the document")
     try:
-        verification_key.verify(signature, signed_message(format_, canonical))
+        require_signature(verification_key, signature, signed_message(format_, canonical))
     except InvalidSignature:
         raise RecipeVerificationError("the signature is not the server's") from None

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
+from panprivacy.ed25519 import require_signature
 
 CONTEXT = b"panapp-result-1\n"
 """What precedes the signed bytes, so that a signature of a result is never one of something else."""
@@ -49,7 +50,7 @@ def verify_result(result: Mapping[str, Any], key: Ed25519PublicKey) -> None:
     """ResultRefusedError unless the result bears a signature by `key` of exactly this."""
     message = CONTEXT + signed_bytes(result)
     try:
-        key.verify(base64_text.decode(result.get("signature"), 64), message)
+        require_signature(key, base64_text.decode(result.get("signature"), 64), message)
     except (InvalidSignature, base64_text.Base64Error):
         raise ResultRefusedError("the signature is not the site's, or the result was changed") from None
 

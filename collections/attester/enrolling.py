@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, BinaryIO
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.db import IntegrityError, transaction
 
 from attester.actions import CODES_MADE, DEVICES_ENROLLED, DEVICES_REVOKED
@@ -16,9 +15,10 @@ from audit.operations import entry_append
 from panprivacy import base64_text
 from panprivacy.attestation import KEY_BYTES
 from panprivacy.csv_table import CsvTable
+from panprivacy.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.errors import FieldError
 from storage.erasing import log_truncate_on_commit
-from web.problems import Problem, malformed_body
+from web.problems import Problem, invalid_parameter, malformed_body
 
 COLUMNS = ("name", "key")
 LONGEST_NAME = 200
@@ -198,6 +198,8 @@ def device_key(members: Mapping[str, Any]) -> bytes:
         if set(members) != {"key"}:
             raise ValueError
         return _key(members["key"])
+    except KeyRefusedError as error:
+        raise invalid_parameter("key", f"key {error}.") from None
     except ValueError:
         detail = f"Beside code, the body must have key: an Ed25519 key, {KEY_BYTES} bytes in base64."
         raise malformed_body(detail) from None
@@ -209,13 +211,15 @@ def _device(name: str, key: str) -> tuple[str, bytes]:
         raise ValueError(f"name: must have 1 to {LONGEST_NAME} printable characters")
     try:
         return name, _key(key.strip())
+    except KeyRefusedError as error:
+        raise ValueError(f"key: {error}") from None
     except ValueError:
         raise ValueError(f"key: must be an Ed25519 key, {KEY_BYTES} bytes in base64") from None
 
 
 def _key(text: object) -> bytes:
     key = base64_text.decode(text, KEY_BYTES)
-    Ed25519PublicKey.from_public_bytes(key)
+    public_key_of(key)
     return key
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from time import monotonic
 from urllib.parse import urlsplit
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.conf import settings
 
+from panprivacy.ed25519 import public_key_of
 from panprivacy.oblivious_http import signed_keys
 from panprivacy.oblivious_http.keys import GATEWAY_PATH
 from panprivacy.oblivious_http.signed_keys import UnsignedKeysError
@@ -92,7 +92,7 @@ def keys_fetch(transport: Transport | None = None) -> tuple[bytes, str, int]:
         raise unavailable("The issuer does not answer. Ask again.") from None
     named = {name.lower(): value for name, value in headers.items()}
     signature = named.get(signed_keys.HEADER.lower(), "")
-    key = Ed25519PublicKey.from_public_bytes(required(settings.ISSUER_KEY, "PANAPP_ISSUER_KEY"))
+    key = public_key_of(required(settings.ISSUER_KEY, "PANAPP_ISSUER_KEY"))
     try:
         if status != 200:
             raise UnsignedKeysError(f"status {status}")

@@ -7,12 +7,12 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.utils import timezone
 
 from panprivacy.dap.media import problem_token
 from panprivacy.dap.signature_base import SignatureRefusedError
 from panprivacy.dap.signatures import sign_request, verify_response
+from panprivacy.ed25519 import public_key_of
 from peers.transport import Transport, https_transport
 from storage.key_halves import private_half
 
@@ -88,7 +88,7 @@ class PeerClient:
         clock: Callable[[], float] = lambda: timezone.now().timestamp(),
     ) -> None:
         self.url = url
-        self._verification_key = Ed25519PublicKey.from_public_bytes(verification_key)
+        self._verification_key = public_key_of(verification_key)
         self._signing_key = private_half(signing_key)
         self._transport = transport
         self._clock = clock

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from panprivacy import base64_text
 from panprivacy.asked_admission import TokenAdmission
+from panprivacy.ed25519 import public_key_of
 from panprivacy.errors import FieldError
 from panprivacy.signed_count import CountRefusedError, IssuedTokens
 from peers.client import PeerClient, PeerUnavailableError
@@ -78,7 +77,7 @@ def issuance_end_ask(issuer: PeerClient, *, identifier: str, reason: str, issuer
     if not 0 <= count.issued < 2**53:
         raise PeerUnavailableError("the issuer's number of tokens is none")
     try:
-        key = Ed25519PublicKey.from_public_bytes(issuer_key)
+        key = public_key_of(issuer_key)
         IssuedTokens(identifier, count.issued).verify(count.signature, key)
     except CountRefusedError:
         raise PeerUnavailableError("the issuer's signature of its number of tokens does not hold") from None

@@ -6,13 +6,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from panprivacy.dap.signature_base import SignatureRefusedError
 from panprivacy.dap.signatures import sign_response, verify_request
+from panprivacy.ed25519 import public_key_of
 from storage.signing_key import signing_key
 from web.bodies import read_body
 from web.bounded_logging import BoundedLine
@@ -89,7 +89,7 @@ def _require_signature(request: HttpRequest, body: bytes, peer_key: bytes, base_
             url=origin + request.get_full_path(),
             headers=request.headers,
             body=body,
-            verification_key=Ed25519PublicKey.from_public_bytes(peer_key),
+            verification_key=public_key_of(peer_key),
             now=int(timezone.now().timestamp()),
         )
     except SignatureRefusedError as error:

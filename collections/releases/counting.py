@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from panprivacy import base64_text
+from panprivacy.ed25519 import public_key_of
 from panprivacy.signed_count import CountRefusedError, ReleasedCount
 from storage.signing_key import signing_key
 from trust_models.outcomes import ServerProgress
@@ -29,7 +28,7 @@ def _signature(count: ReleasedCount, server: ServerProgress) -> str | None:
     if server.count_signature is None:
         return None
     try:
-        count.verify(server.count_signature, Ed25519PublicKey.from_public_bytes(server.verification_key))
+        count.verify(server.count_signature, public_key_of(server.verification_key))
     except CountRefusedError:
         raise CountDisputedError(
             f"the {server.name.lower()} did not sign the number of reports that the sum is of"

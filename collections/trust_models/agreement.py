@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from panprivacy.ed25519 import public_key_of, require_signature
 from panprivacy.errors import FieldError
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.trust import Trust
@@ -60,9 +60,7 @@ def require_signed(role: PartnerRole, partner: Partner, published: PublishedReci
         PartnerUnavailableError: the signature is not that server's.
     """
     try:
-        Ed25519PublicKey.from_public_bytes(partner.verification_key).verify(
-            signature, published.signed_message
-        )
+        require_signature(public_key_of(partner.verification_key), signature, published.signed_message)
     except InvalidSignature:
         raise PartnerUnavailableError(
             f"the {role.name} at {partner.url} signed with another key than its own; nothing was published"

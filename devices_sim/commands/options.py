@@ -6,6 +6,7 @@ from pathlib import Path
 
 from devices_sim.announcement import announcement
 from panprivacy import base64_text
+from panprivacy.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.limits import USUAL, RecipeLimits
 from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
 
@@ -98,9 +99,11 @@ def identifier(text: str) -> str:
 def verification_key(text: str) -> bytes:
     """An Ed25519 key."""
     try:
-        return base64_text.decode(text, VERIFICATION_KEY_BYTES)
-    except base64_text.Base64Error as error:
+        key = base64_text.decode(text, VERIFICATION_KEY_BYTES)
+        public_key_of(key)
+    except (base64_text.Base64Error, KeyRefusedError) as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+    return key
 
 
 def announce(recipe: PublishedRecipe) -> None:

@@ -1,9 +1,9 @@
 /** A recipe's place in the site's public log (C2SP, tlog-proof, tlog-checkpoint, tlog-policy). */
 
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { type Bytes, concat, equal, fromBase64, toHex, utf8 } from "./bytes.ts";
+import { signatureHolds } from "./ed25519.ts";
 import { canonicalJson, type ServedRecipe } from "./recipe.ts";
 import {
   base64Of,
@@ -179,7 +179,7 @@ function requireSite(served: ServedRecipe, keys: readonly VerifierKey[]): void {
   }
   const message = concat(utf8(`${served.document.format}\n`), canonical);
   const signature = fromBase64("signature", served.signature, 64);
-  if (!keys.some(({ key }) => ed25519.verify(signature, message, key, { zip215: false }))) {
+  if (!keys.some(({ key }) => signatureHolds(key, signature, message))) {
     throw new LogError("the recipe is not signed by the site of this log");
   }
 }

@@ -3,12 +3,12 @@
  * gateway what and not who.
  */
 
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { expand, extract } from "@noble/hashes/hkdf.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import { Aes128Gcm, CipherSuite, DhkemX25519HkdfSha256, HkdfSha256 } from "@hpke/core";
 
 import { type Bytes, bigEndian, concat, FieldError, fromBase64, toNumber, utf8 } from "./bytes.ts";
+import { signatureHolds } from "./ed25519.ts";
 import { type RandomSource, systemRandom } from "./random.ts";
 
 export const OHTTP_KEYS_TYPE = "application/ohttp-keys";
@@ -85,7 +85,7 @@ export function readGatewayKeys(encoded: Bytes, signature: string, verificationK
     throw new CapsuleError("the gateway's keys are not signed");
   }
   const message = concat(utf8("panapp-ohttp-keys-1\n"), encoded);
-  if (!ed25519.verify(signed, message, verificationKey, { zip215: false })) {
+  if (!signatureHolds(verificationKey, signed, message)) {
     throw new CapsuleError("the gateway's keys are not signed by the server");
   }
   const list = new Reader(encoded);

@@ -1,12 +1,12 @@
 /** Recipes as a device must read them: identifier, signatures and limits checked, strictly. */
 
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 import canonicalize from "canonicalize";
 
 import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toHex, utf8 } from "./bytes.ts";
 import { requireWeight } from "./categories.ts";
 import { type Document, object, text } from "./document.ts";
+import { signatureHolds } from "./ed25519.ts";
 import { type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Parameters } from "./mechanisms.ts";
 import { challengeDigest, readTokenKey, type TokenKey } from "./token.ts";
@@ -105,7 +105,7 @@ export function canonicalJson(document: unknown): Bytes {
 
 /** Raise RecipeVerificationError unless `signature` is that of `key` of this message. */
 export function requireSignature(who: string, key: Bytes, signature: Bytes, message: Bytes): void {
-  if (!ed25519.verify(signature, message, key, { zip215: false })) {
+  if (!signatureHolds(key, signature, message)) {
     throw new RecipeVerificationError(`the signature is not the ${who}'s`);
   }
 }

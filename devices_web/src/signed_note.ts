@@ -1,9 +1,9 @@
 /** Texts with signatures below (C2SP, signed-note and tlog-cosignature): what logs and witnesses sign. */
 
-import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { type Bytes, bigEndian, concat, equal, fromBase64, toHex, toNumber, utf8 } from "./bytes.ts";
+import { isPrimeOrder, signatureHolds } from "./ed25519.ts";
 
 const LONGEST_NOTE = 1024 * 1024;
 const MOST_SIGNATURES = 100;
@@ -65,6 +65,9 @@ export function parseVerifierKey(text: string): VerifierKey {
   if (kind !== ED25519 && kind !== COSIGNATURE) {
     throw new LogError("a verifier key must be of a log (1) or a witness (4)");
   }
+  if (!isPrimeOrder(key)) {
+    throw new LogError("a verifier key must be an Ed25519 key of prime order, in its one encoding");
+  }
   return { name, kind: kind === ED25519 ? "log" : "witness", key, identifier: concat(expected) };
 }
 
@@ -102,7 +105,7 @@ function signaturesBy(note: Note, key: VerifierKey): Signature[] {
 
 function verify(key: VerifierKey, signature: Bytes, message: Bytes): void {
   const right = signature.length === SIGNATURE_BYTES;
-  if (!right || !ed25519.verify(signature, message, key.key, { zip215: false })) {
+  if (!right || !signatureHolds(key.key, signature, message)) {
     throw new LogError(`the signature of ${key.name} does not hold`);
   }
 }

@@ -58,6 +58,10 @@ export interface Vectors {
   readonly noise: readonly { scale: number; largest: number; drawn: readonly number[] }[];
   /** What recipes of categories say, and the smallest `max_weight` with which they keep their promise. */
   readonly weights: readonly { parameters: Parameters; smallest: number }[];
+  readonly signatures: {
+    readonly weak_keys: readonly string[];
+    readonly cases: readonly { key: string; signature: string; message: string; holds: boolean }[];
+  };
   readonly log: { readonly policy: string; readonly proof: string };
   readonly capsule: Readonly<Record<"keys" | "signature" | "capsule" | "answer", string>>;
   readonly token: Readonly<Record<"key" | "request" | "response" | "token", string>>;

@@ -3,7 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
+import { fromBase64 } from "../src/bytes.ts";
 import { smallestWeight } from "../src/categories.ts";
+import { isPrimeOrder, signatureHolds } from "../src/ed25519.ts";
 import { DiscreteGaussian } from "../src/noise.ts";
 import { computed, GivenBytes, python } from "./given.ts";
 
@@ -25,3 +27,16 @@ for (const { parameters, smallest } of python.weights) {
     assert.equal(smallestWeight(parameters), smallest);
   });
 }
+
+test("signatures with points of low order: the same hold as in panprivacy", () => {
+  const { cases, weak_keys } = python.signatures;
+  for (const { key, signature, message, holds } of cases) {
+    const [under, signed, text] = [key, signature, message].map((encoded) => fromBase64("case", encoded));
+    assert.equal(signatureHolds(under!, signed!, text!), holds, `${key} ${signature}`);
+  }
+  assert.equal(cases.filter(({ holds }) => holds).length, 1);
+  assert.ok(weak_keys.length >= 21);
+  for (const key of weak_keys) {
+    assert.equal(isPrimeOrder(fromBase64("key", key)), false, key);
+  }
+});

@@ -26,6 +26,7 @@ from panprivacy.dap.signature_base import (
     write_input,
     write_signature,
 )
+from panprivacy.ed25519 import require_signature
 
 LABEL = "dap"
 TAG = "dap-18"
@@ -180,7 +181,7 @@ def _verify(
     known = {Component(name): value for name, value in headers.items()} | dict(values)
     base = signature_base(described.components, known, described.parameters)
     try:
-        verification_key.verify(read_signature(headers.get("signature", ""), LABEL), base)
+        require_signature(verification_key, read_signature(headers.get("signature", ""), LABEL), base)
     except InvalidSignature:
         raise SignatureRefusedError("the signature does not hold") from None
     if described.expires is not None and described.expires < now:

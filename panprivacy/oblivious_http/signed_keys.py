@@ -6,6 +6,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from panprivacy import base64_text
+from panprivacy.ed25519 import require_signature
 from panprivacy.oblivious_http.keys import KeyConfig, decode_list
 from panprivacy.tls_messages import InvalidMessageError
 
@@ -40,7 +41,7 @@ def verified(encoded: bytes, signature: str, verification_key: Ed25519PublicKey)
     if not SIGNATURE.fullmatch(signature):
         raise UnsignedKeysError("the gateway's keys are not signed")
     try:
-        verification_key.verify(base64_text.decode(signature), _CONTEXT + encoded)
+        require_signature(verification_key, base64_text.decode(signature), _CONTEXT + encoded)
     except InvalidSignature:
         raise UnsignedKeysError("the gateway's keys are not signed by the server") from None
     try:

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
+from panprivacy.ed25519 import require_signature
 from panprivacy.recipe import PublishedRecipe
 from panprivacy.rounds.document import FORMAT as ROUNDS
 from panprivacy.rounds.public_input import FORMAT as INPUT
@@ -323,7 +324,7 @@ def _require_entry(entry: Mapping[str, Any], actions: tuple[str, ...], subject: 
 def _require_signature(keys: Sequence[Ed25519PublicKey], signature: object, message: bytes) -> None:
     for key in keys:
         try:
-            key.verify(base64_text.decode(signature, 64), message)
+            require_signature(key, base64_text.decode(signature, 64), message)
         except (InvalidSignature, base64_text.Base64Error):
             continue
         return

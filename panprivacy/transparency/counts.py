@@ -6,6 +6,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import base64_text
+from panprivacy.ed25519 import public_key_of
 from panprivacy.signed_count import CountRefusedError, ReleasedCount
 from panprivacy.transparency.findings import CheckError, Found
 
@@ -72,7 +73,7 @@ def _servers_of(
         key = partner.get("verification_key") if isinstance(partner, dict) else None
         try:
             found[name] = () if key is None else verification_keys([base64_text.decode(key, 32)])
-        except base64_text.Base64Error as error:
+        except ValueError as error:
             raise CheckError(f"{name.lower()}.verification_key in the recipe {error}") from None
         found[own] = keys
     return found or dict.fromkeys(ALONE, keys)
@@ -90,4 +91,4 @@ def _require_count(count: ReleasedCount, signature: bytes, keys: Sequence[Ed2551
 
 def verification_keys(keys: Sequence[bytes]) -> list[Ed25519PublicKey]:
     """Ed25519 keys of 32 bytes each, ready to verify."""
-    return [Ed25519PublicKey.from_public_bytes(key) for key in keys]
+    return [public_key_of(key) for key in keys]

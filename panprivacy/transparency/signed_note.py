@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import Self
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy import base64_text
 from panprivacy.base64_text import Base64Error
+from panprivacy.ed25519 import KeyRefusedError, public_key_of, require_signature
 
 ED25519 = 0x01
 COSIGNATURE = 0x04
@@ -57,6 +58,10 @@ class VerifierKey:
             raise NoteError("a key's name must not be empty or have spaces, plus signs or control characters")
         if self.kind not in (ED25519, COSIGNATURE) or len(self.key) != _KEY_BYTES:
             raise NoteError("a verifier key must be an Ed25519 key of a log (1) or a witness (4)")
+        try:
+            public_key_of(self.key)
+        except KeyRefusedError as error:
+            raise NoteError(f"the verifier key of {self.name} {error}") from None
 
     @property
     def identifier(self) -> bytes:
@@ -89,7 +94,7 @@ class VerifierKey:
     def verify(self, signature: bytes, message: bytes) -> None:
         """Raise NotSignedError unless the 64 bytes are this key's signature of the message."""
         try:
-            Ed25519PublicKey.from_public_bytes(self.key).verify(signature, message)
+            require_signature(public_key_of(self.key), signature, message)
         except (InvalidSignature, ValueError):
             raise NotSignedError(f"the signature of {self.name} does not hold") from None
 

@@ -8,6 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from panprivacy import base64_text
+from panprivacy.ed25519 import KeyRefusedError, public_key_of, require_signature
 from panprivacy.encryption import load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
@@ -71,6 +72,10 @@ def read_verification_key(field: str, value: object) -> bytes:
     # One spelling per key, or equal recipes would have different identifiers.
     if base64_text.encode(key) != value:
         raise FieldError(field, "must be 32 bytes in base64")
+    try:
+        public_key_of(key)
+    except KeyRefusedError as error:
+        raise FieldError(field, str(error)) from None
     return key
 
 
@@ -89,6 +94,6 @@ def require_signed_by(
     if signature is None:
         raise RecipeVerificationError(f"the {role}'s signature is missing")
     try:
-        pinned_key.verify(signature, message)
+        require_signature(pinned_key, signature, message)
     except InvalidSignature:
         raise RecipeVerificationError(f"the signature is not the {role}'s") from None

@@ -28,11 +28,13 @@ from devices_sim.transport import (
     Transport,
     TransportError,
 )
+from panprivacy.ed25519 import KeyRefusedError
 from panprivacy.errors import FieldError
 from panprivacy.limits import NO_LIMIT, RecipeLimits
 from panprivacy.trust_models.members import RecipeVerificationError
 from tests.devices_sim.intruder import ciphertexts_of
 from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer
+from tests.devices_sim.two_servers import HELPER_KEY
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 
 ANYTHING = RecipeLimits(smallest_cohort=1, largest_epsilon=NO_LIMIT)
@@ -114,7 +116,9 @@ def test_join_changed_document_or_signature_or_key_is_refused(path, server):
         with pytest.raises(RecipeVerificationError):
             Device.join(path, wrong, verification_key=VERIFICATION_KEY, simulation=True)
     with pytest.raises(RecipeVerificationError):
-        Device.join(path, served, verification_key=bytes(31) + b"\1", simulation=True)
+        Device.join(path, served, verification_key=HELPER_KEY, simulation=True)
+    with pytest.raises(KeyRefusedError):
+        Device.join(path, served, verification_key=bytes(32), simulation=True)
     assert not path.exists()
 
 

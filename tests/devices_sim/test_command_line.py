@@ -18,6 +18,8 @@ from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.panprivacy.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY
 
+OTHER_KEY = base64.b64encode(ISSUER_KEY.public_key().public_bytes_raw()).decode()
+
 KEY = base64.b64encode(VERIFICATION_KEY).decode()
 
 JOIN = (
@@ -129,7 +131,11 @@ def test_main_not_sampled_device_says_so_and_sends_nothing(make_server, state, c
         ({"key": "AAAA"}, "32 bytes in base64"),
         ({"key": "é"}, "32 bytes in base64"),
         ({"url": "server.example"}, "must look like https://host"),
-        ({"key": base64.b64encode(bytes(32)).decode()}, "signature is not the server's"),
+        ({"key": base64.b64encode(bytes(32)).decode()}, "must be an Ed25519 key of prime order"),
+        (
+            {"key": base64.b64encode(ISSUER_KEY.public_key().public_bytes_raw()).decode()},
+            "signature is not the server's",
+        ),
         ({}, "for simulated devices"),
     ],
 )

@@ -53,6 +53,7 @@ from panprivacy.two_server.shared_key import SharedKey
 from tests.devices_sim.public_log import LOG, MemoryLog, entry_of, other_entries
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
 from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, served_by_two, two_server_recipe
+from tests.panprivacy import ed25519_cases
 from tests.panprivacy.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY, token_admission
 
@@ -362,6 +363,24 @@ def token() -> dict[str, str]:
     }
 
 
+def signatures() -> dict[str, Any]:
+    """Keys that are refused, and what is accepted of signatures with parts of low order."""
+    made = [case for case in ed25519_cases.cases() if {case.key.low, case.point.low} <= {0, 1}]
+    weak = [half for half in ed25519_cases.halves(1) if half.low or not half.secret]
+    return {
+        "weak_keys": [_text(half.encoded) for half in weak],
+        "cases": [
+            {
+                "key": _text(case.key.encoded),
+                "signature": _text(case.signature),
+                "message": _text(case.message),
+                "holds": case.is_plain,
+            }
+            for case in made
+        ],
+    }
+
+
 def token_exponent() -> str:
     """With which the issuer of all recipes with tokens signs: worth nothing, known to everyone."""
     key = seeded_key()
@@ -393,6 +412,7 @@ def contents() -> dict[str, Any]:
         },
         "noise": [noise(0.05, 3), noise(1.25, 20), noise(41.003117, 700)],
         "weights": weights(),
+        "signatures": signatures(),
         "log": log(),
         "capsule": capsule(),
         "token": token(),

@@ -11,6 +11,7 @@ import pytest
 from django.core.exceptions import ImproperlyConfigured
 
 from panapp.generate_secrets import named_secrets
+from storage.key_halves import public_half
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -34,7 +35,7 @@ REQUIRED_BY_ROLE = {
 PLACES = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
 """All that an environment made here inherits: where programs and modules lie."""
 
-OTHER_KEY = base64.b64encode(bytes(range(32))).decode()
+OTHER_KEY = base64.b64encode(public_half(bytes(range(32)))).decode()
 VALUES = {
     "PANAPP_ALLOWED_HOSTS": "telemetry.example",
     "DATABASE_URL": "postgres://panapp@database/panapp",

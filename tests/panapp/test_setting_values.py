@@ -81,6 +81,14 @@ def test_certificates_are_believed_only_where_a_setting_names_the_proxys_header(
         assert "PANAPP_MTLS_HEADER must be" in refusal({**attester, **wrong})
 
 
+@pytest.mark.parametrize("encoded", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, b"\2" + bytes(31)])
+def test_key_of_another_server_that_is_not_of_prime_order_stops(encoded: bytes) -> None:
+    weak = base64.b64encode(encoded).decode()
+    for role, name in (("leader", "PANAPP_HELPER_KEY"), ("helper", "PANAPP_LEADER_KEY")):
+        message = refusal({**complete(role), name: weak})
+        assert f"{name} must be an Ed25519 key" in message
+
+
 @pytest.mark.parametrize("role", ["leader", "helper", "shuffler", "attester"])
 def test_our_own_verification_key_is_not_taken_for_the_other_sides(role: str) -> None:
     environment = complete(role)

@@ -57,6 +57,14 @@ def test_request_that_is_not_what_the_device_signed_is_refused(changes: dict[str
         verified(**changes)
 
 
+def test_key_under_which_anybody_signs_anything_is_refused() -> None:
+    # Under the neutral element the equation is S·B = R, whatever the message: here S = 1 and R = B.
+    neutral, base = b"\1" + bytes(31), b"\x58" + b"\x66" * 31
+    signature = base64_text.encode(base + (1).to_bytes(32, "little"))
+    with pytest.raises(SignatureRefusedError, match="no Ed25519 key"):
+        verified(headers={KEY_HEADER: base64_text.encode(neutral), "Signature": f"dap=:{signature}:"})
+
+
 def test_every_token_request_has_the_length_that_is_expected() -> None:
     source = random.Random(1)
     config, _ = keys.generate(7, source)

@@ -13,6 +13,11 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 from webauthn import verify_authentication_response, verify_registration_response
+from webauthn.helpers.cose import COSEAlgorithmIdentifier
+from webauthn.helpers.decode_credential_public_key import (
+    DecodedOKPPublicKey,
+    decode_credential_public_key,
+)
 from webauthn.helpers.exceptions import WebAuthnException
 from webauthn.helpers.structs import AttestationFormat
 
@@ -22,6 +27,7 @@ from attester.models import Device
 from attester.nonces import nonce_make, nonce_read
 from panprivacy import base64_text
 from panprivacy.attestation import assertion_challenge
+from panprivacy.ed25519 import public_key_of
 from peers.required import required
 from web.problems import Problem
 
@@ -31,6 +37,14 @@ HEADER = "Panapp-Assertion"
 LONGEST_HEADER = 8 * 1024
 LONGEST_IDENTIFIER = 1023
 """Bytes of a credential's identifier (WebAuthn, section 4)."""
+
+ALGORITHMS = {
+    "ES256": COSEAlgorithmIdentifier.ECDSA_SHA_256,
+    "EdDSA": COSEAlgorithmIdentifier.EDDSA,
+    "RS256": COSEAlgorithmIdentifier.RSASSA_PKCS1_v1_5_SHA_256,
+}
+"""With which credentials may sign, by the names that IANA registered: those that WebAuthn tells everybody to
+offer. Credentials with others are refused when they enrol."""
 
 _FAULTS = (WebAuthnException, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """What the library raises for what is no credential."""
@@ -60,12 +74,16 @@ class Credentials(Attestation):
                 expected_challenge=nonce_read(nonce, _now()),
                 expected_rp_id=_host(),
                 expected_origin=_origin(),
+                supported_pub_key_algs=list(ALGORITHMS.values()),
             )
             # Who made the authenticator is not asked for: it would tell devices apart.
             if len(members) != 2 or verified.fmt != AttestationFormat.NONE:
                 raise ValueError
             if not 0 < len(verified.credential_id) <= LONGEST_IDENTIFIER:
                 raise ValueError
+            public_key = decode_credential_public_key(verified.credential_public_key)
+            if isinstance(public_key, DecodedOKPPublicKey):
+                public_key_of(public_key.x)
         except _FAULTS:
             detail = "Send a fresh nonce of ours and a credential that was made with it, without attestation."
             raise Problem("credential-refused", "The credential is refused", 422, detail) from None

@@ -28,6 +28,7 @@ from panapp.database import require_migrated_database
 from panprivacy import base64_text
 from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.dap.collection import CollectionJobReq, Query
+from panprivacy.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.errors import FieldError
 from panprivacy.tls_messages import InvalidMessageError
 from peers.client import PeerRefusedError, PeerUnavailableError
@@ -183,8 +184,10 @@ def _collector_key(text: str | None) -> bytes | None:
     if text is None:
         return None
     key = _from_base64url("collector_key", text)
-    if len(key) != 32:
-        raise FieldError("collector_key", f"must be 32 bytes, not {len(key)}")
+    try:
+        public_key_of(key)
+    except KeyRefusedError as error:
+        raise FieldError("collector_key", str(error)) from None
     return key
 
 

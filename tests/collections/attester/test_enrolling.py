@@ -67,6 +67,7 @@ class TestLists:
             f"three,{other},more",
             f",{other}",
             "four,AAAA",
+            f"weak,{base64_text.encode(bytes(32))}",
             f"{'x' * 201},{other}",
             f"one,{other}",
             f"five,{good}",
@@ -75,8 +76,9 @@ class TestLists:
             enrol(tmp_path, *rows)
         lines = str(error.value).splitlines()
         assert lines[0] == "Nothing was changed:"
-        assert [line.split(":")[0] for line in lines[1:]] == [f"line {number}" for number in range(3, 10)]
-        assert lines[-1] == "line 9: key: stands in line 2, too"
+        assert [line.split(":")[0] for line in lines[1:]] == [f"line {number}" for number in range(3, 11)]
+        assert "line 7: key: must be an Ed25519 key of prime order" in lines
+        assert lines[-1] == "line 10: key: stands in line 2, too"
         assert not Device.objects.exists()
 
     def test_many_faults_are_counted_and_not_all_told(self) -> None:
@@ -104,7 +106,9 @@ class TestLists:
             command("revoke", "nobody", "one")
 
     def test_a_key_is_revoked_whatever_letter_it_begins_with(self, tmp_path: Path) -> None:
-        keys = [base64_text.encode(bytes([first, *range(31)])) for first in (0xF8, 0xFC)]
+        # One of 64 begins with each: that 3,000 have not both has a probability of 1e-19 at most.
+        drawn = (text_of(KeyedDevice()) for _ in range(3_000))
+        keys = [next(key for key in drawn if key[0] == first) for first in "+/"]
         assert [key[0] for key in keys] == ["+", "/"]
         enrol(tmp_path, f"one,{keys[0]}", f"two,{keys[1]}")
         assert command("revoke", *keys) == "2 revoked.\n"
@@ -147,6 +151,15 @@ class TestCodes:
         assert send_code({"code": first, "key": text_of(device)}).status_code == 200
         assert problem(send_code({"code": second, "key": text_of(device)})) == (409, "/problems/key-known")
         assert send_code({"code": second, "key": text_of(KeyedDevice())}).status_code == 200
+
+    @pytest.mark.parametrize("key", [bytes(32), b"\1" + bytes(31), b"\xee" + b"\xff" * 31])
+    def test_key_under_which_anybody_signs_does_not_use_a_code_up(self, key: bytes) -> None:
+        (code,) = command("codes", "1").split()
+        answer = send_code({"code": code, "key": base64_text.encode(key)})
+        assert problem(answer) == (400, "/problems/invalid-parameter")
+        assert json.loads(answer.content)["field"] == "key"
+        assert not Device.objects.exists()
+        assert send_code({"code": code, "key": text_of(KeyedDevice())}).status_code == 200
 
     def test_code_that_was_never_made_or_is_too_old_is_refused(self) -> None:
         (code,) = command("codes", "1").split()

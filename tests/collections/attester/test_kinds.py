@@ -3,18 +3,23 @@
 import hashlib
 import json
 import secrets
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import cbor2
 import pytest
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS, AsymmetricPadding, PKCS1v15
+from cryptography.hazmat.primitives.hashes import SHA256, SHA384, SHA512, HashAlgorithm
+from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.http import HttpResponse
 from django.test import Client
 
 from attester.enrolling import codes_make
 from attester.kinds import KINDS
+from attester.kinds.webauthn import ALGORITHMS
 from attester.models import Device
 from attester.nonces import LIFETIME_SECONDS, nonce_make, nonce_read
 from panprivacy import attestation, base64_text
@@ -32,11 +37,53 @@ def nonce() -> str:
     return answer
 
 
+class Signer(NamedTuple):
+    """A key pair as an authenticator has it: with its public half as COSE (RFC 9052, section 7)."""
+
+    cose: dict[int, int | bytes]
+    sign: Callable[[bytes], bytes]
+
+
+def of_curve(algorithm: int, number: int, curve: ec.EllipticCurve, digest: HashAlgorithm) -> Signer:
+    key, size = ec.generate_private_key(curve), (curve.key_size + 7) // 8
+    numbers = key.public_key().public_numbers()
+    x, y = (value.to_bytes(size, "big") for value in (numbers.x, numbers.y))
+    cose = {1: 2, 3: algorithm, -1: number, -2: x, -3: y}
+    return Signer(cose, lambda data: key.sign(data, ec.ECDSA(digest)))
+
+
+def of_rsa(algorithm: int, padding: AsymmetricPadding, digest: HashAlgorithm) -> Signer:
+    key = rsa.generate_private_key(65537, 2048)
+    numbers = key.public_key().public_numbers()
+    cose = {1: 3, 3: algorithm, -1: numbers.n.to_bytes(256, "big"), -2: numbers.e.to_bytes(3, "big")}
+    return Signer(cose, lambda data: key.sign(data, padding, digest))
+
+
+def edwards() -> Signer:
+    key = Ed25519PrivateKey.generate()
+    return Signer({1: 1, 3: -8, -1: 6, -2: key.public_key().public_bytes_raw()}, key.sign)
+
+
+def es256() -> Signer:
+    return of_curve(-7, 1, ec.SECP256R1(), SHA256())
+
+
+SIGNERS: dict[str, Callable[[], Signer]] = {
+    "ES256": es256,
+    "EdDSA": edwards,
+    "RS256": lambda: of_rsa(-257, PKCS1v15(), SHA256()),
+    "ES384": lambda: of_curve(-35, 2, ec.SECP384R1(), SHA384()),
+    "ES512": lambda: of_curve(-36, 3, ec.SECP521R1(), SHA512()),
+    "PS256": lambda: of_rsa(-37, PSS(MGF1(SHA256()), 32), SHA256()),
+    "RS384": lambda: of_rsa(-258, PKCS1v15(), SHA384()),
+}
+
+
 class Authenticator:
     """A security key in software (WebAuthn, sections 6.1 and 6.5). `counts`: whether it counts its uses."""
 
-    def __init__(self, *, counts: bool = False) -> None:
-        self.key = ec.generate_private_key(ec.SECP256R1())
+    def __init__(self, *, counts: bool = False, signer: Signer | None = None) -> None:
+        self.signer = es256() if signer is None else signer
         self.identifier = secrets.token_bytes(32)
         self.uses = 1 if counts else 0
 
@@ -60,9 +107,8 @@ class Authenticator:
 
     def registration(self, challenge: bytes, **changes: str) -> dict[str, Any]:
         """As `navigator.credentials.create()` returns it."""
-        numbers = self.key.public_key().public_numbers()
-        cose = {1: 2, 3: -7, -1: 1, -2: numbers.x.to_bytes(32, "big"), -3: numbers.y.to_bytes(32, "big")}
-        attested = bytes(16) + len(self.identifier).to_bytes(2, "big") + self.identifier + cbor2.dumps(cose)
+        encoded = cbor2.dumps(self.signer.cose)
+        attested = bytes(16) + len(self.identifier).to_bytes(2, "big") + self.identifier + encoded
         data = self.authenticator_data(PRESENT | ATTESTED) + attested
         return self.credential(
             {
@@ -80,7 +126,7 @@ class Authenticator:
         challenge = attestation.assertion_challenge(base64_text.decode_url(given), capsule)
         client_data = self.client_data("webauthn.get", challenge, **changes)
         data = self.authenticator_data(flags, host)
-        signature = self.key.sign(data + hashlib.sha256(client_data).digest(), ec.ECDSA(SHA256()))
+        signature = self.signer.sign(data + hashlib.sha256(client_data).digest())
         response = {"clientDataJSON": client_data, "authenticatorData": data, "signature": signature}
         content = {"nonce": given, "credential": self.credential(response)}
         return encode_url(json.dumps(content).encode())
@@ -124,6 +170,32 @@ class TestWebAuthn:
         other = ask(issuer)
         second = asserted(other.capsule, browser.assertion(nonce(), other.capsule))
         assert problem(second) == (409, "/problems/already-issued")
+
+    @pytest.mark.parametrize("name", SIGNERS)
+    def test_credential_signs_with_an_algorithm_that_the_protocol_names(
+        self, issuer: FakeIssuer, name: str
+    ) -> None:
+        browser, asked = Authenticator(signer=SIGNERS[name]()), ask(issuer)
+        enrolled = browser.enrol(code())
+        if name in ALGORITHMS:
+            assert enrolled.status_code == 200
+            answer = asserted(asked.capsule, browser.assertion(nonce(), asked.capsule))
+            assert asked.token(answer.content)
+        else:
+            assert problem(enrolled) == (422, "/problems/credential-refused")
+            assert not Device.objects.exists()
+
+    def test_protocol_names_the_algorithms(self) -> None:
+        protocol = " ".join((settings.BASE_DIR / "docs" / "protocol.md").read_text().split())
+        assert f"signs with {', '.join(sorted(ALGORITHMS)[:-1])} or {max(ALGORITHMS)}" in protocol
+
+    @pytest.mark.parametrize("key", [bytes(32), b"\1" + bytes(31), b"\xee" + b"\xff" * 31, bytes(57)])
+    def test_credential_under_whose_key_anybody_signs_is_refused(self, key: bytes) -> None:
+        signer = edwards()
+        signer.cose[-2] = key
+        answer = Authenticator(signer=signer).enrol(code())
+        assert problem(answer) == (422, "/problems/credential-refused")
+        assert not Device.objects.exists()
 
     def test_copied_assertion_gets_the_same_answer_at_most(self, issuer: FakeIssuer) -> None:
         still, counting = Authenticator(), Authenticator(counts=True)

@@ -21,6 +21,7 @@ from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from storage.signing_key import verification_key
 from tests.collections.helper.scene import (
     HELPER_URL,
+    LEADER_KEY,
     LEADER_SIGNING_KEY,
     Leader,
     peer,
@@ -179,7 +180,7 @@ class TestAnswers:
     def test_answer_of_another_signer_is_not_believed(self) -> None:
         leader = registered()
         mistaken = PeerClient(
-            url=HELPER_URL, verification_key=bytes(32), signing_key=LEADER_SIGNING_KEY, transport=transport
+            url=HELPER_URL, verification_key=LEADER_KEY, signing_key=LEADER_SIGNING_KEY, transport=transport
         )
         with pytest.raises(PeerUnavailableError, match="without a signature"):
             mistaken.get(leader.path)

@@ -15,6 +15,7 @@ from peers.partner import ask_json
 
 OURS = bytes(range(32))
 THEIRS = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+THEIR_KEY = THEIRS.public_key().public_bytes_raw()
 URL = "https://peer.test/helper"
 
 
@@ -42,7 +43,7 @@ class Peer:
     def client(self) -> PeerClient:
         return PeerClient(
             url=URL,
-            verification_key=THEIRS.public_key().public_bytes_raw(),
+            verification_key=THEIR_KEY,
             signing_key=OURS,
             transport=self,
             clock=lambda: 1_000.0,
@@ -127,7 +128,7 @@ class TestAnswers:
             return 404, {}, problem(problem_type("unrecognizedTask"), "Gone.")
 
         client = PeerClient(
-            url=URL, verification_key=bytes(32), signing_key=OURS, transport=gateway, clock=lambda: 0.0
+            url=URL, verification_key=THEIR_KEY, signing_key=OURS, transport=gateway, clock=lambda: 0.0
         )
         with pytest.raises(PeerUnavailableError):
             client.get("/tasks")
@@ -137,7 +138,7 @@ class TestAnswers:
             raise TimeoutError
 
         client = PeerClient(
-            url=URL, verification_key=bytes(32), signing_key=OURS, transport=silence, clock=lambda: 0.0
+            url=URL, verification_key=THEIR_KEY, signing_key=OURS, transport=silence, clock=lambda: 0.0
         )
         with pytest.raises(PeerUnavailableError, match="TimeoutError"):
             client.get("/tasks")
