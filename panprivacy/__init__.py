@@ -13,8 +13,8 @@ Its parts:
 - `prio3`, `dap`, `two_server`: secret shares with proofs, the messages that carry them, and such shares under
   encryption; `tls_messages` says how messages become bytes
 - `privacy_pass`: tokens that say that somebody may take part, and not who
-- `attestation`: how a device shows which one it is; `signed_count`, `signed_documents`, `signed_result`: what
-  servers sign
+- `attestation`: how a device shows which one it is; `ed25519`: which keys and signatures of others are taken;
+  `signed_count`, `signed_documents`, `signed_result`: what servers sign
 - `rate_validation`: whether so many reports can have come from so many tokens
 - `transparency`: logs that everybody can check: Merkle trees, signed checkpoints, witnesses
 - `oblivious_http`: requests of which nobody sees both the sender and the content
@@ -62,6 +62,7 @@ __all__ = [
     "device_input",
     "difference",
     "discrete_laplace",
+    "ed25519",
     "encryption",
     "errors",
     "estimate",

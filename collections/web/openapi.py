@@ -43,7 +43,7 @@ class PagedSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class _ExactExtension(OpenApiSerializerExtension):
-    target_class = ExactSerializer
+    target_class: Any = ExactSerializer
     match_subclasses = True
 
     def map_serializer(self, auto_schema: AutoSchema, direction: Any) -> dict[str, Any]:
