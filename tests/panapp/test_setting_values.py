@@ -81,7 +81,9 @@ def test_certificates_are_believed_only_where_a_setting_names_the_proxys_header(
         assert "PANAPP_MTLS_HEADER must be" in refusal({**attester, **wrong})
 
 
-@pytest.mark.parametrize("encoded", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, b"\2" + bytes(31)])
+@pytest.mark.parametrize(
+    "encoded", [bytes(32), b"\1" + bytes(31), b"\xff" * 32, b"\2" + bytes(31)], ids=bytes.hex
+)
 def test_key_of_another_server_that_is_not_of_prime_order_stops(encoded: bytes) -> None:
     weak = base64.b64encode(encoded).decode()
     for role, name in (("leader", "PANAPP_HELPER_KEY"), ("helper", "PANAPP_LEADER_KEY")):

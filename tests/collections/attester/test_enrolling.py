@@ -152,7 +152,7 @@ class TestCodes:
         assert problem(send_code({"code": second, "key": text_of(device)})) == (409, "/problems/key-known")
         assert send_code({"code": second, "key": text_of(KeyedDevice())}).status_code == 200
 
-    @pytest.mark.parametrize("key", [bytes(32), b"\1" + bytes(31), b"\xee" + b"\xff" * 31])
+    @pytest.mark.parametrize("key", [bytes(32), b"\1" + bytes(31), b"\xee" + b"\xff" * 31], ids=bytes.hex)
     def test_key_under_which_anybody_signs_does_not_use_a_code_up(self, key: bytes) -> None:
         (code,) = command("codes", "1").split()
         answer = send_code({"code": code, "key": base64_text.encode(key)})

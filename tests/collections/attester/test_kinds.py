@@ -189,7 +189,9 @@ class TestWebAuthn:
         protocol = " ".join((settings.BASE_DIR / "docs" / "protocol.md").read_text().split())
         assert f"signs with {', '.join(sorted(ALGORITHMS)[:-1])} or {max(ALGORITHMS)}" in protocol
 
-    @pytest.mark.parametrize("key", [bytes(32), b"\1" + bytes(31), b"\xee" + b"\xff" * 31, bytes(57)])
+    @pytest.mark.parametrize(
+        "key", [bytes(32), b"\1" + bytes(31), b"\xee" + b"\xff" * 31, bytes(57)], ids=bytes.hex
+    )
     def test_credential_under_whose_key_anybody_signs_is_refused(self, key: bytes) -> None:
         signer = edwards()
         signer.cose[-2] = key
