@@ -47,10 +47,6 @@ $(READY): requirements.txt requirements-dev.txt
 		exit 1; }
 	@echo "Installing into $(VENV) (a minute or two the first time) …"
 	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
-	@# Tools that read imports look for the apps, which lie in collections/, on the import path.
-	@$(RUN) -c 'import pathlib, sysconfig; \
-		apps = pathlib.Path(sysconfig.get_path("purelib"), "panapp-apps.pth"); \
-		apps.write_text(str(pathlib.Path("collections").resolve()))'
 	@touch $@
 
 demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000 (or PORT=8001)
@@ -96,7 +92,8 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
-	$(VENV)/bin/lint-imports
+	@# It looks for the apps, which lie in collections/, on the import path.
+	PYTHONPATH=collections $(VENV)/bin/lint-imports
 	$(RUN) -m tests.architecture.picture --check
 	$(RUN) -m tests.tables --check
 	$(RUN) manage.py makemigrations --check --dry-run

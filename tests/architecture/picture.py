@@ -17,6 +17,7 @@ from textwrap import fill
 
 from grimp import build_graph
 
+import panapp  # noqa: F401  # puts the apps on the import path, where packages are looked for
 from tests.architecture.sources import file_of, init_of, is_migration
 from tests.made_part import with_part
 from tests.tables import table
