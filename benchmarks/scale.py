@@ -32,6 +32,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import psutil
 
@@ -146,7 +147,7 @@ def run(reports: int, workers: int) -> Run:
     from reports.models import SegmentedRecipe
     from trust_models.publishing import recipe_close, recipe_publish_file
 
-    folder = Path(settings.OBJECT_STORE.removeprefix("file://"))
+    folder = Path(unquote(urlsplit(settings.OBJECT_STORE).path))
     call_command("migrate", verbosity=0)
     recipe = recipe_publish_file(members=MEMBERS, actor=None, simulation=True)
     fill(recipe, reports)
@@ -188,7 +189,7 @@ def run_apart(reports: int, workers: int) -> Run:
         environment = {
             **os.environ,
             "PANAPP_DATA_DIR": directory,
-            "PANAPP_REPORT_STORE": f"file://{directory}/reports",
+            "PANAPP_REPORT_STORE": Path(directory, "reports").as_uri(),
             "DJANGO_SETTINGS_MODULE": "panapp.settings",
         }
         command = [sys.executable, "-m", "benchmarks.scale", "--one", str(reports), str(workers)]

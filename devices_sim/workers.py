@@ -8,11 +8,13 @@ of a unit, which the executor cannot do before Python 3.14.
 
 import multiprocessing
 import pickle
+import re
 import signal
+import tempfile
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from multiprocessing import forkserver, resource_tracker
+from multiprocessing import forkserver, resource_tracker, util
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
@@ -92,6 +94,13 @@ def processes_prepare() -> None:
     the current folder is that of the product. It ends with this process and its own. May be called twice.
     """
     forkserver.set_forkserver_preload(["devices_sim.fleet"])
+    # The socket on which it listens lies in a folder that is chosen once for all of this process.
+    usual = tempfile.tempdir
+    tempfile.tempdir = socket_folder()
+    try:
+        util.get_temp_dir()
+    finally:
+        tempfile.tempdir = usual
     # Starting this one lets interrupts through again, so it is started before.
     resource_tracker.ensure_running()
     # What is started now inherits that interrupts wait, so that none ends it while it loads. This process
@@ -101,6 +110,14 @@ def processes_prepare() -> None:
         forkserver.ensure_running()
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def socket_folder() -> str:
+    """Where folders with sockets may lie: beside other temporary files, or in `/tmp` if that path is too long
+    for the address of a socket, or has characters that URLs and configuration files would have to quote."""
+    usual = tempfile.gettempdir()
+    is_plain = re.fullmatch(r"[A-Za-z0-9/._+-]{1,70}", usual)
+    return usual if is_plain else "/tmp"  # noqa: S108  # a folder of ours is made there
 
 
 def _receive(connection: Connection, process: BaseProcess) -> Any:

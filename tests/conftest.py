@@ -205,7 +205,7 @@ def store_server() -> Iterator[StoreServer]:
 def report_store(settings: Any, tmp_path: Path) -> str:
     """An empty directory, in which reports of recipes lie that the test publishes: a store like any other, as
     tests/collections/storage/test_object_store.py sees, and sooner asked than a server."""
-    settings.OBJECT_STORE = f"file://{tmp_path}/reports"
+    settings.OBJECT_STORE = (tmp_path / "reports").as_uri()
     address: str = settings.OBJECT_STORE
     return address
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from django.conf import settings
@@ -34,7 +35,7 @@ def database_url() -> str:
     """The test database as an address that another process can open."""
     values = connection.settings_dict
     if connection.vendor == "sqlite":
-        return f"sqlite:///{values['NAME']}"
+        return f"sqlite:///{quote(values['NAME'])}"
     password = f":{values['PASSWORD']}" if values["PASSWORD"] else ""
     return f"postgres://{values['USER']}{password}@{values['HOST']}:{values['PORT']}/{values['NAME']}"
 

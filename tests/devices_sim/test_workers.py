@@ -2,10 +2,15 @@
 
 import os
 import signal
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 
 from devices_sim.workers import run_workers
 from tests.devices_sim.loaded import are_loaded
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def doubled(units: Iterable[int]) -> Iterator[int]:
@@ -34,6 +39,14 @@ def test_interrupt_of_a_process_that_still_loads_is_left_to_the_one_that_started
     # Which is still interrupted itself.
     assert signal.pthread_sigmask(signal.SIG_BLOCK, ()) == before
     assert signal.SIGINT not in before
+
+
+def test_processes_start_where_the_folder_of_temporary_files_has_a_long_path(tmp_path: Path) -> None:
+    folder = tmp_path / (100 * "x")
+    folder.mkdir()
+    script = "from devices_sim.workers import processes_prepare; processes_prepare()"
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, env=environment, check=True)
 
 
 def test_processes_have_loaded_what_a_fleet_needs_before_they_begin():

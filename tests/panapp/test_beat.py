@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -55,8 +54,8 @@ class Ticking:
 
 
 @pytest.fixture
-def ticking(tmp_path: Path) -> Iterator[Ticking]:
-    with services._broker(tmp_path) as server:
+def ticking() -> Iterator[Ticking]:
+    with services._broker() as server:
         environment = {
             **os.environ,
             "CELERY_BROKER_URL": f"redis+socket://{server.unix_socket_path}",

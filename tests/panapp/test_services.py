@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext, suppress
 from dataclasses import replace
@@ -129,8 +130,8 @@ def test_web_worker_ends_with_its_server_when_that_is_killed() -> None:
     assert wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, PATIENCE)
 
 
-def test_look_has_a_worker_look_and_is_left_to_the_beat_where_there_is_no_broker(tmp_path: Path) -> None:
-    with services._broker(tmp_path) as server:
+def test_look_has_a_worker_look_and_is_left_to_the_beat_where_there_is_no_broker() -> None:
+    with services._broker() as server:
         broker_url = f"redis+socket://{server.unix_socket_path}"
         services._look(broker_url, QueueNames.of("ours").advance)
         (waiting,) = server.client().lrange("ours-advance", 0, -1)
@@ -204,11 +205,11 @@ def send_to_each(broker_url: str, name: str) -> None:
     "end", [None, SystemExit(143), KeyboardInterrupt(), ServiceError("it did not start")], ids=repr
 )
 def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
-    end: BaseException | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    end: BaseException | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Celery prefers it to the broker that it is given.
     monkeypatch.delenv("CELERY_BROKER_URL", raising=False)
-    with services._broker(tmp_path) as server:
+    with services._broker() as server:
         broker_url = f"redis+socket://{server.unix_socket_path}"
         with suppress(type(end)) if end else nullcontext(), services._queue(broker_url) as name:
             send_to_each(broker_url, name)
@@ -219,9 +220,9 @@ def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
 
 
 KILLED = """
-import pathlib, sys, time
+import time
 from panapp import services
-with services._broker(pathlib.Path(sys.argv[1])) as server:
+with services._broker() as server:
     print(server.client().info()["process_id"], flush=True)
     time.sleep(600)
 """
@@ -232,17 +233,28 @@ needs_util_linux = pytest.mark.skipif(
 )
 
 
+@pytest.mark.parametrize("name", ["a b", "it's", "#1", "é", 100 * "x"])
+def test_broker_is_reached_whatever_the_folder_of_temporary_files_is_called(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / name).mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+    with services._broker() as server:
+        services._look(f"redis+socket://{server.unix_socket_path}", "ours-advance")
+        assert server.client().llen("ours-advance") == 1
+
+
 @needs_util_linux
-def test_broker_is_not_reached_by_ctrl_c_which_the_command_passes_on_in_its_order(tmp_path: Path) -> None:
-    with services._broker(tmp_path) as server:
+def test_broker_is_not_reached_by_ctrl_c_which_the_command_passes_on_in_its_order() -> None:
+    with services._broker() as server:
         broker = server.client().info()["process_id"]
         assert os.getsid(broker) == os.getpgid(broker) == broker
 
 
 @needs_util_linux
 def test_broker_ends_with_the_process_that_started_it_when_that_is_killed(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", KILLED, str(tmp_path)]
-    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "panapp.settings"}
+    command = [sys.executable, "-c", KILLED]
+    environment = {**os.environ, "TMPDIR": str(tmp_path), "DJANGO_SETTINGS_MODULE": "panapp.settings"}
     with subprocess.Popen(command, env=environment, cwd=BASE_DIR, stdout=subprocess.PIPE) as starter:
         assert starter.stdout is not None
         broker = psutil.Process(int(starter.stdout.readline()))

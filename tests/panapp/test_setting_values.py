@@ -1,6 +1,7 @@
 """A setting that cannot be meant stops the process, and names its variable."""
 
 import base64
+from pathlib import Path
 
 import pytest
 from django.core.exceptions import ImproperlyConfigured
@@ -128,6 +129,12 @@ def test_a_value_that_is_not_understood_stops_and_names_its_variable(
     production: dict[str, str], name: str, value: str
 ) -> None:
     assert name in refusal({**production, name: value})
+
+
+def test_database_lies_in_the_data_directory_whatever_that_is_called(tmp_path: Path) -> None:
+    """A checkout has a name that its user chose."""
+    data = tmp_path / "it's 50% a#b?c ü"
+    assert load({"PANAPP_DATA_DIR": str(data)}).DATABASES["default"]["NAME"] == str(data / "panapp.sqlite3")
 
 
 def test_mails_need_a_server_whose_password_no_refusal_shows(production: dict[str, str]) -> None:
