@@ -10,7 +10,14 @@ Exit codes:
 - 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
   users, the server rejected the report itself, it is unknown whether a value arrived, or the device gets no
   token of the recipe any more.
+- 130: interrupted.
+- 141: nobody reads the output any more. If it is full, the code is 1.
 """
+
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
 
 import argparse
 import sys
@@ -86,4 +93,4 @@ def _fail(error: Exception, code: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    console.run(main)

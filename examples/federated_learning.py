@@ -9,6 +9,11 @@ reports that vector with noise. The servers add vectors up and learn the sum. Th
 stands beside it, and accuracy is measured on aircraft that never took part.
 """
 
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 import csv
 import importlib.util
 import io
@@ -288,4 +293,4 @@ def drawn(rounds: Sequence[Round]) -> str:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
-    main()
+    console.run(main)

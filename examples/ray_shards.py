@@ -14,6 +14,11 @@ another one needs its variables to sign in (docs/operations.md), and AWS_ALLOW_H
 http. Ray itself writes a token into its own folder of the home directory.
 """
 
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 import argparse
 import os
 import secrets
@@ -210,4 +215,4 @@ def say(line: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    console.run(main)

@@ -5,6 +5,11 @@
 `task.json` is what `manage.py task create` printed; measurements are JSON: 3, or for a vector [0,1,1].
 """
 
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 import json
 import sys
 import time
@@ -32,4 +37,4 @@ def main(file: str, *measurements: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    console.run(lambda: main(*sys.argv[1:]))

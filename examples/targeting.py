@@ -8,6 +8,11 @@ aircraft of Kennedy. All others take a token, too, and send nothing. The issuer,
 run beside the site.
 """
 
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 import os
 import sys
 from typing import Any
@@ -134,4 +139,4 @@ def say(line: str) -> None:
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
-    main()
+    console.run(main)

@@ -4,6 +4,11 @@ Not a Django command: those need complete settings, and this is what completes t
 other server of a collection goes to standard error: no secret, and not for this environment file.
 """
 
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 import os
 import secrets
 import stat
@@ -50,8 +55,13 @@ def keep_from_others(descriptor: int) -> None:
         os.fchmod(descriptor, 0o600)
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print all secrets, and to standard error what the other side needs."""
     made = named_secrets()
     keep_from_others(sys.stdout.fileno())
     sys.stdout.writelines(f"{name}={value}\n" for name, value in made.items())
     sys.stderr.writelines(f"{line}\n" for line in for_the_other_side(made["PANAPP_SIGNING_KEY"]))
+
+
+if __name__ == "__main__":
+    console.run(main)

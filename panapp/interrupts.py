@@ -1,11 +1,12 @@
 """Interrupts that are not lost: SIGINT and SIGTERM unwind the stack, sooner or later.
 
 Python raises what a signal's handler raises wherever it is at that moment, and where that is a finalizer or
-the callback of a weak reference, it is only printed. So what came is remembered, and raised again where one
-waits, and before something is published.
+the callback of a weak reference, it would only be printed. So what came is remembered, and raised again where
+one waits, and before something is published.
 """
 
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -33,12 +34,15 @@ def interrupts_remembered() -> Iterator[Callable[[], None]]:
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         numbers.append(signal.SIGINT)
     before = {number: signal.signal(number, _interrupted) for number in numbers}
+    printing = sys.unraisablehook
+    sys.unraisablehook = lambda lost: None if lost.exc_value in _came else printing(lost)
     _held += 1
     try:
         yield _check
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = printing
         _held -= 1
         if not _held:
             _came.clear()

@@ -4,6 +4,11 @@ Devices pin it, and the other side of a collection (leader, helper, shuffler, an
 a Django command: those need complete settings, and the other side's key is among them.
 """
 
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 import sys
 
 from django.core.exceptions import ImproperlyConfigured
@@ -22,8 +27,13 @@ def _shown(signing_key: bytes) -> str:
     return base64_text.encode(public_half(signing_key))
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the key."""
     try:
         sys.stdout.write(_shown(installation.signing_key()) + "\n")
     except (ImproperlyConfigured, OSError) as error:
         sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    console.run(main)

@@ -38,7 +38,7 @@ Its parts:
 - `discrete_laplace`: exact noise; `simulation`: seeded randomness, which protects nobody
 - `errors`, `shown`, `lines`, `csv_table`, `times`, `base64_text`, `json_objects`, `vector_files`: errors for
   people, numbers in sentences, texts, tables and lists that people hand in, times, bytes as text, JSON, and
-  files of test vectors
+  files of test vectors; `console`: how commands end
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
@@ -57,6 +57,7 @@ __all__ = [
     "bounds",
     "catalogue",
     "coarse",
+    "console",
     "csv_table",
     "dap",
     "device_input",

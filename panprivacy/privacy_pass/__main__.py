@@ -1,6 +1,10 @@
 """`python -m panprivacy.privacy_pass check-vectors FILE.json …`"""
 
-import sys
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 from collections.abc import Sequence
 
 from panprivacy import vector_files
@@ -14,4 +18,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    console.run(main)

@@ -1,5 +1,10 @@
 """`python -m panprivacy.transparency verify | check-vectors`: recipes, results, proofs, checked offline."""
 
+from panprivacy import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
 import argparse
 import errno
 import sys
@@ -97,4 +102,4 @@ def _read(path: Path) -> bytes:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    console.run(main)

@@ -78,7 +78,7 @@ def test_stop_kills_what_would_not_end_when_asked() -> None:
 
 
 def test_check_raises_an_interrupt_again_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python prints what is raised in a finalizer, and goes on."""
+    """Python would print what is raised in a finalizer, and go on."""
 
     class Interrupting:
         def __del__(self) -> None:
@@ -90,7 +90,7 @@ def test_check_raises_an_interrupt_again_that_was_lost(monkeypatch: pytest.Monke
         watched = Services("http://127.0.0.1:1", None, interrupted=interrupted)
         watched.check()
         Interrupting()
-        assert printed == [SystemExit]
+        assert printed == []
         with pytest.raises(SystemExit, match=str(128 + signal.SIGTERM)):
             watched.check()
         # As a command that was interrupted before it started anything.
