@@ -186,9 +186,9 @@ def main() -> None:
     # Django's apps can be imported from here on only.
     from django.conf import settings
 
-    from panapp.database import require_migrated_database
     from panapp.rounds_collection import rounds_run
-    from panapp.services import SIMULATING, running_services
+    from panapp.services import SIMULATING
+    from panapp.shared_installation import shared_installation
     from panprivacy.rounds.draft import RoundsDraft
     from releases.models import Release
     from storage.columns import stored
@@ -200,9 +200,7 @@ def main() -> None:
     say(f"{len(training):,} aircraft train, {len(aircraft) - len(training):,} others measure the model")
     model = plain = np.zeros(unseen.features.shape[1])
     rounds: list[Round] = []
-    require_migrated_database()
-    beside = {"helper": settings.DATA_DIR / "helper"}
-    with running_services(partners=beside, environment=SIMULATING) as services:
+    with shared_installation(partners=["helper"], warn=say, environment=SIMULATING) as services:
         begun = time.monotonic()
         results = rounds_run(
             draft=RoundsDraft.from_mapping(recipe(len(model))),

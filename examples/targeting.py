@@ -77,14 +77,12 @@ def main() -> None:
     """Count, ask, and say what came of both."""
     django.setup()
     # Django's apps can be imported from here on only.
-    from django.conf import settings
-
     from ledger.budget import Budget
     from ledger.models import Population
     from ledger.operations import population_create
     from panapp.collection import collection_run, roles_beside
-    from panapp.database import require_migrated_database
-    from panapp.services import SIMULATING, running_services
+    from panapp.services import SIMULATING
+    from panapp.shared_installation import shared_installation
     from panprivacy.recipe_draft import RecipeDraft
     from panprivacy.targeting.attributes import Attributes
 
@@ -93,17 +91,16 @@ def main() -> None:
     homes = [(name, home) for name, home in home_airports() if name in names]
     attributes = {name: {ATTRIBUTE: VALUES[int(home)]} for name, home in homes}
 
-    require_migrated_database()
-    if not Population.objects.filter(name=POPULATION).exists():
-        population_create(
-            name=POPULATION,
-            description="Aircraft that know their airport.",
-            budget=Budget(epsilon=4.0, delta=1e-5),
-            attributes=Attributes.from_members({ATTRIBUTE: list(VALUES)}),
-            actor=None,
-        )
-    beside = {role: settings.DATA_DIR / role for role in roles_beside(RecipeDraft.from_mapping(COUNT))}
-    with running_services(partners=beside, environment=SIMULATING) as services:
+    beside = roles_beside(RecipeDraft.from_mapping(COUNT))
+    with shared_installation(partners=beside, warn=say, environment=SIMULATING) as services:
+        if not Population.objects.filter(name=POPULATION).exists():
+            population_create(
+                name=POPULATION,
+                description="Aircraft that know their airport.",
+                budget=Budget(epsilon=4.0, delta=1e-5),
+                attributes=Attributes.from_members({ATTRIBUTE: list(VALUES)}),
+                actor=None,
+            )
         common: dict[str, Any] = {
             "services": services,
             "seed": None,

@@ -3,16 +3,15 @@ longer than refusing a file does."""
 
 from typing import Any
 
-from django.conf import settings
 from django.core.management.base import CommandError
 
 from devices_sim.attributes import FleetAttributes
 from devices_sim.fleet import FleetError
 from devices_sim.workloads.bucket import Workload
 from panapp.collection import CollectionStalledError, collection_run, roles_beside
-from panapp.database import require_migrated_database
 from panapp.rounds_collection import rounds_collect, rounds_run
-from panapp.services import SIMULATING, SIMULATING_ALONE, ServiceError, running_services
+from panapp.services import SIMULATING, SIMULATING_ALONE, ServiceError
+from panapp.shared_installation import Warn, shared_installation
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
@@ -26,6 +25,7 @@ def collect(
     workload: Workload[Any],
     attributes: FleetAttributes | None,
     workers: int,
+    warn: Warn,
     **options: Any,
 ) -> dict[str, Any]:
     """Run everything that the recipe needs, collect, and stop it again; the object that is printed.
@@ -35,6 +35,7 @@ def collect(
         draft: what they say; of a recipe in rounds, that of each round.
         attributes: of the devices, for a recipe with a target; rounds have none.
         workers: worker processes.
+        warn: as of `shared_installation`.
         options: what `collection_run` and `rounds_run` take alike: seed, weights, eager, processes, say,
             forewarn.
 
@@ -44,10 +45,10 @@ def collect(
     statistic = draft.calibrated_statistic()
     beside = roles_beside(draft)
     try:
-        require_migrated_database()
-        with running_services(
+        with shared_installation(
+            partners=beside,
+            warn=warn,
             workers=workers,
-            partners={role: settings.DATA_DIR / role for role in beside},
             environment=SIMULATING if beside else SIMULATING_ALONE,
             # Publishing asks for them, and they are remembered.
             meanwhile=statistic.guarantees,

@@ -217,21 +217,27 @@ def log_policy_text(pairings: Iterable[Pairing]) -> str:
     return "\n".join([*lines, f"quorum {'partners' if witnesses else NO_QUORUM}", ""])
 
 
-@contextmanager
-def pair(kind: type[P], *, site_port: int, data: Path) -> Iterator[P]:
-    """This installation paired with a partner that has secrets of its own, made where there are none.
-
-    The partner's address is the same every time, so that what was not finished finds it again; its port is
-    held until the end.
-    """
+def paired(kind: type[P], *, site_port: int, port: int, data: Path) -> P:
+    """This installation paired with a partner that listens on `port`. Its secrets lie in `data`, and are made
+    where there are none."""
     own = environment.local_secrets(data / "local-secrets.json")
     signing_key = environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])
+    return kind(
+        site_port=site_port,
+        site_key=public_half(settings.SIGNING_KEY),
+        key=public_half(signing_key),
+        port=port,
+        data=data,
+        witness_key=witness_key_from(signing_key).public_key().public_bytes_raw(),
+    )
+
+
+@contextmanager
+def pair(kind: type[P], *, site_port: int, data: Path) -> Iterator[P]:
+    """This installation paired with a partner whose port is held until the end.
+
+    The partner's address is the same every time, so that what was not finished finds it again.
+    """
+    data.mkdir(mode=0o700, parents=True, exist_ok=True)
     with held_lasting_port(data / "port") as port:
-        yield kind(
-            site_port=site_port,
-            site_key=public_half(settings.SIGNING_KEY),
-            key=public_half(signing_key),
-            port=port,
-            data=data,
-            witness_key=witness_key_from(signing_key).public_key().public_bytes_raw(),
-        )
+        yield paired(kind, site_port=site_port, port=port, data=data)

@@ -10,16 +10,15 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
-from django.conf import settings
 from django.utils import timezone
 
 from devices_sim.trust_models import ReportingModel, reporting_model
 from devices_sim.workloads.events_file import SEGMENT
 from devices_sim.workloads.segments import checked_weights
 from panapp.collection import collection_run, roles_beside
-from panapp.database import require_migrated_database
 from panapp.device_file import device_file
-from panapp.services import SIMULATING, running_services
+from panapp.services import SIMULATING
+from panapp.shared_installation import Warn, shared_installation
 from panprivacy.csv_table import CsvTable
 from panprivacy.difference import Difference
 from panprivacy.errors import FieldError
@@ -41,6 +40,7 @@ def series_simulate(
     rounds: int,
     options: Mapping[str, Any],
     say: Callable[[str], None],
+    warn: Warn,
 ) -> list[dict[str, Any]]:
     """Run rounds, and give what `collect` prints of each, with `change` since the last result.
 
@@ -49,6 +49,7 @@ def series_simulate(
     Args:
         options: the files of devices, by their options; `seed`; `segment`, the one whose change is told (None
             for everybody); and `weights` of the segments.
+        warn: as of `shared_installation`.
 
     Raises:
         FieldError: the file, the series or the parameters cannot be met. Nothing was started.
@@ -67,11 +68,10 @@ def series_simulate(
             with _workload(model, path, statistic, table, number, rounds):
                 pass
     opens_at = draft.openings(timezone.now())[0]
-    require_migrated_database()
-    beside = {role: settings.DATA_DIR / role for role in roles_beside(draft.recipe)}
     results: list[dict[str, Any]] = []
     before: Release | None = None
-    with running_services(partners=beside, environment=SIMULATING) as services:
+    beside = roles_beside(draft.recipe)
+    with shared_installation(partners=beside, warn=warn, environment=SIMULATING) as services:
         for number in range(1, rounds + 1):
             say(f"round {number} of {rounds}")
             with _workload(model, path, statistic, table, number if by_round else None, rounds) as workload:

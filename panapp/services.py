@@ -84,7 +84,7 @@ class Services:
         pairings: with the partners that run beside, by their role.
         log_policy: what must have signed the site's log, as the site and its devices see it.
         look: has a worker look for what collections wait for, rather than when the beat sends for it.
-        interrupted: raises again what interrupted this process, if anything did (`interrupts_remembered`).
+        interrupted: raises what ends the work meanwhile, as an interrupt that came (`interrupts_remembered`).
     """
 
     def __init__(
@@ -415,13 +415,14 @@ def _wait_until_serving(services: Services) -> None:
 
     def serving() -> bool:
         services.check()
-        return all(_answers(f"{address}/health/live") for address in addresses)
+        return all(answers(f"{address}/health/live") for address in addresses)
 
     if not wait_until(serving, START_SECONDS, LOOK_SECONDS):
         raise ServiceError(f"the web server did not answer within {START_SECONDS:.0f} seconds")
 
 
-def _answers(url: str) -> bool:
+def answers(url: str) -> bool:
+    """Whether a server of this machine answers."""
     try:
         with urllib.request.urlopen(url, timeout=5):  # noqa: S310  # http to ourselves
             return True

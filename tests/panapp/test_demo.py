@@ -65,7 +65,7 @@ def test_demo_meets_the_truth_of_the_flight_data_and_what_it_leaves_is_gone_on_w
     run(data, "demo", "--no-serve")
     meets_the_truth(data)
     two_servers_go_on_with(data)
-    monkeypatch.setattr(demo, "running_services", lambda **_: nullcontext())
+    monkeypatch.setattr(demo, "shared_installation", lambda **_: nullcontext())
     output = StringIO()
     before = Recipe.objects.count()
     call_command("demo", no_serve=True, stdout=output)
@@ -174,7 +174,6 @@ def test_demo_that_is_interrupted_says_in_a_line_that_the_next_one_goes_on(
     def interrupted(*_: Any, **__: Any) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(demo, "require_migrated_database", lambda: None)
     monkeypatch.setattr(Command, "run", interrupted)
     with pytest.raises(CommandError, match="goes on where it stopped") as stopped:
         call_command("demo")

@@ -138,7 +138,7 @@ def test_collect_of_a_count_prints_one_object_with_every_member(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """The command, but for the services that it starts: test_collect.py."""
-    monkeypatch.setattr(collecting, "running_services", lambda **_: nullcontext(installation.services))
+    monkeypatch.setattr(collecting, "shared_installation", lambda **_: nullcontext(installation.services))
     file = tmp_path / "recipe.json"
     file.write_text(json.dumps(recipe_members(**SINGLE_SERVER, epsilon=8.0)))
     call_command("collect", file, events=events, seed=3, processes=1, json=True)
@@ -174,7 +174,7 @@ def test_collect_that_lets_devices_take_every_step_says_what_it_does_on_stderr(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(collecting, "running_services", lambda **_: nullcontext(installation.services))
+    monkeypatch.setattr(collecting, "shared_installation", lambda **_: nullcontext(installation.services))
     file = tmp_path / "recipe.json"
     file.write_text(json.dumps(recipe_members(**SINGLE_SERVER)))
     call_command("collect", file, events=events, processes=1, eager=True)
@@ -192,7 +192,8 @@ def test_simulated_series_has_a_result_for_each_round_with_its_change(
 ) -> None:
     """All 60 devices have the event in the first round, none in the second. At ε = 8 each interval fails to
     hold with 5% at most, but the seed makes this the same every time."""
-    monkeypatch.setattr(series_simulation, "running_services", lambda **_: nullcontext(installation.services))
+    running = nullcontext(installation.services)
+    monkeypatch.setattr(series_simulation, "shared_installation", lambda **_: running)
     events = tmp_path / "events.csv"
     rows = (f"d{device},1,{int(number == 1)},{number}\n" for number in (1, 2) for device in range(60))
     events.write_text("device,step,events,round\n" + "".join(rows))
@@ -301,7 +302,7 @@ def test_collect_of_rounds_has_one_budget_and_tells_what_came_of_each(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Each is open for an hour, and none is waited for."""
-    monkeypatch.setattr(collecting, "running_services", lambda **_: nullcontext(installation.services))
+    monkeypatch.setattr(collecting, "shared_installation", lambda **_: nullcontext(installation.services))
     file = tmp_path / "rounds.json"
     rounds = {"rounds": 2, "round_seconds": 3600, "public_input": True, "step_seconds": 1}
     file.write_text(json.dumps(recipe_members(**SINGLE_SERVER, epsilon=8.0, **rounds)))

@@ -8,7 +8,7 @@ import importlib
 import json
 import shlex
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from copy import copy
 from pathlib import Path
@@ -21,7 +21,7 @@ from devices_sim.__main__ import main
 from devices_sim.attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
 from panapp import collecting, series_simulation
-from panapp import services as starting
+from panapp import shared_installation as starting
 from panapp.collection import admitting_beside, wait_until_heard
 from panapp.pairing import KINDS, RelayPairing
 from panapp.services import Services
@@ -211,13 +211,13 @@ def test_command_of_the_docs_collects(
 ) -> None:
     """As it stands there, but for the services that it starts: it is given those partners that it names."""
 
-    def running(partners: Mapping[str, Path] | None = None, **_: object) -> AbstractContextManager[Services]:
+    def running(partners: Iterable[str], **_: object) -> AbstractContextManager[Services]:
         named = copy(services)
-        named.pairings = {role: services.pairings[role] for role in partners or ()}
+        named.pairings = {role: services.pairings[role] for role in partners}
         return nullcontext(named)
 
     for module in (collecting, series_simulation, starting):
-        monkeypatch.setattr(module, "running_services", running)
+        monkeypatch.setattr(module, "shared_installation", running)
     monkeypatch.chdir(ROOT)
     _, script, name, *options = shlex.split(command)
     if script == "-m":

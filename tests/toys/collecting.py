@@ -23,7 +23,7 @@ def collected(
     folder: Path, monkeypatch: pytest.MonkeyPatch, members: Mapping[str, Any], option: str, rows: str
 ) -> dict[str, Any]:
     """What `collect` prints of a recipe file and a file of devices; their coins are the same each time."""
-    monkeypatch.setattr("panapp.collecting.running_services", _services)
+    monkeypatch.setattr("panapp.collecting.shared_installation", _services)
     monkeypatch.setattr("panapp.collection.HttpTransport", lambda transport: transport())
     arguments = ("--seed", "7", "--eager", "--processes", "1")
     return _printed(folder, "collect", members, option, rows, *arguments)

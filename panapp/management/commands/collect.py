@@ -123,6 +123,7 @@ class Command(BaseCommand):
                 weights=options["weights"],
                 eager=options["eager"],
                 processes=options["processes"],
+                warn=self.stderr.write,
                 say=(lambda _: None) if options["json"] else self.say,
                 forewarn=self.forewarn_if_long if options["json"] else self.forewarn,
             )

@@ -18,12 +18,12 @@ from devices_sim.transport import TransportError
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.flights import flights, home_airports, tail_numbers
 from panapp.collection import CollectionStalledError, collection_run
-from panapp.database import require_migrated_database
 from panapp.demo_ledger import ledger_begin
 from panapp.installation import data_directory
 from panapp.pairing import KINDS, Pairing
 from panapp.ports import HOST, LARGEST_PORT
-from panapp.services import BASE_DIR, ServiceError, Services, running_services
+from panapp.services import BASE_DIR, ServiceError, Services
+from panapp.shared_installation import shared_installation
 from panapp.stream_collection import stream_run
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
@@ -55,7 +55,6 @@ class Command(BaseCommand):
             raise CommandError("demo makes accounts and simulations: it runs where PANAPP_MODE is local only")
         if not 1 <= options["port"] <= LARGEST_PORT:
             raise CommandError(f"port: must be 1 to {LARGEST_PORT}, not {options['port']}", returncode=2)
-        require_migrated_database()
         try:
             self.run(serve=not options["no_serve"], port=options["port"])
         except (
@@ -73,10 +72,14 @@ class Command(BaseCommand):
 
     def run(self, *, serve: bool, port: int) -> None:
         # One partner of each kind for all: what is published with the form may name them too.
-        beside = {role: settings.DATA_DIR / role for role in KINDS}
-        self.stdout.write(f"Starting the site, and beside it {', '.join(beside)}")
-        trying = {"PANAPP_TRY": "1"}
-        with running_services(port=port if serve else None, partners=beside, environment=trying) as services:
+        self.stdout.write(f"Starting the site, and beside it {', '.join(KINDS)}")
+        with shared_installation(
+            partners=KINDS,
+            warn=self.stderr.write,
+            lasts=serve,
+            port=port if serve else None,
+            environment={"PANAPP_TRY": "1"},
+        ) as services:
             late = flights()
             for example in EVENTS:
                 self.collect(example, late, services)

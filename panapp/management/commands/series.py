@@ -149,6 +149,7 @@ class Command(BaseCommand):
             rounds=rounds,
             options=options,
             say=(lambda _: None) if options["json"] else self.stderr.write,
+            warn=self.stderr.write,
         )
         self.stdout.write(json.dumps(results, indent=None if options["json"] else 2, ensure_ascii=False))
 
