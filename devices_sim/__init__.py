@@ -7,7 +7,7 @@ differs between trust models. `identity` and `tokens` are for recipes whose repo
 `rest_upload` and `dap_upload` send reports to one server and to two. `forecast` says how long a fleet of
 values takes, and `fleet_result` what one did. `rounds_check` looks at the document of all rounds.
 `attributes` is what a device knows of itself, for recipes with a target, and `target_check` what such a
-recipe must show.
+recipe must show. `workers` are the processes of a fleet, and says where sockets may lie.
 
 It must not know how a server stores, adds up or releases anything: of the product it imports `panprivacy`
 alone, and reaches servers over their public API only (`docs/protocol.md`).
@@ -31,5 +31,6 @@ __all__ = [
     "transport",
     "trust_models",
     "value_client",
+    "workers",
     "workloads",
 ]
