@@ -141,15 +141,15 @@ def intervals(
     most: int,
     unit: float = 1.0,
     released: Callable[[float], Released] = release_of_all,
-    together: int | None = None,
+    together: float | None = None,
 ) -> tuple[Interval, ...]:
     """The bounds at each of `LEVELS`, of all observations together (union bound).
 
     Args:
         unit: what one step from hypothesis to hypothesis is worth.
         released: as of `bounds`.
-        together: how many observations hold at once, where `observed` is a part of them; by default as many
-            as there are.
+        together: how many observations hold at once, where `observed` is a part of them, or more where a part
+            of what may fail is kept for something else; by default as many as there are.
     """
     among = len(observed) if together is None else together
     # Of a thousand categories many have the same number.

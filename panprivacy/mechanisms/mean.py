@@ -43,6 +43,9 @@ SMALLEST_SCALE = 0.04
 _STEPS = 64
 """Means are told apart by this part of one event among all reports, where devices are sampled."""
 
+_SPREAD_FAILURE = 1e-3
+"""With which numbers of devices vary more than their reports show, if only rare ones are large."""
+
 _SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
 
 _BEYOND_SHARE = Fraction(1, 2**20)
@@ -251,35 +254,42 @@ class Mean(Mechanism[MeanParameters]):
         (value,) = self.debiased(total, reports)
         projection = min(max(value, 0.0), float(self.parameters.k))
         noise = variance(float(self._scale()))
-        largest_spread = projection * (self.parameters.k - projection)
         note = "Includes the noise that devices add; every device was asked to take part."
         spread = 0.0
         most_spread = math.inf
         if self._sums_squares and reports > 1:
             # In integers: sums of squares of large noise would cancel badly in floating point.
             sample_variance = (reports * total[1] - total[0] ** 2) / (reports * (reports - 1))
-            spread = min(max(sample_variance - noise, 0.0), largest_spread)
-            # By three standard errors of a sample's variance: the noise keeps it close to normal.
-            most_spread = spread + 3 * math.sqrt(2 / (reports - 1)) * sample_variance
+            spread = min(max(sample_variance - noise, 0.0), projection * (self.parameters.k - projection))
+            # The noise makes up for at most three standard errors of a normal sample's variance. What is left
+            # is a sample's variance of numbers in 0..k: even if none is k, some devices may have k (Maurer &
+            # Pontil 2009, Theorem 10).
+            seen = max(sample_variance - noise, 0.0) + 3 * math.sqrt(2 / (reports - 1)) * sample_variance
+            unseen = self.parameters.k * math.sqrt(-2 * math.log(_SPREAD_FAILURE) / (reports - 1))
+            most_spread = (math.sqrt(seen) + unseen) ** 2
             note = (
                 "Includes the noise that devices add and the random choice of participating devices, "
                 "the latter from the variance of the reports less that of the noise."
             )
-        elif self.parameters.sampling_rate < 1:
-            spread = largest_spread
+        found = tuple(
+            interval.reaching((projection,)) for interval in self._intervals(total[0], reports, most_spread)
+        )
+        if self.parameters.sampling_rate < 1 and math.isinf(most_spread):
+            # Counts vary most if their mean is k/2: the mean in the widest interval that is closest to it.
+            ((low,), (high,)) = found[0].low, found[0].high
+            middle = min(max(self.parameters.k / 2, low or 0.0), self.parameters.k if high is None else high)
+            spread = middle * (self.parameters.k - middle)
             note = (
                 "Includes the noise that devices add and the random choice of participating devices, "
-                "the latter as an upper bound: the largest variance of counts in 0..k with this mean."
+                "the latter as an upper bound: the largest variance of counts in 0..k with a mean in the "
+                "interval."
             )
         return Estimate(
             values=(value,),
             standard_errors=(math.sqrt((noise + (1 - self.parameters.sampling_rate) * spread) / reports),),
             standard_error_note=note,
             projection=(projection,),
-            intervals=tuple(
-                interval.reaching((projection,))
-                for interval in self._intervals(total[0], reports, most_spread)
-            ),
+            intervals=found,
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:

@@ -47,6 +47,9 @@ _STEPS_OF_NOISE = 64.0
 _COARSE_STEPS_OF_NOISE = 16.0
 """How many steps make a standard deviation of the noise: of the means that are tested, and of estimates."""
 
+_COUNT_NOISE_SHARE = 0.25
+"""See `VectorMean.kept_for_noise`; divided by the cohort size."""
+
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
 """A number as CSV files have it."""
 
@@ -347,10 +350,17 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         coarse = max(1, int(deviation / _COARSE_STEPS_OF_NOISE))
         seen = coarse * np.round((values + 1) / 2 * sums.most / coarse).astype(np.int64)
         possible = np.clip(values, -1.0, 1.0).tolist()
+        together = len(values) / (1 - self.kept_for_noise)
         return tuple(
             _coordinates(found, sums.most).reaching(possible)
-            for found in exact.intervals(sums, seen.tolist(), sums.most)
+            for found in exact.intervals(sums, seen.tolist(), sums.most, together=together)
         )
+
+    @property
+    def kept_for_noise(self) -> float:
+        """Part of what may fail that is kept for noise in the number of reports: tests take as many for
+        granted as are shown, and of few the noise is a large part."""
+        return _COUNT_NOISE_SHARE / self.cohort_size if self.noisy_count else 0.0
 
     def sums(self, reports: int) -> NoisyTotal:
         """The sum of (x + 1)/2 over so many reports, for a coordinate x: how it is distributed.

@@ -24,6 +24,10 @@ LIKELY = 1e-7
 MOST_BLOCKS = 60
 """Numbers of devices are taken together in so many blocks, each by its middle, where there are more."""
 
+NOISE_BLOCKS = {"ones": 80, "coordinates": 400}
+"""Values of the noise in the number of reports, likewise; each block is as likely. What is divided by that
+number needs more of them."""
+
 
 @dataclass(frozen=True)
 class ManySizes(RandomizedBits):
@@ -116,7 +120,17 @@ class Coverage:
 
 
 def coverage(
-    population, ones, epsilon, rate, failure_probability, cohort=1, *, noisy=False, coins=1, reporting=None
+    population,
+    ones,
+    epsilon,
+    rate,
+    failure_probability,
+    cohort=1,
+    *,
+    noisy=False,
+    coins=1,
+    reporting=None,
+    of_share=False,
 ):
     """Of the interval for `ones` devices of a population whose bits are randomized with ε, exactly but for
     what is taken together in blocks: how many take part, the margin, and the noise in their number.
@@ -125,27 +139,25 @@ def coverage(
         noisy: whether a margin is needed beyond the cohort, and the number of reports has noise.
         coins: bits of each report that are counted together.
         reporting: with which a device sends anything, where some send dummies.
+        of_share: of the interval of the share of devices, which reaches a device further on either side, in
+            place of their number.
     """
-    flip = 1 / (math.exp(epsilon) + 1)
-    weight, chosen, reports = who_reports(population, ones, rate, reporting or rate)
-    margins = noisy_count.margin_probabilities(cohort) if noisy else np.ones(1)
-    released = np.concatenate([[0.0], np.cumsum(margins)])[np.clip(reports - cohort + 1, 0, len(margins))]
-    weight = weight * released
-    kept = weight > (LIKELY if cohort == 1 else LIKELY / 100)
-    weight, chosen, reports = weight[kept], chosen[kept], reports[kept]
-    noise, chances = noise_of(cohort) if noisy else (np.zeros(1, dtype=np.int64), np.ones(1))
-    shown = np.maximum(1, reports[:, None] + noise)
+    flip, rule = 1 / (math.exp(epsilon) + 1), ReleaseRule(cohort, reporting or rate, noisy)
+    likely = LIKELY if cohort == 1 else LIKELY / 100
+    weight, chosen, reports, shown, chances = what_is_shown(population, ones, rate, rule, likely, "ones")
+    if not weight.size:
+        return Coverage(0.0, 1.0)
     sizes, place = np.unique(shown, return_inverse=True)
-    rule = ReleaseRule(cohort, reporting or rate, noisy)
     family = ManySizes(0, flip, 1 - flip, rate, coins, rule, sizes=sizes)
-    rare, truth = failure_probability / 2, np.full(sizes.shape, ones)
     asked = RandomizedBits(sizes, flip, 1 - flip, rate, coins, rule).released(failure_probability)
-    lowest, beyond = AtOneTruth(family, truth).ends(
-        rare,
-        0 * sizes,
-        coins * sizes + math.ceil(40 * rule.noise_scale),
-        (lambda seen: asked(truth, seen)) if cohort > 1 else None,
-    )
+    below = above = np.full(sizes.shape, ones)
+    if of_share:  # of as many devices as such a number of reports stands for
+        truths = sizes / rule.reporting_rate * (ones / population)
+        below, above = np.floor(truths).astype(int) + 1, np.maximum(np.ceil(truths).astype(int) - 1, 0)
+    rare, least, most = failure_probability / 2, 0 * sizes, coins * sizes + math.ceil(40 * rule.noise_scale)
+    lowest, _ = AtOneTruth(family, above).ends(rare, least, most)
+    release = (lambda seen: asked(below, seen)) if cohort > 1 else None
+    _, beyond = AtOneTruth(family, below).ends(rare, least, most, release)
     if ones == 0:
         lowest = np.zeros_like(sizes)  # the lower end is 0 at least, and so is the upper
     if rate == 1 and ones == population and not noisy:
@@ -166,26 +178,44 @@ def coverage_of_coordinate(statistic, population, ones):
 
     Exactly but for blocks, as of `coverage`; the noise of a sum is taken as normal.
     """
-    parameters, rule = statistic.parameters, statistic.release_rule
-    weight, chosen, reports = who_reports(population, ones, parameters.sampling_rate, rule.reporting_rate)
-    margins = noisy_count.margin_probabilities(rule.cohort_size) if rule.noisy else np.ones(1)
-    needed = np.clip(reports - rule.cohort_size + 1, 0, len(margins))
-    weight = weight * np.concatenate([[0.0], np.cumsum(margins)])[needed]
-    kept = weight > LIKELY / 100
-    weight, chosen, reports = weight[kept], chosen[kept], reports[kept]
-    noise, chances = noise_of(rule.cohort_size) if rule.noisy else (np.zeros(1, dtype=np.int64), np.ones(1))
-    shown = np.maximum(1, reports[:, None] + noise)
-    low, high = np.zeros(shown.shape), np.zeros(shown.shape)
-    for size in np.unique(shown):
-        sums = statistic.sums(int(size))
+    rule, rate = statistic.release_rule, statistic.parameters.sampling_rate
+    weight, chosen, reports, shown, chances = what_is_shown(
+        population, ones, rate, rule, LIKELY / 100, "coordinates"
+    )
+    if not weight.size:
+        return Coverage(0.0, 1.0)
+    sizes = np.unique(shown)
+    if sizes.size > MOST_BLOCKS:  # the ends of others lie between theirs
+        sizes = sizes[np.linspace(0, sizes.size - 1, MOST_BLOCKS).round().astype(int)]
+    rare, ends = 0.025 * (1 - statistic.kept_for_noise), []
+    for size in sizes.tolist():
+        sums = statistic.sums(size)
         truth = np.array([round(sums.most * ones / population)])
-        ends = AtOneTruth(sums, truth).ends(0.025, np.array([-(10**15)]), np.array([10**15]))
+        found = AtOneTruth(sums, truth).ends(rare, np.array([-(10**15)]), np.array([10**15]))
         # As means of coordinates: sums of (x + 1)/2 in steps, of so many reports.
-        low[shown == size], high[shown == size] = (2 * end[0] / sums.most - 1 for end in ends)
+        ends.append([float(2 * end[0] / sums.most - 1) for end in found])
+    low, high = (np.interp(shown, sizes, column) for column in zip(*ends, strict=True))
     mean = (2 * chosen - reports)[:, None] / shown
     deviation = np.sqrt(statistic._variance * reports)[:, None] / shown
     held = (norm.cdf((high - mean) / deviation) - norm.cdf((low - mean) / deviation)) @ chances
     return Coverage(float(weight @ held), float(1 - weight.sum()))
+
+
+def what_is_shown(population, ones, rate, rule, likely, of):
+    """Of collections with a result: their probabilities, devices with a 1 that take part, and reports; then
+    what is shown as the number of reports, with the noise of each column, and the noise's probabilities."""
+    weight, chosen, reports = who_reports(population, ones, rate, rule.reporting_rate)
+    margins = noisy_count.margin_probabilities(rule.cohort_size) if rule.noisy else np.ones(1)
+    reached = np.clip(reports - rule.cohort_size + 1, 0, len(margins))
+    weight = weight * np.concatenate([[0.0], np.cumsum(margins)])[reached]
+    kept = weight > likely
+    weight, chosen, reports = weight[kept], chosen[kept], reports[kept]
+    noise, chances = (
+        noise_of(rule.cohort_size, NOISE_BLOCKS[of])
+        if rule.noisy
+        else (np.zeros(1, dtype=np.int64), np.ones(1))
+    )
+    return weight, chosen, reports, np.maximum(1, reports[:, None] + noise), chances
 
 
 def who_reports(population, ones, rate, reporting):
@@ -207,13 +237,14 @@ def who_reports(population, ones, rate, reporting):
     return np.array(weight), np.array(chosen), np.array(reports)
 
 
-def noise_of(cohort):
+def noise_of(cohort, blocks):
     """Noise in the number of reports and its probabilities, in blocks."""
     scale = float(noisy_count.scale(cohort))
     values = np.arange(-math.ceil(16 * scale), math.ceil(16 * scale) + 1)
     chances = np.exp(-np.abs(values) / scale)
     chances /= chances.sum()
-    edges = np.unique(np.linspace(0, values.size, MOST_BLOCKS).round().astype(int))
+    edges = np.searchsorted(np.cumsum(chances), np.linspace(0, 1, blocks + 1)[1:-1])
+    edges = np.unique([0, *edges, values.size])
     parts = [slice(first, last) for first, last in pairwise(edges)]
     weights = np.array([chances[part].sum() for part in parts])
     middles = np.array([round(chances[part] @ values[part] / chances[part].sum()) for part in parts])

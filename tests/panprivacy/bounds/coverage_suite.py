@@ -1,0 +1,116 @@
+"""How often intervals of released results hold, over a grid with corners.
+
+`python -m tests.panprivacy.bounds.coverage_suite` prints the table of docs/intervals.md: the least coverage
+of each row and column, in an hour. `--every 20` checks each twentieth point only.
+"""
+
+import argparse
+import itertools
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from panprivacy.errors import FieldError
+from panprivacy.randomizers.vector_mean import VectorMean, VectorMeanParameters
+from tests.panprivacy.bounds.truths import Coverage, coverage, coverage_of_coordinate
+
+LEAST = 0.945
+"""5% may miss, and half a percent is for what is taken together."""
+
+LIKELY = 0.01
+"""Results that come out more rarely are not held to anything."""
+
+SEGMENTS = 20
+
+DELTA = 1e-6
+
+POPULATIONS = (2, 40, 1_000, 10_300, 1_000_000)
+SHARES = (0, 0.001, 0.5, 0.98, 1)
+EPSILONS = (0.1, 1, 6, 20)
+RATES = (0.01, 0.1, 0.5, 0.9, 1)
+
+COHORTS: dict[str, Callable[[float, float], float]] = {
+    "far below": lambda mean, deviation: 0.3 * mean,
+    "at": lambda mean, deviation: mean,
+    "just above": lambda mean, deviation: mean + deviation,
+}
+"""Cohort sizes beside the number of reports to expect."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A collection: devices, how many of them have the event, ε, sampling rate and cohort size."""
+
+    population: int
+    having: int
+    epsilon: float
+    rate: float
+    cohort: int
+
+
+def _vector(point: Point) -> Coverage | None:
+    parameters = VectorMeanParameters(
+        epsilon=point.epsilon,
+        delta=DELTA,
+        cohort_size=point.cohort,
+        dimension=1,
+        sampling_rate=point.rate,
+    )
+    try:
+        statistic = VectorMean(parameters.calibrated()).with_noisy_count()
+    except FieldError:  # more noise than devices can draw
+        return None
+    return coverage_of_coordinate(statistic, point.population, point.having)
+
+
+def _count(point: Point, **options: object) -> Coverage:
+    members = (point.population, point.having, point.epsilon, point.rate)
+    return coverage(*members, 0.05, point.cohort, **options)
+
+
+INTERVALS: dict[str, Callable[[Point], Coverage | None]] = {
+    "numbers of devices, one server": _count,
+    "numbers of devices, two servers": lambda point: _count(point, noisy=True),
+    "shares of devices, one server": lambda point: _count(point, of_share=True),
+    f"over {SEGMENTS} segments, one server": lambda point: _count(point, coins=SEGMENTS),
+    f"over {SEGMENTS} segments, two servers": lambda point: _count(point, coins=SEGMENTS, noisy=True),
+    "a coordinate of vectors": _vector,
+}
+
+
+def points(cohort: str) -> Iterator[Point]:
+    """Of the grid, with that cohort size; none twice."""
+    found = {}
+    for population, share, epsilon, rate in itertools.product(POPULATIONS, SHARES, EPSILONS, RATES):
+        mean = population * rate
+        size = math.ceil(COHORTS[cohort](mean, math.sqrt(mean * (1 - rate))))
+        if size <= population:
+            found[Point(population, round(share * population), epsilon, rate, max(2, size))] = None
+    yield from found
+
+
+def held(interval: str, point: Point) -> float | None:
+    """Of the results that come out, how many hold; None if they come out too rarely, or cannot be asked."""
+    found = INTERVALS[interval](point)
+    return found.of_released if found is not None and 1 - found.nothing >= LIKELY else None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--every", type=int, default=1)
+    every = parser.parse_args().every
+    write = sys.stdout.write
+    write("| intervals of | " + " | ".join(f"cohort {name}" for name in COHORTS) + " |\n|---|---|---|---|\n")
+    for interval in INTERVALS:
+        cells = []
+        for cohort in COHORTS:
+            found = [held(interval, point) for point in list(points(cohort))[::every]]
+            known = [one for one in found if one is not None]
+            cells.append(f"{100 * min(known):.1f}% of {len(known)}")
+        write(f"| {interval} | " + " | ".join(cells) + " |\n")
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
