@@ -101,8 +101,7 @@ def _factor_drawn(key: PublicKey, random_source: random.Random) -> int:
 
 def _asking_time(recipe: PublishedRecipe, random_source: random.Random, now: datetime) -> datetime:
     """Evenly between now and the first possible report; at once where that is past, or of a simulation."""
-    steps = timedelta(seconds=recipe.parameters.step_count * (recipe.step_seconds or 0))
-    span = (recipe.opens_at + steps - now).total_seconds()
+    span = (recipe.opens_at + recipe.steps_last - now).total_seconds()
     wait = 0 if recipe.simulation else max(0, int(span)) * random_source.random()
     return now.replace(microsecond=0) + timedelta(seconds=int(wait))
 

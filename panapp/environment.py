@@ -23,6 +23,9 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 LONGEST_ORIGIN = 200
 """Characters of the name of a public log."""
 
+LONGEST_SECONDS = 100 * 365 * 86_400
+"""Of a duration."""
+
 
 def text(name: str, default: str | None = None) -> str:
     """The variable's value; without a default it must be set."""
@@ -68,6 +71,14 @@ def whole_number(name: str, default: int, minimum: int) -> int:
     if number < minimum:
         raise ImproperlyConfigured(f"{name} must be a whole number of at least {minimum}, not {value!r}")
     return number
+
+
+def seconds(name: str, default: int, minimum: int) -> int:
+    """A duration in whole seconds, at least `minimum` and at most 100 years: no time overflows by it."""
+    found = whole_number(name, default, minimum)
+    if found > LONGEST_SECONDS:
+        raise ImproperlyConfigured(f"{name} must be at most {LONGEST_SECONDS} (100 years), not {found}")
+    return found
 
 
 def number(name: str, default: float, most: float) -> float:

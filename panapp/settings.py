@@ -266,7 +266,7 @@ PROGRAM_ADDRESSES = ("/api/", "/leader/", "/witness/", "/.well-known/")
 OBLIVIOUS_ADDRESSES = frozenset(ROLE.oblivious)
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
-HPKE_GRACE_SECONDS = environment.whole_number("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
+HPKE_GRACE_SECONDS = environment.seconds("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
 # Base address of the resources of a shuffler, and the Ed25519 verification keys of either side of it.
 SHUFFLER_URL = environment.address("PANAPP_SHUFFLER_URL", path="/shuffler", secure=_https)
 SHUFFLER_KEY = environment.verification_key("PANAPP_SHUFFLER_KEY", own=SIGNING_KEY)
@@ -300,9 +300,7 @@ DEVICE_REQUESTS = environment.whole_number("PANAPP_DEVICE_REQUESTS", 120, minimu
 # Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
 JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)
 # For how long a helper keeps the keys of a task whose time is over and that nobody ended.
-TASK_RETENTION_SECONDS = environment.whole_number(
-    "PANAPP_TASK_RETENTION_SECONDS", 90 * 86_400, minimum=86_400
-)
+TASK_RETENTION_SECONDS = environment.seconds("PANAPP_TASK_RETENTION_SECONDS", 90 * 86_400, minimum=86_400)
 
 # Tasks -------------------------------------------------------------------------
 
@@ -392,7 +390,7 @@ CHUNK_REPORTS = environment.whole_number("PANAPP_CHUNK_REPORTS", 2_000, minimum=
 # Chunks of one recipe that are with workers or on their way to them: the share of the workers that one recipe
 # can hold while others wait.
 RECIPE_CHUNKS = environment.whole_number("PANAPP_RECIPE_CHUNKS", 4, minimum=1)
-CHUNK_STALE_SECONDS = environment.whole_number("PANAPP_CHUNK_STALE_SECONDS", 60, minimum=1)
+CHUNK_STALE_SECONDS = environment.seconds("PANAPP_CHUNK_STALE_SECONDS", 60, minimum=1)
 # Where workers find this site's own REST API, to which simulated devices report, and what notifications link
 # to; None: nothing is simulated, and nobody notified.
 SITE_URL = environment.address("PANAPP_SITE_URL", path="", secure=_https)

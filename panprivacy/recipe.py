@@ -6,27 +6,22 @@ Devices check both before they take part, so nobody can show two devices differe
 recipes under one identifier, nor change a parameter after publication.
 """
 
-import hashlib
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any, Self
 
-import rfc8785
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy import asked_admission, asked_hidden_count, asked_round, asked_segments, asked_target
 from panprivacy.asked_admission import TokenAdmission
 from panprivacy.asked_event import NOTHING_NAMED, AskedEvent
 from panprivacy.asked_round import AskedRound
 from panprivacy.asked_target import CitedTarget
-from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.catalogue import statistic_class, statistic_of
-from panprivacy.ed25519 import require_signature
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.errors import FieldError
 from panprivacy.lines import one_line
@@ -37,16 +32,18 @@ from panprivacy.recipe_members import (
     OPTIONAL_FIELDS,
     QUESTION_LENGTH,
     STEP_SECONDS,
-    closes_too_early,
     document_fields,
+    require_open_for_steps,
     require_population_name,
+    steps_last,
     trust_of,
 )
+from panprivacy.signed_documents import SignedDocument, require_signed
 from panprivacy.statistic import Statistic
 from panprivacy.times import format_time, parse_time
 from panprivacy.trust import FIRST, Trust
 from panprivacy.trust_models import TRUST_MODELS, Servers
-from panprivacy.trust_models.members import RecipeVerificationError, require_signed_by, require_url
+from panprivacy.trust_models.members import require_signed_by, require_url
 
 FORMAT = "panapp-recipe-3"
 """Version of the format of new documents."""
@@ -64,7 +61,7 @@ IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedRecipe:
+class PublishedRecipe(SignedDocument):
     """A published recipe. Equal documents have equal identifiers.
 
     Attributes:
@@ -157,8 +154,10 @@ class PublishedRecipe:
             )
         opens_at = parse_time("opens_at", members["opens_at"])
         closes_at = parse_time("closes_at", members["closes_at"])
-        if closes_at <= opens_at:
-            raise closes_too_early()
+        step_seconds = None
+        if "step_seconds" in own_fields:
+            step_seconds = STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
+        require_open_for_steps("closes_at", closes_at - opens_at, steps_last(parameters, step_seconds))
         if event.labels or segments:
             event.require_labels_of(statistic_of(statistic.statistic, parameters, segments))
         return cls(
@@ -169,9 +168,7 @@ class PublishedRecipe:
             population=require_population_name(members["population"]) if "population" in members else None,
             parameters=parameters,
             servers=servers,
-            step_seconds=STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
-            if "step_seconds" in own_fields
-            else None,
+            step_seconds=step_seconds,
             opens_at=opens_at,
             closes_at=closes_at,
             simulation=simulation,
@@ -219,24 +216,20 @@ class PublishedRecipe:
                 does not keep the guarantee that it names (`Mechanism.require_promise`).
             InvalidKeyError: as of `from_document`.
         """
-        context = _signature_context(document.get("format"))
-        try:
-            canonical = canonical_json(document)
-        except NoCanonicalFormError as error:
-            raise RecipeVerificationError(f"the document has no canonical form: {error}") from error
-        if hashlib.sha256(canonical).hexdigest() != identifier:
-            raise RecipeVerificationError("the identifier is not the SHA-256 of the document")
-        try:
-            require_signature(verification_key, signature, context + canonical)
-        except InvalidSignature:
-            raise RecipeVerificationError("the signature is not the server's") from None
+        format_ = _require_format(document.get("format"))
+        require_signed(document, identifier, signature, verification_key, format_=format_)
         recipe = cls.from_document(document)
-        message = context + canonical
+        message = recipe.signed_message
         recipe.servers.require_signed(message, partner_key, partner_signature)
         if recipe.admission is not None:
             require_signed_by("issuer", recipe.admission.issuer_key, message, issuer_key, issuer_signature)
         recipe.calibrated_statistic.require_promise()
         return recipe
+
+    @property
+    def steps_last(self) -> timedelta:
+        """How long a device takes for its steps."""
+        return steps_last(self.parameters, self.step_seconds)
 
     @property
     def trust(self) -> Trust:
@@ -270,25 +263,6 @@ class PublishedRecipe:
         }
 
     @cached_property
-    def canonical(self) -> bytes:
-        """The document's canonical JSON (RFC 8785)."""
-        return rfc8785.dumps(self.document)
-
-    @cached_property
-    def identifier(self) -> str:
-        """SHA-256 of the canonical document, 64 hexadecimal digits."""
-        return hashlib.sha256(self.canonical).hexdigest()
-
-    @property
-    def signed_message(self) -> bytes:
-        """What every server of the recipe signs with Ed25519."""
-        return _signature_context(self.format) + self.canonical
-
-    def sign(self, signing_key: Ed25519PrivateKey) -> bytes:
-        """A server's Ed25519 signature, 64 bytes."""
-        return signing_key.sign(self.signed_message)
-
-    @cached_property
     def public_key(self) -> PublicKey:
         """The key under which devices of this recipe encrypt."""
         return self.servers.public_key(self.identifier)
@@ -314,8 +288,3 @@ def _require_format(value: object) -> str:
     if not isinstance(value, str) or value not in FORMATS:
         raise FieldError("format", f"must be {' or '.join(FORMATS)}, not {as_typed(value)}")
     return value
-
-
-def _signature_context(format_: object) -> bytes:
-    """What precedes the signed bytes, so that a signature on a recipe is never one on something else."""
-    return _require_format(format_).encode() + b"\n"

@@ -23,16 +23,18 @@ from panprivacy.recipe_members import (
     NAME_LENGTH,
     QUESTION_LENGTH,
     STEP_SECONDS,
-    closes_too_early,
     draft_fields,
+    require_open_for_steps,
     require_population_name,
+    steps_last,
     trust_of,
     unknown_field,
 )
 from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan, plan_fields
 from panprivacy.remedies import remedies
+from panprivacy.shown import duration
 from panprivacy.statistic import Statistic
-from panprivacy.times import format_time, parse_time
+from panprivacy.times import EARLIEST, LATEST, format_time, parse_time, time_after
 from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
 
@@ -164,18 +166,37 @@ class RecipeDraft:
         )
 
     def window(self, now: datetime) -> tuple[datetime, datetime]:
-        """Opening and closing time; FieldError where the closing does not come after the opening."""
+        """Opening and closing time.
+
+        Raises:
+            FieldError: it closes before the steps end, or a time is none that documents can name.
+        """
         opens_at = self.opens_at or now.replace(microsecond=0)
-        try:
-            duration = timedelta(seconds=self.parameters.step_count * (self.step_seconds or 0))
-            closes_at = self.closes_at or opens_at + duration + GRACE
-            if self.opens_at is None and closes_at <= opens_at:
-                opens_at = closes_at - duration - GRACE
-        except OverflowError:
-            raise FieldError("step_seconds", "times the steps must end before the year 9999") from None
-        if self.opens_at and self.closes_at and closes_at <= opens_at:
-            raise closes_too_early()
+        usual = self.steps_last + GRACE
+        latest = time_after(LATEST, -usual)
+        if latest is None or (self.opens_at is None and latest < opens_at):
+            most = (LATEST - opens_at - GRACE) // timedelta(seconds=self.parameters.step_count)
+            raise FieldError(
+                "step_seconds", f"must be at most {most:,}, so that the steps end in the year {LATEST.year}"
+            )
+        if self.closes_at is None and latest < opens_at:
+            raise FieldError(
+                "opens_at",
+                f"must be at most {format_time(latest)}: the recipe closes "
+                f"{duration(int(usual.total_seconds()))} later, in the year {LATEST.year} at the latest",
+            )
+        closes_at = self.closes_at or opens_at + usual
+        if self.opens_at is None and closes_at <= opens_at:
+            if closes_at < EARLIEST + usual:
+                raise FieldError("closes_at", f"must be at least {format_time(EARLIEST + usual)}")
+            opens_at = closes_at - usual
+        require_open_for_steps("closes_at", closes_at - opens_at, self.steps_last)
         return opens_at, closes_at
+
+    @property
+    def steps_last(self) -> timedelta:
+        """How long a device takes for its steps."""
+        return steps_last(self.parameters, self.step_seconds)
 
     def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with its derived parameters computed.
@@ -291,7 +312,7 @@ class RecipeDraft:
                     "opens_at", f"is so early that the recipe would have closed {format_time(closes_at)}"
                 )
             raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
-        return PublishedRecipe(
+        published = PublishedRecipe(
             format=FORMAT,
             name=self.name,
             question=self.question,
@@ -311,6 +332,9 @@ class RecipeDraft:
             round=self.round,
             target=target,
         )
+        # Before another server is asked to take part.
+        published.require_readable()
+        return published
 
     def as_dict(self) -> dict[str, Any]:
         """The members that `from_mapping` reads."""

@@ -1,14 +1,16 @@
 """What recipe files and recipes' documents have as members, and which of them such a recipe may have."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 from panprivacy import asked_admission, asked_hidden_count, asked_round, asked_segments, asked_target
 from panprivacy.asked_event import EVENT_FIELDS
 from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
-from panprivacy.parameters import Description, as_typed
+from panprivacy.parameters import Description, PublicParameters, as_typed
 from panprivacy.recipe_plan import plan_fields
+from panprivacy.shown import duration_and_seconds
 from panprivacy.statistic import Statistic
 from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, trust_named, trusts_of
@@ -102,6 +104,20 @@ def trust_of(value: object, statistic: type[Statistic[Any]]) -> Trust:
     return trust_named(value)
 
 
-def closes_too_early() -> FieldError:
-    """The refusal of a recipe that ends before it begins."""
-    return FieldError("closes_at", "must be later than opens_at")
+def steps_last(parameters: PublicParameters, step_seconds: int | None) -> timedelta:
+    """How long a device takes for its steps; nothing where it takes none."""
+    return timedelta(seconds=parameters.step_count * (step_seconds or 0))
+
+
+def require_open_for_steps(field: str, open_for: timedelta, steps: timedelta) -> None:
+    """FieldError unless a recipe is open for longer than the steps last: else no device could ever report.
+
+    Args:
+        field: which decides it: `closes_at`, or how long it is open.
+    """
+    if open_for > steps:
+        return
+    taken = f"{duration_and_seconds(int(steps.total_seconds()))}, which the steps take"
+    if field == "closes_at":
+        raise FieldError(field, "must be later than opens_at" + (f" by more than {taken}" if steps else ""))
+    raise FieldError(field, f"must be more than {taken}")

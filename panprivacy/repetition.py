@@ -23,7 +23,7 @@ class Repetition(ABC):
             now: taken for the first where the recipe names no time.
 
         Raises:
-            FieldError: there is no round, or a time is beyond the year 9999.
+            FieldError: there is no round, or one closes at no time that documents can name.
         """
 
     @abstractmethod

@@ -13,13 +13,13 @@ from zoneinfo import ZoneInfo, available_timezones
 
 from panprivacy.errors import FieldError
 from panprivacy.parameters import Description, as_typed
-from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.recipe_draft import GRACE, RecipeDraft
 from panprivacy.recipe_members import NAME_LENGTH
 from panprivacy.repetition import Repetition
 from panprivacy.rounds.draft import FIELDS as ROUNDS_FIELDS
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.shown import duration_and_seconds
-from panprivacy.times import format_time, parse_time
+from panprivacy.times import LATEST, format_time, parse_time, time_after
 
 NAMED = {"day": timedelta(days=1), "week": timedelta(days=7), "month": timedelta(days=28)}
 """How often, by name; a month is at least that long. It is an hour less where clocks are set forward."""
@@ -89,13 +89,9 @@ class SeriesDraft(Repetition):
             rounds=None if rounds is None else ROUNDS.check("rounds", int, rounds),
             until=None if until is None else parse_time("until", until),
         )
-        lasts = timedelta(seconds=recipe.parameters.step_count * (recipe.step_seconds or 0))
-        if draft.shortest < lasts:
-            raise FieldError(
-                "every",
-                f"must be at least {duration_and_seconds(int(lasts.total_seconds()))}, which the steps of a "
-                "round take",
-            )
+        if draft.shortest < recipe.steps_last:
+            taken = duration_and_seconds(int(recipe.steps_last.total_seconds()))
+            raise FieldError("every", f"must be at least {taken}, which the steps of a round take")
         return draft
 
     @property
@@ -114,24 +110,31 @@ class SeriesDraft(Repetition):
             now: taken for the first where the recipe names no time.
 
         Raises:
-            FieldError: `until` allows no round, or too many of them; or a time is beyond the year 9999.
+            FieldError: `until` allows no round, or too many of them; or one closes at no time that documents
+                can name.
         """
         first = self.recipe.opens_at or now.replace(microsecond=0)
         found: list[datetime] = []
-        most = MOST_ROUNDS if self.rounds is None else self.rounds
-        try:
-            while True:
-                opening = self._opening(first, len(found))
-                if len(found) == self.rounds or (self.until is not None and opening >= self.until):
-                    break
-                if len(found) >= most:
-                    raise FieldError("until", f"allows more than {MOST_ROUNDS:,} rounds")
-                found.append(opening)
-        except OverflowError:
-            raise FieldError("every", "times the rounds must end before the year 9999") from None
+        # 400 rounds, each a year after the one before, stay within what a datetime can be.
+        while len(found) != self.rounds:
+            opening = self._opening(first, len(found))
+            if self.until is not None and opening >= self.until:
+                break
+            if len(found) >= MOST_ROUNDS:
+                raise FieldError("until", f"allows more than {MOST_ROUNDS:,} rounds")
+            if found and time_after(opening, self.recipe.steps_last + GRACE) is None:
+                raise self._never_closes(found, opening)
+            found.append(opening)
         if not found:
             raise FieldError("until", f"must come after the first round opens, {format_time(first)}")
         return tuple(found)
+
+    def _never_closes(self, found: list[datetime], opening: datetime) -> FieldError:
+        """The refusal of rounds that would close later than documents can say."""
+        ends = f"later rounds do not close by the end of the year {LATEST.year}"
+        if self.until is not None:
+            return FieldError("until", f"must be at most {format_time(opening)}: {ends}")
+        return FieldError("rounds", f"must be at most {len(found):,}: {ends}")
 
     def closes(self, opens_at: datetime, now: datetime) -> datetime:
         return dataclasses.replace(self.recipe, opens_at=opens_at, closes_at=None).window(now)[1]
@@ -192,8 +195,6 @@ def repetition_of(members: Mapping[str, object]) -> Repetition:
 def _months_later(time: datetime, number: int) -> datetime:
     months = time.month - 1 + number
     year, month = time.year + months // 12, months % 12 + 1
-    if year > 9999:
-        raise OverflowError
     return time.replace(year=year, month=month, day=min(time.day, calendar.monthrange(year, month)[1]))
 
 

@@ -1,9 +1,10 @@
 """Public documents that a site signs, each known by its hash."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import rfc8785
 from cryptography.exceptions import InvalidSignature
@@ -14,8 +15,15 @@ from panprivacy.ed25519 import require_signature
 from panprivacy.trust_models.members import RecipeVerificationError
 
 
+class UnreadableDocumentError(ValueError):
+    """A document that would be read back as another one."""
+
+
 class SignedDocument:
-    """One document: canonical JSON (RFC 8785), its SHA-256 as identifier, and what is signed of it."""
+    """One document: canonical JSON (RFC 8785), its SHA-256 as identifier, and what is signed of it.
+
+    What cannot be read back is not signed: it could never be changed again, nor could anybody use it.
+    """
 
     format: str
     """Version of the format. It precedes the signed bytes: no signature is one of something else."""
@@ -23,6 +31,11 @@ class SignedDocument:
     @property
     def document(self) -> dict[str, Any]:
         """All of it, as plain JSON values, with the member `format`."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, object]) -> Self:
+        """Inverse of `document`, strict; FieldError names a member that is missing, unknown or impossible."""
         raise NotImplementedError
 
     @cached_property
@@ -35,9 +48,25 @@ class SignedDocument:
         """SHA-256 of the canonical JSON, 64 hexadecimal digits."""
         return hashlib.sha256(self.canonical).hexdigest()
 
+    @property
+    def signed_message(self) -> bytes:
+        """What every server of the document signs with Ed25519."""
+        return signed_message(self.format, self.canonical)
+
+    def require_readable(self) -> None:
+        """Check that whoever reads the canonical JSON has this document.
+
+        Raises:
+            FieldError, InvalidKeyError: as of `from_document`.
+            UnreadableDocumentError: it is read as another one.
+        """
+        if self.from_document(json.loads(self.canonical)).canonical != self.canonical:
+            raise UnreadableDocumentError(f"a {self.format} document is not read as it was written")
+
     def sign(self, signing_key: Ed25519PrivateKey) -> bytes:
-        """The site's Ed25519 signature, 64 bytes."""
-        return signing_key.sign(signed_message(self.format, self.canonical))
+        """A server's Ed25519 signature, 64 bytes; raises as `require_readable`."""
+        self.require_readable()
+        return signing_key.sign(self.signed_message)
 
 
 def signed_message(format_: str, canonical: bytes) -> bytes:

@@ -1,11 +1,12 @@
 """A published result as its site signs it, and its hash, which stands in the public log."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from typing import Any
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from panprivacy import base64_text
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
@@ -39,6 +40,18 @@ def signed_bytes(result: Mapping[str, Any]) -> bytes:
         return canonical_json(members)
     except NoCanonicalFormError as error:
         raise ResultRefusedError(f"the result has no canonical form: {error}") from error
+
+
+def sign_result(result: Mapping[str, Any], key: Ed25519PrivateKey) -> tuple[bytes, bytes]:
+    """The signed bytes of a result, and the Ed25519 signature of them, 64 bytes.
+
+    Raises:
+        ResultRefusedError: it has no canonical form, or other bytes would be checked by whoever reads it.
+    """
+    content = signed_bytes(result)
+    if signed_bytes(json.loads(content)) != content:
+        raise ResultRefusedError("the result is not read as it was written")
+    return content, key.sign(CONTEXT + content)
 
 
 def result_hash(result: Mapping[str, Any]) -> str:

@@ -1,9 +1,14 @@
 """Times as text: RFC 3339, in whole seconds."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from panprivacy.errors import FieldError
 from panprivacy.parameters import as_typed
+
+EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
+LATEST = datetime(2999, 12, 31, 23, 59, 59, tzinfo=UTC)
+"""The first and the last time that documents name. The last is so far from the last that Python knows that
+nothing which is added to a time of a document overflows."""
 
 
 def format_time(time: datetime) -> str:
@@ -12,18 +17,32 @@ def format_time(time: datetime) -> str:
 
 
 def parse_time(field: str, value: object) -> datetime:
-    """An RFC 3339 time with a zone, in UTC and whole seconds; FieldError otherwise."""
+    """An RFC 3339 time with a zone, in UTC and whole seconds, from `EARLIEST` to `LATEST`; FieldError
+    otherwise."""
     refusal = FieldError(
         field,
-        "must be a time with a zone in the years 1970 to 9998, e.g. 2026-01-31T12:00:00Z, not "
-        f"{as_typed(value)}",
+        f"must be a time with a zone in the years {EARLIEST.year} to {LATEST.year} (UTC), e.g. "
+        f"2026-01-31T12:00:00Z, not {as_typed(value)}",
     )
     if not isinstance(value, str):
         raise refusal
     try:
         time = datetime.fromisoformat(value)
-    except ValueError:
+        if time.tzinfo is None:
+            raise refusal
+        # Not before: the offset may lead to another year, or beyond all that there are.
+        time = time.astimezone(UTC).replace(microsecond=0)
+    except (ValueError, OverflowError):
         raise refusal from None
-    if time.tzinfo is None or not 1970 <= time.year < 9999:
+    if not EARLIEST <= time <= LATEST:
         raise refusal
-    return time.astimezone(UTC).replace(microsecond=0)
+    return time
+
+
+def time_after(time: datetime, span: timedelta) -> datetime | None:
+    """`time` + `span`, which may be negative; None where no document can name that time."""
+    try:
+        found = time + span
+    except OverflowError:
+        return None
+    return found if EARLIEST <= found <= LATEST else None

@@ -10,6 +10,7 @@ from django.conf import settings
 from django.db import transaction
 
 from audit.models import Entry, Head
+from panprivacy.transparency import checkpoint as checkpoints
 from panprivacy.transparency import signed_note, tiles
 from panprivacy.transparency.checkpoint import Checkpoint
 from panprivacy.transparency.merkle import HASH_BYTES, leaf_hash, root
@@ -18,7 +19,7 @@ from panprivacy.transparency.tiles import HEIGHT, WIDTH, subtree_hash
 from public_log.leaves import leaf_content
 from public_log.lost_states import lost_state
 from public_log.models import Leaf, SignedCheckpoint, Tile, Tree
-from public_log.own_keys import key_enter, key_is_new, own_key
+from public_log.own_keys import key_enter, key_is_new, own_key, own_keys
 from public_log.stored_tree import nodes, tile_content
 from storage.signing_key import signing_key
 
@@ -105,5 +106,7 @@ def _tile_extend(level: int, index: int, within: int, added: bytes) -> None:
 def _sign(tree: Tree) -> None:
     checkpoint = Checkpoint(tree.origin, tree.size, root(nodes(tree.size), tree.size))
     signature = signed_note.sign(checkpoint.text, tree.origin, signing_key())
-    note = Note(checkpoint.text, (signature,)).encode().decode()
-    SignedCheckpoint.objects.create(size=tree.size, note=note)
+    note = Note(checkpoint.text, (signature,)).encode()
+    # What cannot be read back is not stored: nobody could follow the log any more.
+    checkpoints.opened(note, own_keys(tree.origin))
+    SignedCheckpoint.objects.create(size=tree.size, note=note.decode())

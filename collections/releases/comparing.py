@@ -240,6 +240,4 @@ def _counted(recipe: PublishedRecipe) -> dict[str, object]:
 
 def _window(recipe: PublishedRecipe) -> timedelta | None:
     """For how long a device counts; None where it sends what comes, whenever it comes."""
-    if not recipe.step_seconds:
-        return None
-    return timedelta(seconds=recipe.step_seconds * recipe.parameters.step_count)
+    return recipe.steps_last or None

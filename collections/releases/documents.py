@@ -4,10 +4,8 @@ import hashlib
 import json
 from typing import Any
 
-import rfc8785
-
 from panprivacy import base64_text
-from panprivacy.signed_result import CONTEXT
+from panprivacy.signed_result import sign_result
 from panprivacy.times import format_time
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
@@ -28,8 +26,7 @@ def result_sign(*, release: Release) -> str:
     Returns:
         SHA-256 of the document, 64 hexadecimal digits, for the log.
     """
-    document = rfc8785.dumps(_document(release.recipe, release))
-    signature = signing_key().sign(CONTEXT + document)
+    document, signature = sign_result(_document(release.recipe, release), signing_key())
     SignedResult.objects.create(release=release, document=document.decode(), signature=signature)
     return hashlib.sha256(document).hexdigest()
 

@@ -307,12 +307,12 @@ function readDocument(id: string, document: Document): Recipe {
     throw new FieldError("simulation", "must be true or false");
   }
   const [opensAt, closesAt] = [time(document, "opens_at"), time(document, "closes_at")];
-  if (closesAt <= opensAt) {
-    throw new FieldError("closes_at", "must be later than opens_at");
-  }
   const numbers = Object.keys(RANGES).filter((name) => Object.hasOwn(document, name));
   const read = Object.fromEntries(numbers.map((name) => [name, number(document, name)]));
   const { step_seconds: stepSeconds, ...parameters } = read;
+  if (closesAt - opensAt <= (read.steps ?? 0) * (stepSeconds ?? 0)) {
+    throw new FieldError("closes_at", "must be later than opens_at by more than its steps take");
+  }
   const servers = new Model(id, document);
   const { key } = servers;
   return {
@@ -389,8 +389,8 @@ function number(document: Document, name: string): number {
 function time(document: Document, name: string): number {
   const value = text(document, name);
   const milliseconds = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(value) ? Date.parse(value) : Number.NaN;
-  if (Number.isNaN(milliseconds)) {
-    throw new FieldError(name, "must be a time of the form 2026-01-31T12:00:00Z");
+  if (!(0 <= milliseconds && milliseconds < Date.UTC(3000))) {
+    throw new FieldError(name, "must be a time in the years 1970 to 2999, of the form 2026-01-31T12:00:00Z");
   }
   return milliseconds / 1000;
 }

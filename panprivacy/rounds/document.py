@@ -117,7 +117,6 @@ class PublishedRounds(SignedDocument):
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:
-        """Inverse of `document`, strict; FieldError names a member that is missing, unknown or impossible."""
         members = dict(document)
         number = "donation_rounds" if "donation_rounds" in members else "rounds"
         names = {

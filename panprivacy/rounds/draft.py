@@ -14,7 +14,7 @@ from panprivacy.errors import FieldError
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.parameters import Description, as_typed
 from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.recipe_members import NAME_LENGTH
+from panprivacy.recipe_members import NAME_LENGTH, require_open_for_steps
 from panprivacy.repetition import Repetition
 from panprivacy.rounds.privacy import (
     donation_amplified,
@@ -23,8 +23,8 @@ from panprivacy.rounds.privacy import (
     rounds_event,
     rounds_guarantees,
 )
-from panprivacy.shown import duration_and_seconds
 from panprivacy.statistic import Statistic
+from panprivacy.times import LATEST, format_time, time_after
 
 ROUNDS = Description(
     label="Rounds",
@@ -123,10 +123,9 @@ class RoundsDraft(Repetition):
             once=once,
             public_input=public_input,
         )
-        steps = recipe.parameters.step_count * (recipe.step_seconds or 0)
-        if draft.round_seconds <= steps:
-            taken = duration_and_seconds(steps)
-            raise FieldError("round_seconds", f"must be above {taken}, which the steps of a round take")
+        require_open_for_steps("round_seconds", draft._open_for, recipe.steps_last)
+        if recipe.opens_at is not None:
+            draft.closes(recipe.opens_at, recipe.opens_at)
         return draft
 
     @property
@@ -145,7 +144,15 @@ class RoundsDraft(Repetition):
         return 1
 
     def closes(self, opens_at: datetime, now: datetime) -> datetime:  # noqa: ARG002  # always the same
-        return opens_at + timedelta(seconds=self.round_seconds)
+        closes_at = time_after(opens_at, self._open_for)
+        if closes_at is None:
+            latest = format_time(LATEST - self._open_for)
+            raise FieldError("opens_at", f"must be at most {latest}, so that the first round closes by then")
+        return closes_at
+
+    @property
+    def _open_for(self) -> timedelta:
+        return timedelta(seconds=self.round_seconds)
 
     def event_of(self, statistic: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
         return self._event(statistic, self.rounds, dishonest_fraction)
@@ -154,7 +161,7 @@ class RoundsDraft(Repetition):
     def bare(self) -> Self:
         """The same with only what its guarantees depend on, as of `RecipeDraft`."""
         recipe = self.recipe.bare
-        shortest = recipe.parameters.step_count * (recipe.step_seconds or 0) + 1
+        shortest = int(recipe.steps_last.total_seconds()) + 1
         return dataclasses.replace(self, recipe=recipe, round_seconds=shortest, public_input=False)
 
     def prepare(self) -> None:
@@ -192,7 +199,7 @@ class RoundsDraft(Repetition):
             self.recipe,
             name=round_name(self.recipe.name, place.number, self.rounds),
             opens_at=opens_at,
-            closes_at=opens_at + timedelta(seconds=self.round_seconds),
+            closes_at=opens_at + self._open_for,
             round=place,
         )
 

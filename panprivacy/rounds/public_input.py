@@ -68,6 +68,10 @@ class RoundInput(SignedDocument):
             FieldError: a member is missing, unknown or impossible.
         """
         require_signed(document, identifier, signature, verification_key, format_=FORMAT)
+        return cls.from_document(document)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, object]) -> Self:
         if set(document) != {"format", "of", "number", "input"}:
             raise FieldError("input", "must be a document with exactly format, of, number and input")
         number: int = NUMBER.check("number", int, document["number"])

@@ -211,7 +211,27 @@ def test_until_that_allows_no_round_or_too_many_is_refused(until):
     assert refusal.value.field == "until"
 
 
-def test_rounds_beyond_the_calendar_are_refused():
+@pytest.mark.parametrize(
+    ("changes", "field", "allowed"),
+    [
+        ({"rounds": 400, "opens_at": "2990-01-01T00:00:00Z"}, "rounds", "at most 120:"),
+        # Four days of steps and one to report: a round that opens on the 27th closes in the year 3000.
+        (
+            {"rounds": None, "until": "2999-12-31T00:00:00Z", "opens_at": "2999-10-27T00:00:00Z"},
+            "until",
+            "at most 2999-12-27T00:00:00Z:",
+        ),
+        ({"rounds": 1, "opens_at": "2999-12-28T00:00:00Z"}, "opens_at", "at most 2999-12-26T23:59:59Z:"),
+    ],
+)
+def test_rounds_beyond_the_last_year_are_refused(changes, field, allowed):
     with pytest.raises(FieldError) as refusal:
-        draft(rounds=400, every="month", opens_at="9990-01-01T00:00:00Z").openings(NOW)
-    assert refusal.value.field == "every"
+        draft(every="month", **changes).openings(NOW)
+    assert refusal.value.field == field
+    assert allowed in refusal.value.message
+
+
+def test_rounds_of_a_year_each_stay_within_the_calendar():
+    every = 366 * 86_400
+    first, *_, last = draft(rounds=400, every=every, opens_at="2026-01-01T00:00:00Z").openings(NOW)
+    assert last - first == 399 * timedelta(seconds=every)

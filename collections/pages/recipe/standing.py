@@ -72,8 +72,7 @@ def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -
 
 def _passed(published: PublishedRecipe, now: datetime) -> float:
     """The part of the time to report that has passed: devices report after their last step."""
-    steps = timedelta(seconds=published.parameters.step_count * (published.step_seconds or 0))
-    first = published.opens_at + steps
+    first = published.opens_at + published.steps_last
     if not first < now:
         first = published.opens_at  # some were earlier, or there is no such time
     return (now - first) / (published.closes_at - first)
