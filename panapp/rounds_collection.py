@@ -115,7 +115,7 @@ def rounds_collect(*, draft: RoundsDraft, results: Iterator[RoundResult]) -> dic
     last = next((one for one in reversed(told) if one["released"]), told[-1])
     whole = {name: value for name, value in last.items() if name not in ("number", "input")}
     privacy = [
-        {member: guarantee[member] for member in PRIVACY_MEMBERS} for guarantee in signed.published.privacy
+        {member: guarantee[member] for member in PRIVACY_MEMBERS} for guarantee in signed.stated["privacy"]
     ]
     donation = {}
     if draft.once:

@@ -28,6 +28,26 @@ class SignedDocument:
     format: str
     """Version of the format. It precedes the signed bytes: no signature is one of something else."""
 
+    @classmethod
+    def verified(
+        cls,
+        document: Mapping[str, object],
+        identifier: str,
+        signature: bytes,
+        verification_key: Ed25519PublicKey,
+    ) -> Self:
+        """Read a document as a device must.
+
+        Args:
+            verification_key: of the server that published it, pinned beforehand.
+
+        Raises:
+            RecipeVerificationError: identifier or signature does not hold.
+            FieldError: as of `from_document`.
+        """
+        require_signed(document, identifier, signature, verification_key, format_=cls.format)
+        return cls.from_document(document)
+
     @property
     def document(self) -> dict[str, Any]:
         """All of it, as plain JSON values, with the member `format`."""

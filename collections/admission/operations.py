@@ -13,6 +13,7 @@ from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.failed_requests import request_failed
 from peers.issuer_calls import issuance_end_ask
 from peers.transport import Transport, https_transport
+from recipes.errors import UnreadableRecipeError
 from recipes.models import Recipe
 
 logger = structlog.get_logger(__name__)
@@ -65,6 +66,8 @@ def issuances_drive(*, taken: list[int], now: datetime, transport: Transport = _
             except PeerRefusedError as found:
                 # Whatever it objects to, it is told again: its key must go, and the result waits for it.
                 error = f"the issuer refuses: {found}"
+            except UnreadableRecipeError as found:
+                error = str(found)
         _failed(issuance, error, now)
 
 

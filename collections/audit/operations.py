@@ -61,6 +61,9 @@ def entry_append(
     )
     entry.entry_hash = hash_of(entry)
     entry.save(force_insert=True)
+    # Its hash is signed for good: what the database gives back must be what was hashed.
+    if hash_of(Entry.objects.get(pk=entry.pk)) != entry.entry_hash:
+        raise ValueError(f"the details of {action.name} are not read as they were written")
     head.index = entry.index
     head.save()
     return entry

@@ -17,7 +17,6 @@ from dap.operations import configuration_of
 from dap.selectors import collected_among
 from panprivacy import base64_text
 from panprivacy.dap.vdafs import vdaf_name
-from panprivacy.recipe import recipe_of
 from panprivacy.times import format_time
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
@@ -41,7 +40,7 @@ def status(tasks: Sequence[Task]) -> dict[str, Any]:
 
 def tasks_status(tasks: Sequence[Task]) -> list[dict[str, Any]]:
     """Tasks as everybody may know them, in as many queries for a hundred as for one."""
-    recipes = {task.pk: recipe_status(recipe_of(task.document)) for task in tasks if task.document}
+    recipes = {task.pk: recipe_status(task.document) for task in tasks if task.document}
     collected = collected_among(tasks)
     return [
         {**_public(task, collected=task.pk in collected), "recipe": recipes.get(task.pk)} for task in tasks

@@ -6,6 +6,7 @@ registered, and by `manage.py issuer_upkeep`, for a daily timer.
 
 from datetime import datetime
 
+import structlog
 from django.db import transaction
 
 from audit.operations import entry_append
@@ -19,6 +20,8 @@ from storage.columns import stored
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
 from storage.sealing import secret_erase, secrets_delete
+
+logger = structlog.get_logger(__name__)
 
 REASON_LENGTH = 200
 
@@ -64,7 +67,13 @@ def upkeep(*, now: datetime) -> None:
     secrets_delete(waiting.filter(created_at__lte=now - UNUSED_KEY_LIFETIME), "sealed")
     GATEWAY_KEYS.expire(now=now)
     for issuance in Issuance.objects.filter(state=Issuance.State.ISSUING).order_by("pk"):
-        if issuance.ends_at <= now:
+        try:
+            is_over = issuance.ends_at <= now
+        except ValueError as error:
+            # One recipe that another version wrote must not keep the others.
+            logger.error("recipe_unreadable", recipe=issuance.identifier, error=str(error))
+            continue
+        if is_over:
             reason = f"The issuer ended it {format_time(now)}: its time was over."
             issuance_end(issuance=issuance, reason=reason, now=now)
     keys_forget()

@@ -32,13 +32,20 @@ def tokens_among(issuances: Sequence[Issuance]) -> Counter[int]:
     return Counter(dict(handles.values_list("issuance").annotate(Count("pk")).order_by()))
 
 
+def _coarse_tokens(issuance: Issuance, count: int) -> int | None:
+    """While it issues nobody is to see that one device more has asked (coarse.py). None where the document
+    cannot be read here: the steps depend on it."""
+    try:
+        return coarse(count, recipe_of(issuance.document).calibrated_statistic.cohort_size)
+    except ValueError:
+        return None
+
+
 def _public(issuance: Issuance, count: int) -> dict[str, Any]:
-    recipe = recipe_of(issuance.document)
     return {
         "identifier": issuance.identifier,
-        **recipe_status(recipe),
-        # While it issues nobody is to see that one device more has asked (coarse.py).
-        "tokens": coarse(count, recipe.calibrated_statistic.cohort_size),
+        **recipe_status(issuance.document),
+        "tokens": _coarse_tokens(issuance, count),
         "issued": issuance.issued,
         "state": issuance.state,
         "state_said": issuance.get_state_display(),

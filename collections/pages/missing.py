@@ -4,6 +4,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
 
+from recipes.models import Recipe
 from web.missing import MissingError
 
 M = TypeVar("M", bound=Model)
@@ -14,6 +15,13 @@ KINDS = ("recipe", "series", "population", "draft", "entry")
 def missing(kind: str) -> MissingError:
     """404 for something of one of `KINDS`."""
     return MissingError(f"There is no such {kind}.", template=f"missing/{kind}.html")
+
+
+def readable(recipe: Recipe) -> Recipe:
+    """The same recipe; MissingError where its document cannot be read here."""
+    if recipe.unreadable:
+        raise MissingError("The recipe’s document cannot be read.", template="missing/unreadable.html")
+    return recipe
 
 
 def found(rows: QuerySet[M], kind: str, **wanted: Any) -> M:

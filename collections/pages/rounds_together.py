@@ -10,7 +10,7 @@ RESULTS = (Model.SAMPLED.value, Model.AGGREGATOR.value)
 
 def guarantees_together(signed: RoundsDocument) -> list[GuaranteeText]:
     """What the document of a recipe in rounds guarantees for all of them together."""
-    return guarantee_texts(guarantee_from_mapping(one) for one in signed.published.privacy)
+    return guarantee_texts(guarantee_from_mapping(one) for one in signed.stated["privacy"])
 
 
 def main_guarantee(guarantees: list[GuaranteeText]) -> GuaranteeText | None:

@@ -56,7 +56,7 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
         return open_or_closed(recipe)
 
     def get_event(self, recipe: Recipe) -> str | None:
-        return recipe.published.event.name
+        return recipe.event or None
 
 
 class RecipeListSerializer(PagedSerializer):

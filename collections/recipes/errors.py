@@ -5,6 +5,10 @@ class RecipeStateError(ValueError):
     """The recipe is not in the state that the operation requires."""
 
 
+class UnreadableRecipeError(RecipeStateError):
+    """The document of a published recipe cannot be read here: another version may have published it."""
+
+
 class ApprovalNeededError(RecipeStateError):
     """Publishing it needs the approval of another analyst."""
 

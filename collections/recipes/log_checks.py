@@ -1,15 +1,20 @@
 """Stored recipes are those that were published."""
 
 import hashlib
+import json
 
+import structlog
 from cryptography.exceptions import InvalidSignature
 
 from audit.models import Entry
 from audit.selectors import BrokenLogError
+from panprivacy.signed_documents import signed_message
 from public_log.checks import log_check
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.models import Recipe
 from storage.signing_key import verification_key
+
+logger = structlog.get_logger(__name__)
 
 
 @log_check
@@ -21,7 +26,12 @@ def recipes_verify() -> None:
             raise BrokenLogError(f"the document of recipe {recipe.identifier} was changed")
         if recipe.identifier not in entered:
             raise BrokenLogError(f"recipe {recipe.identifier} has no entry")
+        # Of the document as it is stored: another version may have written what cannot be read here.
+        content = recipe.document.encode()
         try:
-            verification_key().verify(bytes(recipe.signature), recipe.published.signed_message)
-        except (InvalidSignature, ValueError):
+            message = signed_message(str(json.loads(content).get("format")), content)
+            verification_key().verify(bytes(recipe.signature), message)
+        except InvalidSignature:
             raise BrokenLogError(f"the signature of recipe {recipe.identifier} does not hold") from None
+        if recipe.unreadable:
+            logger.warning("recipe_unreadable", recipe=recipe.identifier, error=recipe.unreadable)

@@ -8,6 +8,9 @@ from django.conf import settings
 from django.db import models
 
 from panprivacy.recipe import PublishedRecipe, recipe_of
+from panprivacy.trust import FIRST, Trust
+from panprivacy.trust_models import trust_named
+from recipes.errors import UnreadableRecipeError
 
 NOTE_LENGTH = 300
 
@@ -90,8 +93,32 @@ class Recipe(models.Model):
 
     @property
     def published(self) -> PublishedRecipe:
-        """The document as published, parsed (cached: it never changes)."""
-        return recipe_of(self.document)
+        """The document as published, parsed (cached: it never changes).
+
+        Raises:
+            UnreadableRecipeError: it cannot be read here. Lists ask `unreadable` first, so that one row does
+                not take the others along.
+        """
+        try:
+            return recipe_of(self.document)
+        except ValueError as error:
+            raise UnreadableRecipeError(
+                f"the document of recipe {self.identifier} cannot be read: {error}"
+            ) from error
+
+    @property
+    def unreadable(self) -> str:
+        """Why the document cannot be read here, as a sentence without its full stop; empty where it can."""
+        try:
+            _ = self.published
+        except UnreadableRecipeError as error:
+            return str(error)
+        return ""
+
+    @property
+    def trust(self) -> Trust:
+        """The trust model that the document names, also of one that cannot be read as a whole."""
+        return trust_named(json.loads(self.document).get("trust", FIRST.value))
 
 
 class RecipeGuarantees(models.Model):

@@ -1,5 +1,6 @@
 """Reading recipes."""
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -64,7 +65,8 @@ def served_recipe(recipe: Recipe) -> dict[str, Any]:
     }
     return {
         "id": recipe.identifier,
-        "document": recipe.published.document,
+        # As it was signed, whether or not it can be read here.
+        "document": json.loads(recipe.document),
         "signature": base64_text.encode(bytes(recipe.signature)),
         **{name: row and base64_text.encode(bytes(row.signature)) for name, row in rows.items()},
         "status": open_or_closed(recipe),

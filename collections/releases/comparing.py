@@ -96,6 +96,8 @@ def recipes_to_compare(identifiers: Sequence[str], *, least: int = 2) -> list[Re
     for identifier in identifiers:
         if identifier not in found:
             raise FieldError("recipe", f"must be the identifier of a recipe here, not {as_typed(identifier)}")
+        if found[identifier].unreadable:
+            raise FieldError("recipe", f"must be one that can be read: {found[identifier].unreadable}")
     return [found[identifier] for identifier in identifiers]
 
 
@@ -137,12 +139,12 @@ def comparable_with(recipe: Recipe) -> list[Recipe]:
     of its statistic and population."""
     same = _released().filter(statistic=recipe.statistic, population=recipe.population)
     same = same.filter(simulation=recipe.simulation).exclude(pk=recipe.pk)
-    return [other for other in same[:MOST_LOOKED_AT] if not obstacles_between(recipe, other)]
+    return [other for other in _readable(same) if not obstacles_between(recipe, other)]
 
 
 def latest_results() -> list[Recipe]:
     """The newest recipes with a result."""
-    return list(_released()[:MOST_LOOKED_AT])
+    return _readable(_released())
 
 
 def obstacles_between(one: Recipe, other: Recipe, segment: str = "") -> tuple[Obstacle, ...]:
@@ -152,6 +154,11 @@ def obstacles_between(one: Recipe, other: Recipe, segment: str = "") -> tuple[Ob
 
 def _released() -> QuerySet[Recipe]:
     return with_release(Recipe.objects.filter(release__outcome=Release.Outcome.RELEASED))
+
+
+def _readable(recipes: QuerySet[Recipe]) -> list[Recipe]:
+    """The newest of them, but for those of which nothing can be shown."""
+    return [recipe for recipe in recipes[:MOST_LOOKED_AT] if not recipe.unreadable]
 
 
 def _obstacles(one: Recipe, other: Recipe, segment: str) -> Iterator[Obstacle]:

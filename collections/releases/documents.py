@@ -43,25 +43,25 @@ def signed_document(release: Release) -> dict[str, Any]:
 
 def _document(recipe: Recipe, release: Release) -> dict[str, Any]:
     """Everything about a release as plain JSON values, with the recipe that it answers."""
-    mechanism = recipe.published.calibrated_statistic
     document: dict[str, Any] = {
         "id": recipe.identifier,
-        "recipe": recipe.published.document,
+        "recipe": json.loads(recipe.document),
         "outcome": release.outcome,
         "released_at": format_time(release.released_at),
         "software": release.software,
         "simulation": recipe.simulation,
-        "trust": recipe.published.trust.value,
+        "trust": recipe.trust.value,
         "rejected": release.rejected,
         "servers": [server.as_dict() for server in stated_servers(release)],
         "guarantees": release.guarantees,
         "plan": stated_plan(recipe).members() or None,
     }
-    if mechanism.robustness is not None:
-        document["robustness"] = mechanism.robustness.as_dict()
+    if not recipe.unreadable and (robustness := recipe.published.calibrated_statistic.robustness):
+        document["robustness"] = robustness.as_dict()
     document |= trust_model_of(recipe).told_with_release(recipe)
     if release.outcome == Release.Outcome.WITHHELD:
         return {**document, "cause": release.cause, "reason": release.reason}
+    mechanism = recipe.published.calibrated_statistic
     interval = interval_of(release)
     event = recipe.published.event
     document |= {

@@ -15,7 +15,7 @@ from ledger.operations import spending_return
 from panprivacy.coarse import coarse_step
 from panprivacy.rate_validation import RateCheck
 from panprivacy.signed_count import ReleasedCount
-from recipes.errors import RecipeStateError
+from recipes.errors import RecipeStateError, UnreadableRecipeError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
 from releases.actions import RESULT_RECORDED, RESULT_RELEASED, RESULT_WITHHELD
@@ -64,6 +64,9 @@ def collections_advance() -> None:
     for recipe in unfinished:
         try:
             _advance(recipe, now)
+        except UnreadableRecipeError as error:
+            # It waits for another version, or for somebody to withhold its result.
+            logger.error("recipe_unreadable", recipe=recipe.identifier, error=str(error))
         except SourceLostError:
             # Known, and said again at every look until the source is back or the result given up.
             logger.error("stream_lost", recipe=recipe.identifier)
@@ -146,7 +149,9 @@ def _conclude(
 ) -> Release:
     """Store the release, delete what it was made of, and say so in the log. The recipe's row is locked."""
     model = trust_model_of(recipe)
-    release = _release(recipe, outcome, model.progress(recipe))
+    # Of the servers of a recipe that cannot be read there is nothing to tell.
+    progress = Progress(0, 0, ()) if recipe.unreadable else model.progress(recipe)
+    release = _release(recipe, outcome, progress)
     if release.outcome == Release.Outcome.RELEASED:
         release.admission = told_of_check(recipe, check)
     release.save(force_insert=True)

@@ -21,8 +21,9 @@ def rounds_verify() -> None:
     entered = _entered(ROUNDS_PUBLISHED)
     for signed in RoundsDocument.objects.order_by("pk").iterator():
         _verify(signed, ROUNDS, entered)
-        stated = signed.published
-        if (signed.rounds, signed.public_input) != (stated.rounds, stated.public_input):
+        stated = signed.stated
+        rounds = stated.get("donation_rounds", stated.get("rounds"))
+        if (signed.rounds, signed.public_input) != (rounds, stated.get("public_input")):
             raise BrokenLogError(f"rounds of {signed.identifier} are not as they were signed")
     entered = _entered(INPUT_PUBLISHED)
     for given in PublicInput.objects.order_by("pk").iterator():

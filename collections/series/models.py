@@ -2,12 +2,12 @@
 
 import json
 import secrets
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 
 from panprivacy.repetition import Repetition
-from panprivacy.rounds.document import PublishedRounds
 from panprivacy.rounds.draft import RoundsDraft
 from panprivacy.series import repetition_of
 from recipes.models import Recipe
@@ -73,9 +73,15 @@ class RoundsDocument(models.Model):
         return f"document of {self.series}"
 
     @property
-    def published(self) -> PublishedRounds:
-        """The document, parsed."""
-        return PublishedRounds.from_document(json.loads(self.document))
+    def stated(self) -> dict[str, Any]:
+        """The members of the document as they were signed: also where this version cannot read it."""
+        stated: dict[str, Any] = json.loads(self.document)
+        return stated
+
+    @property
+    def once(self) -> bool:
+        """Whether a device gives in one round at most."""
+        return "donation_rounds" in self.stated
 
     @property
     def draft(self) -> RoundsDraft:

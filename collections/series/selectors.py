@@ -176,8 +176,9 @@ def _outcome(found: Round) -> str | None:
 
 
 def _told(found: Round, segment: str) -> Release | None:
-    """The result, where it tells something of the segment."""
+    """The result, where it tells something of the segment, and can be read."""
     if _outcome(found) != Release.Outcome.RELEASED:
         return None
-    release: Release = stored(found.recipe).release
-    return None if segment and hidden_reason(release, segment) else release
+    recipe = stored(found.recipe)
+    release: Release = recipe.release
+    return None if recipe.unreadable or (segment and hidden_reason(release, segment)) else release

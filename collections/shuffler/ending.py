@@ -6,6 +6,7 @@ by `manage.py shuffler_upkeep`, for a daily timer.
 
 from datetime import datetime, timedelta
 
+import structlog
 from django.conf import settings
 from django.db import transaction
 
@@ -17,6 +18,8 @@ from shuffler.actions import BATCH_ENDED
 from shuffler.models import Batch, Part, Rejection, Submission, SubmissionNonce
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
+
+logger = structlog.get_logger(__name__)
 
 REASON_LENGTH = 200
 
@@ -59,7 +62,13 @@ def upkeep(*, now: datetime) -> None:
     """
     GATEWAY_KEYS.expire(now=now)
     for batch in Batch.objects.exclude(state=Batch.State.ENDED).order_by("pk"):
-        if ends_at(batch) <= now:
+        try:
+            is_over = ends_at(batch) <= now
+        except ValueError as error:
+            # One recipe that another version wrote must not keep the others.
+            logger.error("recipe_unreadable", recipe=batch.identifier, error=str(error))
+            continue
+        if is_over:
             reason = f"The shuffler deleted it {format_time(now)}: its time was over."
             batch_end(batch=batch, reason=reason, now=now)
     log_truncate_on_commit()

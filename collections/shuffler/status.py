@@ -6,7 +6,6 @@ from typing import Any
 from django.conf import settings
 
 from panprivacy.coarse import coarse
-from panprivacy.recipe import recipe_of
 from panprivacy.times import format_time
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
@@ -24,7 +23,7 @@ def status(batches: Sequence[Batch]) -> dict[str, Any]:
 def _public(batch: Batch) -> dict[str, Any]:
     return {
         "identifier": batch.identifier,
-        **recipe_status(recipe_of(batch.document)),
+        **recipe_status(batch.document),
         "cohort_size": batch.cohort_size,
         # Nobody is to see here that one device more has come, unless they send messages too (coarse.py).
         "users": coarse(batch.users, batch.cohort_size),

@@ -39,7 +39,7 @@ TRUST_MODELS: dict[Trust, TrustModel] = {
 
 def trust_model_of(recipe: Recipe) -> TrustModel:
     """That of a published recipe."""
-    return TRUST_MODELS[recipe.published.trust]
+    return TRUST_MODELS[recipe.trust]
 
 
 def configured_partners() -> Partners:

@@ -228,7 +228,8 @@ def recipe_close(*, recipe: Recipe, actor: User | None) -> Recipe:
     recipe.status = Recipe.Status.CLOSED
     recipe.closed_at = clock.database_now()
     recipe.save(update_fields=["status", "closed_at"])
-    TRUST_MODELS[recipe.published.trust].close(recipe)
+    # Also where the rest of the document cannot be read: what damages a recipe must not keep it open.
+    TRUST_MODELS[recipe.trust].close(recipe)
     issuance_end(recipe=recipe, reason="it was closed", now=recipe.closed_at)
     entry_append(
         action=RECIPE_CLOSED,

@@ -11,8 +11,6 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Self
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from panprivacy import asked_admission, asked_round
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.asked_round import AskedRound
@@ -31,7 +29,7 @@ from panprivacy.rounds.draft import (
     round_name,
 )
 from panprivacy.rounds.privacy import rounds_event, rounds_guarantees, rounds_model
-from panprivacy.signed_documents import SignedDocument, require_signed
+from panprivacy.signed_documents import SignedDocument
 from panprivacy.trust_models import under_trust
 
 FORMAT = "panapp-rounds-1"
@@ -97,23 +95,6 @@ class PublishedRounds(SignedDocument):
             relay=recipe.relay,
             privacy=tuple(_plain(guarantee) for guarantee in stated),
         )
-
-    @classmethod
-    def verified(
-        cls,
-        document: Mapping[str, object],
-        identifier: str,
-        signature: bytes,
-        verification_key: Ed25519PublicKey,
-    ) -> Self:
-        """Read a document as a device must.
-
-        Raises:
-            RecipeVerificationError: identifier or signature does not hold.
-            FieldError: a member is missing, unknown or impossible.
-        """
-        require_signed(document, identifier, signature, verification_key, format_=FORMAT)
-        return cls.from_document(document)
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:

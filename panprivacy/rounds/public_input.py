@@ -5,12 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from panprivacy.asked_round import NUMBER, require_hash
 from panprivacy.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.errors import FieldError
-from panprivacy.signed_documents import SignedDocument, require_signed
+from panprivacy.signed_documents import SignedDocument
 
 FORMAT = "panapp-round-input-1"
 
@@ -52,23 +50,6 @@ class RoundInput(SignedDocument):
         if len(canonical) > MOST_BYTES:
             raise FieldError("input", f"must be at most {MOST_BYTES:,} bytes, not {len(canonical):,}")
         return cls(of=of, number=number, content=json.loads(canonical))
-
-    @classmethod
-    def verified(
-        cls,
-        document: Mapping[str, object],
-        identifier: str,
-        signature: bytes,
-        verification_key: Ed25519PublicKey,
-    ) -> Self:
-        """Read a document as a device must.
-
-        Raises:
-            RecipeVerificationError: identifier or signature does not hold.
-            FieldError: a member is missing, unknown or impossible.
-        """
-        require_signed(document, identifier, signature, verification_key, format_=FORMAT)
-        return cls.from_document(document)
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:

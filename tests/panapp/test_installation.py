@@ -313,7 +313,7 @@ def test_collect_of_rounds_has_one_budget_and_tells_what_came_of_each(
     assert set(result) == MEMBERS | {"document", "rounds"}
     assert result["seconds"]["total"] == 1234.5, "of the whole command, as of one collection"
     signed = RoundsDocument.objects.get(identifier=result["document"])
-    assert result["privacy"][0]["epsilon"] == signed.published.privacy[0]["epsilon"] > 8.0
+    assert result["privacy"][0]["epsilon"] == signed.stated["privacy"][0]["epsilon"] > 8.0
     first, second = result["rounds"]
     assert set(first) == MEMBERS | {"number", "input"}
     assert (first["number"], second["number"], result["recipe"]) == (1, 2, second["recipe"])

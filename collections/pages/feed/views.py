@@ -24,6 +24,8 @@ ENTRIES = 50
 
 KEPT = "public, max-age=300"
 
+UNREADABLE = "This result cannot be read by this version of the software."
+
 BEGUN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
@@ -80,7 +82,7 @@ def _entry(recipe: Recipe, site: str) -> FeedEntry:
     return FeedEntry(
         name=identifier,
         title=recipe.name,
-        text=result_text(recipe, recipe.release),
+        text=UNREADABLE if recipe.unreadable else result_text(recipe, recipe.release),
         at=recipe.release.released_at,
         page=f"{site}{reverse('recipe', args=[identifier])}",
         picture=f"{site}{reverse('result-svg', args=[identifier])}",

@@ -34,6 +34,9 @@ def attention_of(now: datetime) -> list[Attention]:
     """
     found = []
     for recipe in unfinished_recipes(closing_before=now + SOON)[:MOST]:
+        if recipe.unreadable:
+            found.append(Attention(recipe, "Its document cannot be read."))
+            continue
         so_far = trust_model_of(recipe).progress(recipe)
         troubles = troubles_of(recipe, so_far, everything=True)
         if troubles:

@@ -112,7 +112,7 @@ def _asked(recipe: Recipe, counts: Mapping[str, int]) -> str:
 def _card(recipe: Recipe, asked: str) -> Card:
     release = release_of(recipe)
     status = status_of(recipe, release, timezone.now())
-    if release is None or release.outcome != Release.Outcome.RELEASED:
+    if release is None or release.outcome != Release.Outcome.RELEASED or recipe.unreadable:
         return Card(recipe, status, None, None, is_below_cohort(release), asked)
     chart = small_chart(release_chart(recipe, release, None), f"card-{recipe.pk}")
     return Card(recipe, status, headline(recipe, release), chart, below_cohort=False, asked=asked)

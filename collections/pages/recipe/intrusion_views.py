@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from audit.access import signed_in_user
 from pages.access import AnnouncersOnly
-from pages.missing import found
+from pages.missing import found, readable
 from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
 from panprivacy.errors import FieldError
@@ -111,7 +111,7 @@ class SeenFileView(AnnouncersOnly):
 
 
 def _stream_recipe(identifier: str) -> Recipe:
-    recipe = found(Recipe.objects.all(), "recipe", identifier=identifier)
+    recipe = readable(found(Recipe.objects.all(), "recipe", identifier=identifier))
     if recipe.published.servers.where_items_go():
         raise Http404("There is no state of such a recipe here.")
     return recipe

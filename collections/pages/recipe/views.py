@@ -1,6 +1,7 @@
 """The public page of one recipe, with its progress and result."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from ledger.access import may_change_populations
 from pages.access import PublishersOnly
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
-from pages.missing import found
+from pages.missing import found, readable
 from pages.publish.blockers import device_warnings
 from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
 from pages.recipe.counters import signers_sentence
@@ -56,6 +57,7 @@ from pages.words.sentences import (
     sampling_sentence,
 )
 from pages.words.target import target_rows, target_sentence
+from panprivacy.catalogue import statistic_class
 from panprivacy.coarse import coarse_beyond
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
@@ -92,7 +94,9 @@ class RecipeView(View):
     """One recipe: what is asked, what protects the answers, how far it is, what came out."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = _recipe(identifier)
+        recipe = _stored_recipe(identifier)
+        if recipe.unreadable:
+            return _unreadable_page(request, recipe)
         release = release_of(recipe)
         published = recipe.published
         kind = kind_of(type(published.calibrated_statistic))
@@ -158,19 +162,20 @@ class CloseView(PublishersOnly):
     """Published → closed, after a page that says what this means."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = _recipe(identifier)
+        recipe = _stored_recipe(identifier)
         if recipe.status != Recipe.Status.PUBLISHED:
             return redirect("recipe", identifier=identifier)
-        return render(request, "recipe/close.html", _progress_context(request, recipe))
+        context = {"recipe": recipe} if recipe.unreadable else _progress_context(request, recipe)
+        return render(request, "recipe/close.html", context)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = _recipe(identifier)
+        recipe = _stored_recipe(identifier)
         try:
             recipe_close(recipe=recipe, actor=signed_in_user(request))
         except RecipeStateError as error:
             messages.info(request, f"Nothing was changed: {error}.")
         else:
-            kind = kind_of(type(recipe.published.calibrated_statistic))
+            kind = kind_of(statistic_class(recipe.statistic))
             messages.success(request, f"Closed. {kind.closed}")
         return redirect("recipe", identifier=identifier)
 
@@ -225,7 +230,23 @@ class ResultSvgView(View):
 
 
 def _recipe(identifier: str) -> Recipe:
+    return readable(_stored_recipe(identifier))
+
+
+def _stored_recipe(identifier: str) -> Recipe:
     return found(with_release(Recipe.objects.all()), "recipe", identifier=identifier)
+
+
+def _unreadable_page(request: HttpRequest, recipe: Recipe) -> HttpResponse:
+    """What there is to say of a recipe whose document cannot be read here."""
+    context = {
+        "recipe": recipe,
+        "status": status_of(recipe, release_of(recipe), timezone.now()),
+        "document": json.dumps(json.loads(recipe.document), indent=2, ensure_ascii=False),
+        "entries": entries_of_recipe(str(recipe.identifier)),
+        "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
+    }
+    return render(request, "recipe/unreadable.html", context)
 
 
 def _with_release(identifier: str) -> tuple[Recipe, Release]:

@@ -58,5 +58,7 @@ def _latest(recipe: Recipe, release: Release, segment: str) -> Headline:
 
 
 def _gap(release: Release, segment: str) -> str:
+    if release.recipe.unreadable:
+        return "the recipe cannot be read by this version of the software"
     withheld = release.outcome != Release.Outcome.RELEASED
     return release.reason if withheld or not segment else hidden_reason(release, segment)

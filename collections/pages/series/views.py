@@ -13,7 +13,7 @@ from audit.access import signed_in_user
 from pages.access import PublishersOnly
 from pages.awaited import awaited_of
 from pages.charts.shown import shown_chart
-from pages.missing import found
+from pages.missing import found, readable
 from pages.publish.four_eyes import decided, four_eyes_of
 from pages.rounds_together import guarantees_together, main_guarantee
 from pages.series.charts import trend_chart
@@ -239,7 +239,7 @@ def _proposal_page(
 
 
 def _repeated(identifier: str) -> Recipe:
-    return get_object_or_404(Recipe, identifier=identifier, simulation=False)
+    return readable(get_object_or_404(Recipe, identifier=identifier, simulation=False))
 
 
 def _form_page(request: HttpRequest, form: SeriesForm, recipe: Recipe, status: int = 200) -> HttpResponse:

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from audit.access import signed_in_user
 from pages.access import AccessCheckedView
+from pages.missing import readable
 from pages.recipe.presentation import estimate_rows, headline
 from pages.simulate.forms import KINDS, SimulationForm
 from pages.words.changes import POINTS
@@ -68,7 +69,9 @@ class SimulationView(SimulatorsOnly):
     """One simulation: how far it is, and in the end the result beside the truth and the plan."""
 
     def get(self, request: HttpRequest, simulation: uuid.UUID) -> HttpResponse:
-        context = _context(_simulation(simulation))
+        found = _simulation(simulation)
+        readable(found.recipe)
+        context = _context(found)
         partial = bool(htmx_of(request))
         if partial and request.GET.get("shown") == context["shown"]:
             return HttpResponse(status=204)

@@ -118,7 +118,7 @@ def test_save_with_an_impossible_value_names_its_field(
         ({"population_size": "0"}, "Must be from 1 to 10,000,000,000."),
         (
             {"opens_at": "2030-01-02T00:00", "closes_at": "2030-01-01T00:00"},
-            "Must be later than “Opens at (UTC)”.",
+            "Must be later than “Opens at (UTC)” by more than 7 days (604,800 s), which the steps take.",
         ),
     ],
 )

@@ -107,10 +107,10 @@ def test_nothing_is_published_before_a_worker_has_computed_and_then_what_it_comp
             "panprivacy.accounting.sampling.Sampled.delta_bound", lambda *_: pytest.fail("computed again")
         )
         assert publisher.post(address, GIVEN).status_code == 302
-    stated = RoundsDocument.objects.get().published.privacy
+    stated = RoundsDocument.objects.get().stated["privacy"]
     another_process()
     monkeypatch.setattr(remembered, "_memory", None)
-    assert stated == PublishedRounds.of(rounds_draft(), series="0" * 16).privacy
+    assert stated == [dict(one) for one in PublishedRounds.of(rounds_draft(), series="0" * 16).privacy]
 
 
 def test_who_must_approve_decides_when_the_label_is_there(

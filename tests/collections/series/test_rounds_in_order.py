@@ -84,7 +84,7 @@ def test_a_round_opens_when_the_one_before_has_ended_and_none_follows_the_last(n
 
 def test_every_round_is_what_the_signed_document_says_and_nothing_else_is(now, pilots):
     series = published()
-    document = RoundsDocument.objects.get(series=series).published
+    document = PublishedRounds.from_document(RoundsDocument.objects.get(series=series).stated)
     for number in (1, 2):
         rounds_advance()
         assert document.require_round(series.rounds.get(number=number).recipe.published).number == number
@@ -99,7 +99,7 @@ def test_the_same_rounds_published_again_are_others(now, pilots):
     first, second = published(), published()
     documents = [RoundsDocument.objects.get(series=series) for series in (first, second)]
     assert documents[0].identifier != documents[1].identifier
-    assert [one.published.series for one in documents] == [first.identifier, second.identifier]
+    assert [one.stated["series"] for one in documents] == [first.identifier, second.identifier]
 
 
 def test_one_line_of_the_book_is_charged_with_all_rounds_composed_and_sampled(now, pilots):
@@ -211,7 +211,7 @@ def test_an_input_of_as_many_levels_as_may_be_is_published(now, pilots):
 def test_other_servers_are_told_the_document_that_a_round_names_and_none_that_is_not_there(now, pilots):
     signed = published().rounds_document
     place = AskedRound(of=signed.identifier, number=1)
-    assert rounds_document_of(place) == signed.published.canonical
+    assert rounds_document_of(place) == PublishedRounds.from_document(signed.stated).canonical
     with pytest.raises(FieldError, match=r"^round: "):
         rounds_document_of(AskedRound(of="0" * 64, number=1))
 
@@ -219,14 +219,14 @@ def test_other_servers_are_told_the_document_that_a_round_names_and_none_that_is
 def test_the_document_says_what_all_rounds_guarantee_together(now, pilots):
     series = published()
     signed = RoundsDocument.objects.get(series=series)
-    signed.published.require_promise()
+    PublishedRounds.from_document(signed.stated).require_promise()
     (stated,) = [
         one["epsilon"]
-        for one in signed.published.privacy
+        for one in PublishedRounds.from_document(signed.stated).privacy
         if one["model"] == "sampled" and one["dishonest_fraction"] == 0
     ]
     assert stated == pytest.approx(series.parsed.event_until(3).epsilon(1e-6))
-    cheap = dict(signed.published.document)
+    cheap = dict(PublishedRounds.from_document(signed.stated).document)
     cheap["privacy"] = [{**one, "epsilon": 0.001} for one in cheap["privacy"]]
     with pytest.raises(FieldError, match="does not state"):
         PublishedRounds.from_document(cheap).require_promise()
