@@ -54,7 +54,9 @@ def stream_simulate(
     try:
         encode_items(list(counts))
     except ItemError as error:
-        raise FieldError("items", f"{path}: an item {error.message}") from None
+        refused = list(counts)[error.index]
+        line = next(number for number, item in read_items(path, field="items") if item == refused)
+        raise FieldError("items", f"{path} line {line:,}: an item {error.message}") from None
     in_all = counts.total()
     steps = sorted(
         Description(label="", help="", minimum=0, maximum=in_all).check("intrude", int, step)

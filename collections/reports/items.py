@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from django.contrib.humanize.templatetags.humanize import ordinal
 
+from panprivacy.streams.item_bytes import NO_ITEM
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
 from web.messagepack import read_messagepack
 from web.problems import Problem, malformed_body, unsupported_media_type
@@ -12,9 +13,6 @@ from web.strict_json import JSONRefusedError, json_of
 
 NONCE_BYTES = 16
 BATCH_ITEMS = 10_000
-ITEM_LENGTH = 200
-"""Most characters of an item."""
-
 BODY_BYTES = 4 * 1024 * 1024
 BATCH_CONTAINERS = 2
 """The object, and the list of its items."""
@@ -77,8 +75,8 @@ def read_items(body: bytes, media_type: str) -> ItemsBatch:
             "batch", f"must be {NONCE_BYTES} random bytes; in JSON {2 * NONCE_BYTES} hexadecimal digits."
         )
     for index, item in enumerate(items):
-        if not isinstance(item, str) or not 1 <= len(item) <= ITEM_LENGTH:
-            raise invalid_item(index, f"must be a text of 1 to {ITEM_LENGTH} characters")
+        if not isinstance(item, str):
+            raise invalid_item(index, NO_ITEM)
     return ItemsBatch(nonce, items)
 
 

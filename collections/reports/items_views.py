@@ -8,9 +8,9 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
-from panprivacy.streams.item_bytes import ItemError
+from panprivacy.streams.item_bytes import NO_ITEM, ItemError
 from reports import openapi
-from reports.items import BODY_BYTES, ITEM_LENGTH, invalid_item, read_items
+from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
 from storage.group_commit import QueueFullError
 from streams.errors import StreamBusyError, StreamClosedError, StreamLostError
@@ -48,7 +48,7 @@ class ItemsView(ReceivingView):
             413: problem_response("The body is larger than 4 MiB."),
             422: problem_response(
                 "The batch or an item of it cannot be one; nothing was counted.",
-                invalid_item(17, f"must be a text of 1 to {ITEM_LENGTH} characters"),
+                invalid_item(17, NO_ITEM),
                 openapi.ItemProblemSerializer,
             ),
         },

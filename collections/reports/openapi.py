@@ -7,7 +7,8 @@ from rest_framework import serializers
 
 from panprivacy import base64_text
 from panprivacy.privacy_pass.tokens import TOKEN_BYTES
-from reports.items import BATCH_ITEMS, ITEM_LENGTH
+from panprivacy.streams.item_bytes import ITEM_LENGTH
+from reports.items import BATCH_ITEMS
 from reports.items import NONCE_BYTES as BATCH_NONCE_BYTES
 from reports.parsing import ARRIVAL_REASONS, BATCH_REPORTS, NONCE_BYTES
 from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-MAX_ITEM_BYTES = 1_000
-"""Length of the longest item, in UTF-8."""
+ITEM_LENGTH = 200
+"""Most characters of an item."""
+
+NO_ITEM = f"must be a text of 1 to {ITEM_LENGTH} characters"
+"""What is said of something that is none."""
 
 
 class ItemError(ValueError):
@@ -41,22 +44,20 @@ def encode_items(items: Sequence[str]) -> ItemBytes:
     """The UTF-8 of every item.
 
     Raises:
-        ItemError: an item is longer than MAX_ITEM_BYTES, or has surrogates, which UTF-8 cannot encode.
+        ItemError: an item is empty or longer than ITEM_LENGTH, or has surrogates, which UTF-8 cannot encode.
         TypeError: something is no text.
     """
     text = "".join(items)
+    lengths = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
+    refused = (lengths < 1) | (lengths > ITEM_LENGTH)
+    if refused.any():
+        raise ItemError(int(refused.argmax()), NO_ITEM)
     if text.isascii():
         joined = text.encode("ascii")
-        lengths = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
     else:
         encoded = [_encoded(index, item) for index, item in enumerate(items)]
         joined = b"".join(encoded)
         lengths = np.fromiter(map(len, encoded), dtype=np.int64, count=len(items))
-    if len(items) and lengths.max() > MAX_ITEM_BYTES:
-        index = int(lengths.argmax())
-        raise ItemError(
-            index, f"must have at most {MAX_ITEM_BYTES:,} bytes in UTF-8, not {int(lengths[index]):,}"
-        )
     return ItemBytes(joined, lengths)
 
 

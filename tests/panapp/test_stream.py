@@ -358,8 +358,12 @@ def test_bad_input_ends_with_one_line_that_names_the_field(tmp_path: Path) -> No
     items = items_file(tmp_path, ["a"])
     assert refusal(recipe, items, "--intrude", "2").startswith("intrude: must be a whole number")
     assert refusal(recipe, items, "--seed", "-5").startswith("seed: must be a whole number")
-    too_long = items_file(tmp_path, ["a" * 1_001], "long.csv")
-    assert refusal(recipe, too_long).endswith("an item must have at most 1,000 bytes in UTF-8, not 1,001")
+    for no_item in ("a" * 201, "é" * 201, '""'):
+        file = items_file(tmp_path, ["a", no_item, "b"], "no_item.csv")
+        assert refusal(recipe, file).endswith("line 3: an item must be a text of 1 to 200 characters")
+    items_file(tmp_path, ["a", "b" * 201], "listed.csv")
+    said = refusal(recipe_file(tmp_path, universe="listed.csv", universe_size=None, table_size=1), items)
+    assert said == "universe: item 1: must be a text of 1 to 200 characters"
     assert refusal(recipe, items, "--intrude", "0", *["1"] * 20).startswith("announced_intrusions: ")
 
 

@@ -8,8 +8,9 @@ import msgpack
 import pytest
 from django.test import Client
 
+from panprivacy.streams.item_bytes import ITEM_LENGTH
 from recipes.models import Recipe
-from reports.items import BATCH_ITEMS, ITEM_LENGTH, JSON_BRACKETS
+from reports.items import BATCH_ITEMS, JSON_BRACKETS
 from streams import operations
 from streams.models import ItemBatch
 from streams.sealed_state import key_slots

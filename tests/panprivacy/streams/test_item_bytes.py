@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from panprivacy.streams.item_bytes import MAX_ITEM_BYTES, ItemError, encode_items
+from panprivacy.streams.item_bytes import ITEM_LENGTH, ItemError, encode_items
 
 
 @settings(max_examples=40)
-@given(st.lists(st.text(max_size=20), max_size=8))
+@given(st.lists(st.text(min_size=1, max_size=20), max_size=8))
 def test_encode_items_joins_the_utf8_of_each(items):
     encoded = encode_items(items)
     assert encoded.joined == "".join(items).encode()
@@ -19,12 +19,18 @@ def test_encode_items_leaves_text_unnormalized():
     assert encode_items(["é", "e\u0301"]).lengths.tolist() == [2, 3]
 
 
-@pytest.mark.parametrize("item", ["a" * MAX_ITEM_BYTES, "é" * (MAX_ITEM_BYTES // 2)])
-def test_encode_items_of_the_greatest_length_is_taken_and_one_byte_more_refused(item):
-    assert encode_items([item]).lengths.tolist() == [MAX_ITEM_BYTES]
-    with pytest.raises(ItemError, match="at most 1,000 bytes in UTF-8, not 1,001") as caught:
+@pytest.mark.parametrize("character", ["a", "é", "🛩"])
+def test_encode_items_of_the_greatest_length_is_taken_and_one_more_refused(character):
+    item = character * ITEM_LENGTH
+    assert encode_items([item]).lengths.tolist() == [len(item.encode())]
+    with pytest.raises(ItemError, match="a text of 1 to 200 characters") as caught:
         encode_items(["b", "c", item + "a"])
     assert caught.value.index == 2
+
+
+def test_encode_items_with_an_empty_one_names_it():
+    with pytest.raises(ItemError, match=r"^item 1: must be a text of 1 to 200 characters"):
+        encode_items(["a", "", "b"])
 
 
 @pytest.mark.parametrize("items", [["a", "b\ud800"], ["ä", "\udfffb"]])
