@@ -30,7 +30,12 @@ from panprivacy.recipe_members import (
     trust_of,
     unknown_field,
 )
-from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan, plan_fields
+from panprivacy.recipe_plan import (
+    NOTHING_PLANNED,
+    RecipePlan,
+    plan_fields,
+    unlikely_sentence,
+)
 from panprivacy.remedies import remedies
 from panprivacy.shown import duration
 from panprivacy.statistic import Statistic
@@ -153,6 +158,12 @@ class RecipeDraft:
             )
             draft.target.floor(draft.parameters)
         return draft
+
+    @property
+    def warning(self) -> str:
+        """Why a result is unlikely, though it can be published, as a sentence; empty if one is likely."""
+        statistic, servers = self.statistic_with(self.parameters), TRUST_MODELS[self.trust]
+        return unlikely_sentence(statistic, servers, self.plan.population_size)
 
     @cached_property
     def dummies(self) -> Dummies | None:

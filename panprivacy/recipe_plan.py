@@ -9,6 +9,7 @@ from typing import Any
 
 from panprivacy.parameters import Description
 from panprivacy.statistic import Statistic
+from panprivacy.trust_models.interface import Servers
 
 POPULATION_SIZE = Description(
     label="Population size",
@@ -69,9 +70,35 @@ class RecipePlan:
         return {name: value for name, value in stated.items() if value is not None}
 
 
+REACHED = 0.95
+"""Least probability with which there must be a result: without a full cohort nothing is released."""
+
+_HARDLY = 0.0005
+"""What is less likely is said not to happen."""
+
 NOTHING_PLANNED = RecipePlan()
 
 
 def plan_fields(statistic: type[Statistic[Any]]) -> tuple[str, ...]:
     """`PLAN_FIELDS` where the number of devices that hear of a recipe decides about its error; else none."""
     return () if statistic.unplanned else PLAN_FIELDS
+
+
+def unlikely_sentence(statistic: Statistic[Any], servers: type[Servers], population_size: int | None) -> str:
+    """What is said, wherever a recipe is drafted or published, if a result is less likely than `REACHED`.
+    Empty if it is not, or if the population size is not stated."""
+    if population_size is None or statistic.unplanned:
+        return ""
+    size, rate = statistic.cohort_size, statistic.reporting_rate
+    chance, surely = servers.release_probability(size, population_size, rate), ""
+    if chance >= REACHED:
+        return ""
+    result = f"A result comes in only {100 * chance:.2g}% of cases"
+    if chance < _HARDLY:
+        result = "Nothing would be released"
+    if (most := servers.surely_enough(size)) > size:
+        surely = f", beyond which a result takes up to {most:,} valid reports"
+    return (
+        f"{result}: about {round(population_size * rate):,} devices would report, and the cohort size is "
+        f"{size:,}{surely}."
+    )

@@ -14,7 +14,7 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
-from recipes.selectors import drafts_list
+from recipes.selectors import draft_warning, drafts_list
 from web.json_requests import read_object
 from web.openapi import CURSOR, OpenSerializer, PagedSerializer, example, problem_response
 from web.paging import api_results
@@ -38,6 +38,9 @@ RECIPE_FILE = {
 }
 
 
+ABOUT_WARNING = "Why a result is unlikely, though it can be published; empty if one is likely."
+
+
 class RecipeFileSerializer(OpenSerializer):
     """The members of a recipe file (docs/recipes.md). Beside these it has those of its statistic."""
 
@@ -55,6 +58,7 @@ class DraftSerializer(serializers.Serializer[dict[str, Any]]):
     )
     created_by = serializers.CharField(allow_null=True, help_text="Username; null for the command line.")
     recipe = RecipeFileSerializer()
+    warning = serializers.CharField(help_text=ABOUT_WARNING)
 
 
 class DraftListSerializer(PagedSerializer):
@@ -74,6 +78,7 @@ def draft_document(recipe: Recipe) -> dict[str, Any]:
         "reviewed": recipe.draft_hash,
         "created_by": None if recipe.created_by is None else recipe.created_by.get_username(),
         "recipe": recipe.draft,
+        "warning": draft_warning(recipe),
     }
 
 

@@ -10,6 +10,7 @@ from django.db.models.functions import Cast, Concat
 
 from panprivacy import base64_text
 from panprivacy.errors import FieldError
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan
 from recipes.models import (
     AskedAgain,
@@ -131,6 +132,14 @@ def stated_plan(recipe: Recipe) -> RecipePlan:
         return RecipePlan.from_members(dict(recipe.draft))
     except FieldError:  # drafted with another version
         return NOTHING_PLANNED
+
+
+def draft_warning(recipe: Recipe) -> str:
+    """`RecipeDraft.warning` of a draft, or of what was one; empty where it cannot be read here."""
+    try:
+        return RecipeDraft.from_mapping(recipe.draft).warning
+    except FieldError:
+        return ""
 
 
 def event_names(most: int) -> list[str]:

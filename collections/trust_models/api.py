@@ -15,6 +15,7 @@ from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe,
 from recipes.approvals import approval_missing, approval_of_draft
 from recipes.approvals_api import ApprovalSerializer, approval_document
 from recipes.drafts_api import (
+    ABOUT_WARNING,
     BODY_BYTES,
     RECIPE_FILE,
     REFUSED,
@@ -66,6 +67,7 @@ class ExpectedSerializer(serializers.Serializer[dict[str, Any]]):
 class ReviewSerializer(serializers.Serializer[dict[str, Any]]):
     publishable = serializers.BooleanField(help_text="Whether nothing is known that stands against it.")
     problem = RefusalSerializer(allow_null=True, help_text="Why it cannot be published; null where it can.")
+    warning = serializers.CharField(help_text=ABOUT_WARNING)
     recipe = serializers.DictField(
         allow_null=True, help_text="With every default; null where it cannot be read."
     )

@@ -72,6 +72,7 @@ class Review:
         return {
             "publishable": self.publishable,
             "problem": refusal,
+            "warning": "" if self.draft is None else self.draft.warning,
             "recipe": None if self.draft is None else self.draft.as_dict(),
             "expected": None if self.expected is None else _expected_document(self.expected),
         }

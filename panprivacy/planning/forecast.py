@@ -9,7 +9,7 @@ from typing import Any
 
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import expected_margin, margin_points
-from panprivacy.planning.targets import REACHED
+from panprivacy.recipe_plan import REACHED
 from panprivacy.trust_models import Servers
 
 EARLIEST = 0.05

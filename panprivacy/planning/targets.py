@@ -11,7 +11,7 @@ from panprivacy.parameters import CohortParameters, Description, description_of
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.inversion import delta_bound
 from panprivacy.planning.proposal import Proposal
-from panprivacy.recipe_plan import MARGIN
+from panprivacy.recipe_plan import MARGIN, REACHED
 
 (_RECIPES_TARGET,) = (
     description_of(field) for field in fields(CohortParameters) if field.name == "aggregator_epsilon"
@@ -34,9 +34,6 @@ _DESCRIPTIONS = {
     "aggregator_epsilon": AGGREGATOR_EPSILON,
     "aggregator_delta": AGGREGATOR_DELTA,
 }
-
-REACHED = 0.95
-"""Least probability with which there must be a result: without a full cohort nothing is released."""
 
 
 class Requirement(ABC):

@@ -41,5 +41,22 @@ def test_publish_warns_of_what_devices_refuse(
         assert part in told
 
 
+@pytest.mark.parametrize(
+    ("plan", "reporting"),
+    [
+        ({"population_size": 799}, 799),
+        ({"population_size": 1_000, "sampling_rate": 0.5}, 500),
+        ({"population_size": 800}, None),
+        ({}, None),
+    ],
+)
+def test_publish_where_too_few_would_report_warns_as_the_form_does(
+    tmp_path: Path, plan: dict[str, Any], reporting: int | None
+) -> None:
+    told = publish(tmp_path, recipe_members(cohort_size=800, **plan))
+    sentence = f"about {reporting} devices would report, and the cohort size is 800."
+    assert told == ("" if reporting is None else f"Warning: Nothing would be released: {sentence}\n")
+
+
 def test_publish_of_a_stream_warns_of_no_devices(tmp_path: Path) -> None:
     assert publish(tmp_path, stream_members()) == ""

@@ -11,7 +11,7 @@ from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
 from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import MISSED
-from panprivacy.planning.targets import REACHED
+from panprivacy.recipe_plan import REACHED, unlikely_sentence
 from panprivacy.remedies import Remedy
 from panprivacy.segment_estimates import ExpectedSegments
 from panprivacy.shown import plain
@@ -20,7 +20,7 @@ from panprivacy.trust import Trust
 from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
 from recipes.refusals import limit_errors, limit_remedies, refusals_of
 from trust_models.review import trust_unavailable
-from web.numbers import number, significant
+from web.numbers import number
 
 
 @dataclass(frozen=True)
@@ -116,12 +116,14 @@ def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
 
 def _warnings(statistic: Statistic[Any], servers: type[Servers], population_size: int | None) -> list[Warned]:
     warned = device_warnings(statistic)
-    if isinstance(statistic, CohortStatistic) and population_size is not None:
-        asked = (population_size, statistic.reporting_rate)
-        if servers.release_probability(statistic.cohort_size, *asked) < REACHED:
-            warned.append(_too_few(statistic.cohort_size, servers, *asked))
-        elif expected := statistic.expected_segments(population_size, MISSED):
-            warned += _small_segments(expected, statistic.cohort_size, population_size)
+    sentence = unlikely_sentence(statistic, servers, population_size)
+    if sentence and population_size is not None:
+        warned.append(_unlikely(sentence, statistic, servers, population_size))
+    elif isinstance(statistic, CohortStatistic) and population_size is not None:
+        expected = statistic.expected_segments(population_size, MISSED)
+        warned += (
+            [] if expected is None else _small_segments(expected, statistic.cohort_size, population_size)
+        )
     return warned
 
 
@@ -141,22 +143,16 @@ _REFUSED = {
 }
 
 
-def _too_few(cohort_size: int, servers: type[Servers], population_size: int, rate: float) -> Warned:
-    """That a result is less likely than `REACHED`, and the largest cohort with which it is not."""
-    chance, surely = servers.release_probability(cohort_size, population_size, rate), ""
-    result = f"A result comes in only {significant(100 * chance)}% of cases"
-    if chance < 0.0005:  # as the planner says it
-        result = "Nothing would be released"
-    if (most := servers.surely_enough(cohort_size)) > cohort_size:
-        surely = f", beyond which a result takes up to {number(most)} valid reports"
-    sentence = (
-        f"{result}: about {number(round(population_size * rate))} devices would report, and the cohort size "
-        f"is {number(cohort_size)}{surely}."
-    )
+def _unlikely(
+    sentence: str, statistic: Statistic[Any], servers: type[Servers], population_size: int
+) -> Warned:
+    """The sentence, with the largest cohort for which a result is likely."""
     reached = bisect_left(
-        range(1, cohort_size),
+        range(1, statistic.cohort_size),
         1,
-        key=lambda size: servers.release_probability(size, population_size, rate) < REACHED,
+        key=lambda size: (
+            servers.release_probability(size, population_size, statistic.reporting_rate) < REACHED
+        ),
     )
     if reached < USUAL.smallest_cohort:
         return Warned(sentence, ())

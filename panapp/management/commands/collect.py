@@ -93,6 +93,8 @@ class Command(BaseCommand):
             # A stream is refused for what it is, not for its list.
             take_universe(members, options["file"].parent)
         draft = RecipeDraft.from_mapping(members) if rounds is None else rounds.recipe
+        if draft.warning:
+            self.stderr.write(f"Warning: {draft.warning}")
         attributes = None if options["attributes"] is None else self.attributes(options["attributes"])
         require_given(attributes, has_target=draft.target is not None)
         model = reporting_model(draft)

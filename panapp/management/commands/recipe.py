@@ -18,6 +18,7 @@ from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
 from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
+from panprivacy.recipe_draft import RecipeDraft
 from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
@@ -73,6 +74,8 @@ class Command(BaseCommand):
                 members = read_recipe_file(file)
                 require_recipe_file(members)
                 universe = take_universe(members, file.parent)
+                if warning := RecipeDraft.from_mapping(members).warning:
+                    self.stderr.write(f"Warning: {warning}")
             elif action == "draft":
                 raise FieldError("file", "must be the name of a recipe file")
             place: _Here | _Elsewhere

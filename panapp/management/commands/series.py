@@ -20,7 +20,7 @@ from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panapp.series_simulation import ROUND, series_simulate
 from panapp.services import ServiceError
 from panprivacy.errors import FieldError
-from panprivacy.series import ROUNDS, SeriesDraft
+from panprivacy.series import ROUNDS, SeriesDraft, repetition_of
 from panprivacy.times import format_time, parse_time
 from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError
@@ -96,6 +96,8 @@ class Command(BaseCommand):
     def publish(self, options: dict[str, Any]) -> None:
         members = read_recipe_file(options["file"])
         require_series_file(members)
+        if warning := repetition_of(members).recipe.warning:
+            self.stderr.write(f"Warning: {warning}")
         place = _place(options)
         series = _whole(place.publish(members), place)
         if options["site"] is None and approval_needed(series["file"].get("population")):

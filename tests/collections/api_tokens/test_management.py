@@ -240,6 +240,18 @@ def test_review_says_which_field_stands_against_publishing_and_what_would_fit(ap
     assert not over["publishable"]
 
 
+def test_cohort_beyond_the_stated_population_is_told_by_every_answer(api: Client) -> None:
+    told = "Nothing would be released: about 4 devices would report, and the cohort size is 5."
+    beyond = {**RECIPE, "population_size": 4}
+    assert post(api, f"{RECIPES}review/", beyond).json()["warning"] == told
+    draft = post(api, RECIPES, beyond).json()
+    address = f"{RECIPES}drafts/{draft['number']}/"
+    assert draft["warning"] == api.get(address).json()["warning"] == told
+    assert api.get(f"{address}review/").json()["warning"] == told
+    assert put(api, address, {**RECIPE, "population_size": 5}).json()["warning"] == ""
+    assert post(api, f"{RECIPES}review/", RECIPE).json()["warning"] == ""
+
+
 @pytest.mark.parametrize(
     ("body", "field"),
     [

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from panprivacy.planning.expectation import expected_reports
 from panprivacy.planning.ladder import Ladder
 from panprivacy.planning.solver import UNKNOWNS, solve
-from panprivacy.planning.targets import REACHED, Targets
+from panprivacy.planning.targets import Targets
+from panprivacy.recipe_plan import REACHED
 from panprivacy.trust_models.single_server import OneServer
 
 from .proposals import EVERY, aggregator_epsilon_of, margin_of, proposal
