@@ -231,7 +231,7 @@ def main() -> None:
             begun = time.monotonic()
             say_round(rounds[-1])
     signed = result.signed
-    say_privacy(signed.published.privacy)
+    say_privacy(signed.stated["privacy"])
     say(f"Always to say “not late” is right for {1 - unseen.late.mean():.1%} of the flights.")
     path = settings.DATA_DIR / "federated_learning.svg"
     path.write_text(drawn(rounds), encoding="utf-8")

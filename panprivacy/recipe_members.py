@@ -120,4 +120,4 @@ def require_open_for_steps(field: str, open_for: timedelta, steps: timedelta) ->
     taken = f"{duration_and_seconds(int(steps.total_seconds()))}, which the steps take"
     if field == "closes_at":
         raise FieldError(field, "must be later than opens_at" + (f" by more than {taken}" if steps else ""))
-    raise FieldError(field, f"must be more than {taken}")
+    raise FieldError(field, f"must be above {taken}")

@@ -20,7 +20,7 @@ def missing(kind: str) -> MissingError:
 def readable(recipe: Recipe) -> Recipe:
     """The same recipe; MissingError where its document cannot be read here."""
     if recipe.unreadable:
-        raise MissingError("The recipe’s document cannot be read.", template="missing/unreadable.html")
+        raise MissingError("The recipe’s document cannot be read.", template="recipe/part_unreadable.html")
     return recipe
 
 

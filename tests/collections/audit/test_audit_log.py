@@ -4,12 +4,13 @@ from typing import Any
 import pytest
 from django.contrib.auth.models import Group, User
 from django.db import DatabaseError, connection, transaction
+from django.db.models import JSONField
 from django.test import Client
 from django.utils import timezone
 
 from audit import sign_in
 from audit.actions import ACCESS_DENIED, SIGN_IN_FAILED
-from audit.models import Entry
+from audit.models import Entry, Head
 from audit.operations import entry_append, hash_of
 from audit.registry import Action
 from audit.selectors import entries_of_recipe, entries_search
@@ -28,6 +29,17 @@ def test_entries_are_numbered_without_gaps_and_hashed() -> None:
     assert (first.index, second.index) == (1, 2)
     assert [entry.entry_hash for entry in (first, second)] == [hash_of(first), hash_of(second)]
     assert first.entry_hash != second.entry_hash
+
+
+def test_entry_that_the_database_gives_back_otherwise_is_not_appended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    append("a")
+    monkeypatch.setattr(JSONField, "from_db_value", lambda *_: {"why": "another"})
+    with pytest.raises(ValueError, match="not read as they were written"):
+        append("b", why="because")
+    assert list(Entry.objects.values_list("subject", flat=True)) == ["a"]
+    assert Head.objects.get().index == 1
 
 
 @pytest.mark.parametrize("statement", ["UPDATE audit_entry SET subject = 'x'", "DELETE FROM audit_entry"])

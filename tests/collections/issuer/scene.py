@@ -97,7 +97,9 @@ def token_key(request: bytes) -> dict[str, Any]:
 class Collection:
     """One recipe with tokens: its site, and as many devices as are wanted."""
 
-    def __init__(self, *, simulation: bool = True, changes: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, *, simulation: bool = True, changes: Mapping[str, Any] | None = None, **asked: Any
+    ) -> None:
         self.request = secrets.token_bytes(16)
         answer = token_key(self.request)
         members: dict[str, Any] = {
@@ -106,7 +108,7 @@ class Collection:
             "attester_url": answer["attester_url"],
             "token_key": base64_text.decode(answer["token_key"]),
         }
-        draft = RecipeDraft.from_mapping(recipe_members(admission="token"))
+        draft = RecipeDraft.from_mapping(recipe_members(admission="token", **asked))
         admission = TokenAdmission(**{**members, **(changes or {})})
         self.recipe: PublishedRecipe = draft.publish(
             OneServer.of(public_key(1)), timezone.now(), simulation=simulation, admission=admission

@@ -20,12 +20,14 @@ from issuer import keys as issuer_keys
 from issuer.ending import upkeep
 from issuer.models import Handle, Issuance
 from issuer.registering import UNUSED_KEY_LIFETIME
+from issuer.status import status
 from panprivacy import base64_text
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import ask_json
 from storage.signing_key import verification_key
 from tests.collections.issuer.scene import Collection, Device, send, site, token_key
 from tests.collections.shuffler.scene import at_once
+from tests.unreadable import make_unreadable
 
 
 @pytest.mark.django_db(transaction=True)
@@ -70,6 +72,20 @@ def test_recipe_that_nobody_ends_is_ended_when_it_closes() -> None:
     upkeep(now=closes_at)
     assert (collection.issuance.state, collection.issuance.issued) == (Issuance.State.ENDED, 1)
     assert collection.end()["issued"] == 1
+
+
+@pytest.mark.django_db
+def test_upkeep_and_status_with_an_unreadable_recipe_go_on_with_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far, near = (Collection(simulation=False, name=name).registered() for name in ("Far", "Near"))
+    make_unreadable(monkeypatch, "Far")
+    shown = status([far.issuance, near.issuance])["recipes"]
+    assert [one["name"] for one in shown] == ["Far", "Near"]
+    assert [one["tokens"] for one in shown] == [None, 0]
+    upkeep(now=near.recipe.closes_at)
+    states = (far.issuance.state, near.issuance.state)
+    assert states == (Issuance.State.ISSUING, Issuance.State.ENDED)
 
 
 @pytest.mark.django_db

@@ -104,7 +104,7 @@ def test_card_of_a_result_has_its_small_chart_and_no_truth(client: Client) -> No
 
 def test_attention_stands_before_the_recipes_and_only_for_those_who_publish(client: Client) -> None:
     soon = (timezone.now() + timedelta(hours=3)).isoformat()
-    open_recipe([1] * 20, question="Nearly over?", cohort_size=400, closes_at=soon)
+    open_recipe([1] * 20, question="Nearly over?", cohort_size=400, closes_at=soon, step_seconds=60)
     open_recipe(question="Long?")
     draft_recipe(question="Draft?")
     account("passerby")
@@ -120,6 +120,6 @@ def test_attention_stands_before_the_recipes_and_only_for_those_who_publish(clie
 
 def test_recipe_that_closes_soon_with_enough_reports_needs_no_attention(client: Client) -> None:
     soon = (timezone.now() + timedelta(hours=3)).isoformat()
-    open_recipe([1] * 5, question="Enough?", cohort_size=5, closes_at=soon)
+    open_recipe([1] * 5, question="Enough?", cohort_size=5, closes_at=soon, step_seconds=60)
     client.force_login(analyst())
     assert client.get("/").context["attention"] == []

@@ -43,17 +43,17 @@ def test_a_draft_is_published_in_rounds_under_one_document(publisher):
     answer = publisher.post(address(draft), GIVEN | {"public_input": "on"})
     signed = RoundsDocument.objects.get()
     assert answer.headers["Location"] == reverse("series", args=[signed.series.identifier])
-    assert (signed.published.rounds, signed.published.round_seconds) == (3, 60)
-    assert signed.published.public_input
-    assert not signed.published.once
+    assert (signed.stated["rounds"], signed.stated["round_seconds"]) == (3, 60)
+    assert signed.stated["public_input"]
+    assert not signed.once
     assert Recipe.objects.get(pk=draft.pk).status == Recipe.Status.DRAFT
 
 
 def test_donation_rounds_set_the_sampling_rate_whatever_the_draft_says(publisher):
     publisher.post(address(draft_recipe(**ASKED)), {"donation_rounds": "4", "round_seconds": "60"})
-    published = RoundsDocument.objects.get().published
-    assert published.once
-    assert published.asks["sampling_rate"] == 1 / 4
+    signed = RoundsDocument.objects.get()
+    assert signed.once
+    assert signed.stated["asks"]["sampling_rate"] == 1 / 4
 
 
 def test_preview_states_what_the_document_and_the_budget_will(publisher):
@@ -67,7 +67,7 @@ def test_preview_states_what_the_document_and_the_budget_will(publisher):
     assert Spending.objects.get().event == together.as_dict()
     assert preview.effect.composed == pytest.approx(together.epsilon(1e-4))
     assert preview.guarantees == guarantee_texts(
-        guarantee_from_mapping(one) for one in signed.published.privacy
+        guarantee_from_mapping(one) for one in signed.stated["privacy"]
     )
 
 

@@ -19,8 +19,10 @@ from peers.client import PeerRefusedError
 from peers.shuffler_calls import NotFull, batch_ask, batch_delete, part_fetch
 from shuffler.ending import upkeep
 from shuffler.models import Batch, Part, Submission, SubmissionNonce
+from shuffler.status import status
 from tests.collections.shuffler.scene import Collection, peer
 from tests.file_content import content_of
+from tests.unreadable import make_unreadable
 
 ADDRESS, AGENT = "198.51.100.77", "tell-tale-agent"
 DEVICE = {"REMOTE_ADDR": ADDRESS, "HTTP_USER_AGENT": AGENT, "HTTP_X_FORWARDED_FOR": ADDRESS}
@@ -190,6 +192,14 @@ class TestUpkeep:
         upkeep(now=closes_at + timedelta(days=10))
         assert full.batch.state == Batch.State.ENDED
         assert not Submission.objects.exists()
+
+    def test_unreadable_recipe_is_shown_and_passed_over(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        far, near = (Collection(simulation=False, name=name).registered() for name in ("Far", "Near"))
+        make_unreadable(monkeypatch, "Far")
+        shown = status([far.batch, near.batch])["batches"]
+        assert [one["name"] for one in shown] == ["Far", "Near"]
+        upkeep(now=near.recipe.closes_at)
+        assert (far.batch.state, near.batch.state) == (Batch.State.COLLECTING, Batch.State.ENDED)
 
     def test_simulation_that_nobody_ended_is_deleted_after_a_day(self) -> None:
         collection = Collection().registered()

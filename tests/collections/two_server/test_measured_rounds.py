@@ -108,7 +108,7 @@ def test_rounds_of_example_5_are_as_noisy_as_computed_and_charged_as_computed(mo
         name="pilots", description="", budget=Budget(epsilon=2.0, delta=DELTA), actor=None
     )
     series = series_publish(members=members_of(asked, population="pilots"), actor=None)
-    document = RoundsDocument.objects.get(series=series).published
+    document = PublishedRounds.from_document(RoundsDocument.objects.get(series=series).stated)
     [charged] = map(event_from_mapping, unreturned_events(pilots))
     assert charged.epsilon(DELTA) == stated(document)
 
