@@ -38,7 +38,7 @@ REFUSED = [
     None,
     17,
 ]
-RANGES = ("1970 to 2999", "at most", "at least", "later than", "above", "must come after")
+RANGES = ("1970 to 2999", "at most", "at least", "later than", "above", "more than", "must come after")
 CORNERS = [*READ, *REFUSED[:-5]]
 
 
