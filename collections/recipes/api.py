@@ -38,6 +38,11 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
     status = serializers.SerializerMethodField(help_text="open or closed.")
     event = serializers.SerializerMethodField(help_text="Name of the event that is counted, or null.")
 
+    readable = serializers.SerializerMethodField(
+        help_text="Whether this site’s version understands its document. If not, all that can be done is to "
+        "close it and to withhold its result."
+    )
+
     class Meta:
         model = Recipe
         fields = (
@@ -50,10 +55,14 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
             "simulation",
             "opens_at",
             "closes_at",
+            "readable",
         )
 
     def get_status(self, recipe: Recipe) -> str:
         return open_or_closed(recipe)
+
+    def get_readable(self, recipe: Recipe) -> bool:
+        return not recipe.unreadable
 
     def get_event(self, recipe: Recipe) -> str | None:
         return recipe.event or None
