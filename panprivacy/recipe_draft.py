@@ -162,6 +162,8 @@ class RecipeDraft:
     @property
     def warning(self) -> str:
         """Why a result is unlikely, though it can be published, as a sentence; empty if one is likely."""
+        if self.plan.population_size is None:
+            return ""
         statistic, servers = self.statistic_with(self.parameters), TRUST_MODELS[self.trust]
         return unlikely_sentence(statistic, servers, self.plan.population_size)
 

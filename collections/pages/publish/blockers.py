@@ -9,7 +9,6 @@ from pages.publish.forms import RecipeForm
 from pages.trust_models import SHOWN
 from panprivacy.errors import FieldError
 from panprivacy.limits import USUAL
-from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import MISSED
 from panprivacy.recipe_plan import REACHED, unlikely_sentence
 from panprivacy.remedies import Remedy
