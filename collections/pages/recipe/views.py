@@ -57,7 +57,6 @@ from pages.words.sentences import (
     sampling_sentence,
 )
 from pages.words.target import target_rows, target_sentence
-from panprivacy.catalogue import statistic_class
 from panprivacy.coarse import coarse_beyond
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
@@ -175,8 +174,9 @@ class CloseView(PublishersOnly):
         except RecipeStateError as error:
             messages.info(request, f"Nothing was changed: {error}.")
         else:
-            kind = kind_of(statistic_class(recipe.statistic))
-            messages.success(request, f"Closed. {kind.closed}")
+            statistic = None if recipe.unreadable else type(recipe.published.calibrated_statistic)
+            said = "" if statistic is None else f" {kind_of(statistic).closed}"
+            messages.success(request, f"Closed.{said}")
         return redirect("recipe", identifier=identifier)
 
 
@@ -243,7 +243,6 @@ def _unreadable_page(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "recipe": recipe,
         "status": status_of(recipe, release_of(recipe), timezone.now()),
         "document": json.dumps(json.loads(recipe.document), indent=2, ensure_ascii=False),
-        "entries": entries_of_recipe(str(recipe.identifier)),
         "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
     }
     return render(request, "recipe/unreadable.html", context)
