@@ -40,7 +40,7 @@ from panprivacy.recipe_members import (
 )
 from panprivacy.signed_documents import SignedDocument, require_signed
 from panprivacy.statistic import Statistic
-from panprivacy.times import format_time, parse_time
+from panprivacy.times import LATEST, format_time, parse_time, time_after
 from panprivacy.trust import FIRST, Trust
 from panprivacy.trust_models import TRUST_MODELS, Servers
 from panprivacy.trust_models.members import require_signed_by, require_url
@@ -157,7 +157,9 @@ class PublishedRecipe(SignedDocument):
         step_seconds = None
         if "step_seconds" in own_fields:
             step_seconds = STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
-        require_open_for_steps("closes_at", closes_at - opens_at, steps_last(parameters, step_seconds))
+        require_open_for_steps("closes_at", closes_at - opens_at, timedelta(0))
+        if time_after(opens_at, steps_last(parameters, step_seconds)) is None:
+            raise FieldError("step_seconds", f"must be so short that the steps end by the year {LATEST.year}")
         if event.labels or segments:
             event.require_labels_of(statistic_of(statistic.statistic, parameters, segments))
         return cls(

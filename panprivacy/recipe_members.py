@@ -114,6 +114,7 @@ def require_open_for_steps(field: str, open_for: timedelta, steps: timedelta) ->
 
     Args:
         field: which decides it: `closes_at`, or how long it is open.
+        steps: how long they last; nothing for a document that is published, whatever it asked for.
     """
     if open_for > steps:
         return
