@@ -84,10 +84,10 @@ def plan_fields(statistic: type[Statistic[Any]]) -> tuple[str, ...]:
     return () if statistic.unplanned else PLAN_FIELDS
 
 
-def unlikely_sentence(statistic: Statistic[Any], servers: type[Servers], population_size: int | None) -> str:
-    """What is said, wherever a recipe is drafted or published, if a result is less likely than `REACHED`.
-    Empty if it is not, or if the population size is not stated."""
-    if population_size is None or statistic.unplanned:
+def unlikely_sentence(statistic: Statistic[Any], servers: type[Servers], population_size: int) -> str:
+    """What is said, wherever a recipe is drafted or published, if a result is less likely than `REACHED`;
+    empty if it is not."""
+    if statistic.unplanned:
         return ""
     size, rate = statistic.cohort_size, statistic.reporting_rate
     chance, surely = servers.release_probability(size, population_size, rate), ""

@@ -115,14 +115,12 @@ def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
 
 def _warnings(statistic: Statistic[Any], servers: type[Servers], population_size: int | None) -> list[Warned]:
     warned = device_warnings(statistic)
-    sentence = unlikely_sentence(statistic, servers, population_size)
-    if sentence and population_size is not None:
+    if population_size is None:
+        return warned
+    if sentence := unlikely_sentence(statistic, servers, population_size):
         warned.append(_unlikely(sentence, statistic, servers, population_size))
-    elif isinstance(statistic, CohortStatistic) and population_size is not None:
-        expected = statistic.expected_segments(population_size, MISSED)
-        warned += (
-            [] if expected is None else _small_segments(expected, statistic.cohort_size, population_size)
-        )
+    elif expected := statistic.expected_segments(population_size, MISSED):
+        warned += _small_segments(expected, statistic.cohort_size, population_size)
     return warned
 
 
