@@ -127,7 +127,7 @@ SECOND_FACTOR = environment.choice(
     "PANAPP_SECOND_FACTOR", "optional", ("off", "optional", "administrators", "required")
 )
 # Counts of failures live in the cache and end with it: no address or user agent is stored.
-AXES_HANDLER = "axes.handlers.cache.AxesCacheHandler"
+AXES_HANDLER = "web.failed_sign_ins.FailedSignIns"
 AXES_ENABLE_ADMIN = False
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours

@@ -1,36 +1,64 @@
 """How often somebody asked, counted in the cache without an address that could be read there."""
 
 import ipaddress
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 from django.core.cache import cache
 from django.utils.crypto import salted_hmac
 
 NETWORK_BITS = 64
-"""Of an IPv6 address: who has one has all of its network."""
+"""IPv6 clients are counted per /64, because a client usually controls all of it."""
+
+ATTEMPTS = 3
+"""Of adding to a count that ends, each time, at this very moment."""
 
 
 def times_asked(what: str, asker: str, *, seconds: int, now: datetime) -> int:
-    """Count once more, and say how often `asker` asked for `what` in the `seconds` since the first time.
+    """Count once more, and return how often `asker` asked for `what` in the `seconds` since the first time.
 
-    A cache that has dropped the count begins anew; so do all counts at midnight (UTC).
+    A cache that has dropped the count begins anew.
 
     Args:
         what: the name of what is counted, part of the key.
         asker: an address of IPv4 or IPv6, or any text.
+        seconds: a day at most.
     """
-    key = f"{what}-{_hash_of(what, asker, now)}"
-    try:
-        return 1 if cache.add(key, 1, seconds) else cache.incr(key)
-    except ValueError:  # dropped in between
-        return 1
+    begun, today = (_key(what, asker, day) for day in (_day(now - timedelta(seconds=seconds)), _day(now)))
+    if begun != today:
+        try:
+            # A count that began yesterday goes on under yesterday's key.
+            return cache.incr(begun)
+        except ValueError:
+            pass
+    return count_on(cache, today, seconds=seconds)
 
 
-def _hash_of(what: str, asker: str, now: datetime) -> str:
-    """Keyed with the site's secret and the day: all addresses of IPv4 are tried in minutes, so anyone who
-    reads the cache would otherwise have them."""
-    day = now.astimezone(UTC).date().isoformat()
-    return salted_hmac(f"{what} {day}", _counted_as(asker), algorithm="sha256").hexdigest()
+def count_on(counts: Any, key: str, *, seconds: float, by: int = 1) -> int:
+    """Add to a count in a cache, and return it. A count that is missing begins at 0, and ends after
+    `seconds`; so does one that another process deletes meanwhile.
+
+    Args:
+        counts: a cache of Django.
+    """
+    for _ in range(ATTEMPTS):
+        counts.add(key, 0, seconds)
+        try:
+            return int(counts.incr(key, by))
+        except ValueError:  # deleted in between
+            continue
+    return by
+
+
+def _key(what: str, asker: str, day: date) -> str:
+    """Hashed with the site's secret and the day: all addresses of IPv4 can be tried in minutes, so a reader
+    of the cache could otherwise find them, and follow one from day to day."""
+    hashed = salted_hmac(f"{what} {day.isoformat()}", _counted_as(asker), algorithm="sha256").hexdigest()
+    return f"{what}-{hashed}"
+
+
+def _day(at: datetime) -> date:
+    return at.astimezone(UTC).date()
 
 
 def _counted_as(asker: str) -> str:

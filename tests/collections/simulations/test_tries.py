@@ -110,6 +110,17 @@ def test_address_begins_so_many_tries_in_an_hour_and_may_join_any(monkeypatch: p
     assert try_join(asker="a") == other
 
 
+def test_hour_of_an_address_does_not_end_at_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tries, "TRIES_AN_HOUR", 2)
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    begun = timezone.now()
+    later(monkeypatch, (midnight - begun).total_seconds() - 90)
+    apart(monkeypatch, 2)
+    assert timezone.now() > midnight
+    with pytest.raises(SimulationRefusedError, match="from your network"):
+        try_join(asker="a")
+
+
 def test_day_has_so_many_tries_for_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tries, "TRIES_A_DAY", 2)
     for simulation in apart(monkeypatch, 2):

@@ -10,6 +10,7 @@ from django.core.cache import cache
 from web import askers
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+MINUTES = [timedelta(minutes=minutes) for minutes in (0, 0.25, 1, 50)]
 
 
 def asked(*addresses: str, what: str = "tries", now: datetime = NOON) -> list[int]:
@@ -46,6 +47,27 @@ def test_cache_tells_nobody_without_the_secret_an_address_nor_the_next_day(
     asked("192.0.2.1")
     asked("192.0.2.1", now=NOON + timedelta(days=1))
     assert len(set(keys)) == 3
+
+
+def test_hour_counts_on_over_midnight_and_ends_after_it() -> None:
+    """Keys are of the day; the hour is not."""
+    late = datetime(2028, 2, 29, 23, 59, 30, tzinfo=UTC)
+    times = [askers.times_asked("tries", "a", seconds=3_600, now=late + minutes) for minutes in MINUTES]
+    assert times == [1, 2, 3, 4]
+    # The cache drops the count when its hour is over. Then the day's own key is counted.
+    cache.clear()
+    assert askers.times_asked("tries", "a", seconds=3_600, now=late + timedelta(minutes=59)) == 1
+    assert askers.times_asked("tries", "a", seconds=3_600, now=late + timedelta(minutes=62)) == 2
+
+
+def test_count_that_begins_just_after_midnight_is_no_part_of_another() -> None:
+    midnight = datetime(2027, 1, 1, tzinfo=UTC)
+    seconds = [0, 1, 3_599, 3_601]
+    times = [
+        askers.times_asked("tries", "a", seconds=3_600, now=midnight + timedelta(seconds=one))
+        for one in seconds
+    ]
+    assert times == [1, 2, 3, 4]
 
 
 def test_count_that_the_cache_drops_in_between_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
