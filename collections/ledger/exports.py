@@ -1,7 +1,5 @@
 """A population's book as files: exact values, nothing rounded; numbers that are not known are missing."""
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
@@ -9,6 +7,7 @@ from typing import Any
 
 from ledger.selectors import Balance, Line
 from panprivacy.times import format_time
+from web.spreadsheets import csv_lines
 
 RELATION = "replace"
 MODEL = "aggregator"
@@ -83,13 +82,11 @@ def book_document(balance: Balance, lines: Sequence[Line]) -> dict[str, Any]:
 
 def book_csv(balance: Balance, lines: Sequence[Line]) -> str:
     """The whole book, oldest line first; `computed` is true or false, the event JSON in its column."""
-    rows = io.StringIO()
-    writer = csv.writer(rows)
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[object]] = [COLUMNS]
     for line in reversed(lines):
         document = line_document(line, balance.delta)
         document |= {"model": MODEL, "relation": RELATION}
         document["computed"] = "true" if line.computed else "false"
         document["event"] = json.dumps(document["event"], sort_keys=True)
-        writer.writerow([document[column] for column in COLUMNS])
-    return rows.getvalue()
+        rows.append([document[column] for column in COLUMNS])
+    return csv_lines(rows)

@@ -1,7 +1,5 @@
 """A comparison as files: exact values, nothing rounded."""
 
-import csv
-import io
 from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 from panprivacy.difference import Difference
 from releases.comparing import Compared
 from releases.parts import part_of
-from web.spreadsheets import inert
+from web.spreadsheets import csv_lines
 
 COLUMNS = (
     "recipe",
@@ -51,9 +49,7 @@ def level_of(compared: Sequence[Compared]) -> float | None:
 
 def comparison_csv(compared: Sequence[Compared], segment: str = "") -> str:
     """A line for each value of each result. Those of the first one have no difference."""
-    lines = io.StringIO()
-    writer = csv.writer(lines)
-    writer.writerow(COLUMNS)
+    rows: list[Sequence[object]] = [COLUMNS]
     for one in compared:
         statistic = one.recipe.published.calibrated_statistic
         values = _values(one, segment)
@@ -61,13 +57,13 @@ def comparison_csv(compared: Sequence[Compared], segment: str = "") -> str:
         found = (None, None) if change is None else (change.estimates, change.shares)
         ends = [column for difference in found for column in _columns(difference)]
         level = None if change is None else change.estimates.interval.level
-        last = (level, " ".join(one.obstacles), inert(segment))
+        last = (level, " ".join(one.obstacles), segment)
         # strict=False: a column that repeats has no end.
         for row, (value, *differences) in enumerate(zip(values, *ends, strict=False)):
-            writer.writerow([one.recipe.identifier, statistic.label(row), value, *differences, *last])
+            rows.append([one.recipe.identifier, statistic.label(row), value, *differences, *last])
         if not values:
-            writer.writerow([one.recipe.identifier, *repeat(None, len(COLUMNS) - 3), *last[1:]])
-    return lines.getvalue()
+            rows.append([one.recipe.identifier, *repeat(None, len(COLUMNS) - 3), *last[1:]])
+    return csv_lines(rows)
 
 
 def _columns(found: Difference | None) -> list[Any]:

@@ -1,8 +1,6 @@
 """A release as files: exact values, nothing rounded."""
 
-import csv
 import hashlib
-import io
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
@@ -15,7 +13,7 @@ from releases.segment_lines import COLUMNS, segment_lines
 from releases.selectors import interval_of
 from releases.shares import shares_of
 from trust_models import trust_model_of
-from web.spreadsheets import inert
+from web.spreadsheets import csv_lines
 
 LINES_AT_ONCE = 1_000
 
@@ -104,31 +102,25 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
         }
     if release.admission is not None:
         columns |= {f"tokens_{name}": repeat(release.admission[name]) for name in ADMISSION_COLUMNS}
-    columns |= {"value_label": map(inert, published.event.labels), "event": repeat(published.event.name)}
+    columns |= {"value_label": published.event.labels, "event": repeat(published.event.name)}
     columns |= {name: repeat(_cell(value)) for name, value in (release.details or {}).items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
     if release.segments is not None:
         columns |= {name: repeat(None) for name in COLUMNS}
     header = ["label", *columns]
-    yield _lines([header])
+    yield csv_lines([header])
     labels = list(map(published.calibrated_statistic.label, range(len(release.values))))
     # There are as many lines as labels; a column that is shorter is empty.
     rows = zip(labels, *(chain(column, repeat(None)) for column in columns.values()), strict=False)
-    while lines := _lines(islice(rows, LINES_AT_ONCE)):
+    while lines := csv_lines(islice(rows, LINES_AT_ONCE)):
         yield lines
     told = segments_document(release, truth) or []
     same = {"unit": published.calibrated_statistic.unit, "trust": published.trust.value}
     below = segment_lines(told, labels, published.event.labels)
     cells = ([{**same, **line}.get(name) for name in header] for line in below)
-    while lines := _lines(islice(cells, LINES_AT_ONCE)):
+    while lines := csv_lines(islice(cells, LINES_AT_ONCE)):
         yield lines
-
-
-def _lines(rows: Iterable[Iterable[object]]) -> str:
-    lines = io.StringIO()
-    csv.writer(lines).writerows(rows)
-    return lines.getvalue()
 
 
 def _cell(value: object) -> object:

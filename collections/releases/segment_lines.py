@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from web.spreadsheets import inert
-
 COLUMNS = (
     "segment",
     "segment_devices",
@@ -33,11 +31,11 @@ def segment_lines(
     """
     for segment in told:
         if not segment["shown"]:
-            yield {"segment": inert(segment["label"]), "segment_reason": segment["reason"]}
+            yield {"segment": segment["label"], "segment_reason": segment["reason"]}
             continue
         for place, label in enumerate(labels):
             named = value_labels[place] if place < len(value_labels) else ""
-            yield {"label": label, "value_label": inert(named) or None, **_line(segment, place)}
+            yield {"label": label, "value_label": named or None, **_line(segment, place)}
 
 
 def _line(segment: Mapping[str, Any], place: int) -> dict[str, object]:
@@ -46,7 +44,7 @@ def _line(segment: Mapping[str, Any], place: int) -> dict[str, object]:
     share_low, share_high = widest["shares"][place]
     devices_low, devices_high = widest["devices"]
     line = {
-        "segment": inert(segment["label"]),
+        "segment": segment["label"],
         "estimate": segment["answers"][place],
         "low_95": low,
         "high_95": high,

@@ -1,8 +1,29 @@
-"""Cells of CSV files that people open in a spreadsheet."""
+"""CSV files, which people open in a spreadsheet."""
 
-FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
+import csv
+import io
+import re
+from collections.abc import Iterable
+
+FORMULA_SIGNS = "=⁼₌﹦＝⩴⩵⩶+⁺₊﬩﹢＋-−⁻₋﹣－@﹫＠"
+"""With which a formula begins, also as wide, small, raised or lowered signs: some spreadsheets read these as
+the plain ones."""
+
+_FORMULA = re.compile(
+    # A spreadsheet whose language separates cells by semicolons, and what is pasted, begins cells at these.
+    rf"(^|[;\t\r\n])(?=[\s\0\ufeff\"]*[{re.escape(FORMULA_SIGNS)}])"
+    # Blanks at which some begin to read.
+    r"|^(?=[\t\r\n])"
+)
+
+
+def csv_lines(rows: Iterable[Iterable[object]]) -> str:
+    """Rows as lines of CSV, with no cell that a spreadsheet would run (`inert`)."""
+    lines = io.StringIO()
+    csv.writer(lines).writerows(map(inert, row) for row in rows)
+    return lines.getvalue()
 
 
 def inert(value: object) -> object:
-    """The value; a text that begins like a formula, which a spreadsheet would run, behind an apostrophe."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value
+    """The value; in a text, an apostrophe stands before all that a spreadsheet would run as a formula."""
+    return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value

@@ -1,6 +1,5 @@
 """Pages of the audit log."""
 
-import csv
 import json
 from collections.abc import Iterator
 
@@ -21,7 +20,7 @@ from recipes.access import may_publish
 from recipes.selectors import subjects_named
 from web.htmx import htmx_of
 from web.paging import page_of, text_of
-from web.spreadsheets import inert
+from web.spreadsheets import csv_lines
 
 PAGE_SIZE = 50
 
@@ -107,21 +106,13 @@ def _matching(query: QueryDict) -> QuerySet[Entry]:
     )
 
 
-class _Echo:
-    """A file whose `write` hands the line back, so that csv can feed a streaming response."""
-
-    def write(self, line: str) -> str:
-        return line
-
-
 def _csv_lines(entries: QuerySet[Entry]) -> Iterator[str]:
-    writer = csv.writer(_Echo())
-    yield writer.writerow(COLUMNS)
+    yield csv_lines([COLUMNS])
     for entry in entries.iterator():
         row = entry_document(entry) | {
             "details": json.dumps(entry.details, ensure_ascii=False, sort_keys=True)
         }
-        yield writer.writerow([inert(row[name]) for name in COLUMNS])
+        yield csv_lines([[row[name] for name in COLUMNS]])
 
 
 def _json_lines(entries: QuerySet[Entry]) -> Iterator[str]:

@@ -128,6 +128,12 @@ class TestLists:
         assert "codes_unused  3\n" in counted
         assert command("export") == f"name,key,revoked\none,{text_of(one)},no\n"
 
+    def test_exported_name_is_no_formula_and_its_key_is_exact(self, tmp_path: Path) -> None:
+        key = base64_text.encode(bytes([0xF8, *range(31)]))
+        assert key.startswith("+")
+        enrol(tmp_path, f"=1+1,{key}")
+        assert command("export") == f"name,key,revoked\n'=1+1,{key},no\n"
+
 
 class TestCodes:
     def test_code_enrols_one_device_and_again_the_same_one(self, issuer: FakeIssuer) -> None:
