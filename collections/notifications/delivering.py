@@ -5,7 +5,6 @@ after `LEASE`, when the worker is taken for dead: then the same message is sent 
 """
 
 import secrets
-import socket
 import ssl
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -53,7 +52,6 @@ GONE = 410
 
 _WHY_NO_ANSWER: Mapping[type[OSError], str] = {
     TimeoutError: "not in time",
-    socket.gaierror: "no such host is known",
     ssl.SSLError: "its certificate is not accepted, or it speaks no TLS",
     ConnectionRefusedError: "the connection was refused",
 }
@@ -101,20 +99,25 @@ def delivery_send(*, delivery: int, transport: Transport = webhook_transport) ->
     )
     if row is None:
         return
+    begun = clock.settled_now()
     status, problem = None, _why_not(row)
     if problem:
-        _note(delivery, None, problem, final=True)
+        _note(delivery, None, problem, at=begun, final=True)
         return
     try:
         if row.subscription.channel == Subscription.Channel.WEBHOOK:
             status, problem = _post(row, transport)
         else:
             problem = mail_send(row)
+    except TargetRefusedError as error:
+        # Noted at its beginning: how long the name was looked up tells an internal one from an unknown one.
+        _note(delivery, None, str(error), at=begun, final=False)
+        return
     except Exception as error:
         # One that cannot be made, as without its secret, comes to its end as all others do.
         logger.exception("delivery_not_made", delivery=delivery)
         problem = f"it could not be made: {type(error).__name__}"
-    _note(delivery, status, problem, final=False)
+    _note(delivery, status, problem, at=clock.settled_now(), final=False)
 
 
 def deliveries_forget() -> None:
@@ -141,7 +144,11 @@ def _no_answer(error: OSError) -> str:
 
 
 def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
-    """The status, and why it failed. Nothing of the answer but its status is looked at."""
+    """The status, and why it failed. Nothing of the answer but its status is looked at.
+
+    Raises:
+        TargetRefusedError: the host is none for webhooks.
+    """
     now = clock.database_now()
     body = body_of(row)
     headers: Mapping[str, str] = {
@@ -155,8 +162,8 @@ def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
         status, _, _ = transport("POST", url, headers, body)
     except FieldError as error:
         return None, f"the address {error.message}"[:100]
-    except TargetRefusedError as error:
-        return None, str(error)
+    except TargetRefusedError:
+        raise
     except OSError as error:
         return None, _no_answer(error)
     if 200 <= status < 300:
@@ -164,23 +171,22 @@ def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
     return status, "a redirect, which is not followed" if 300 <= status < 400 else "refused"
 
 
-def _note(pk: int, status: int | None, problem: str, *, final: bool) -> None:
+def _note(pk: int, status: int | None, problem: str, *, at: datetime, final: bool) -> None:
     """Write down an attempt, and what follows from it."""
-    now = clock.settled_now()
     with transaction.atomic():
         # The subscription first, as everybody does: switching one off touches its other deliveries.
         subscription = Subscription.objects.select_for_update(of=("self",)).filter(deliveries=pk).first()
         row = Delivery.objects.select_for_update().filter(pk=pk, state=State.WAITING).first()
         if subscription is None or row is None:
             return
-        Attempt.objects.create(delivery=row, at=now, status=status, problem=problem)
+        Attempt.objects.create(delivery=row, at=at, status=status, problem=problem)
         row.attempts_made += 1
         row.queued = False
         if not problem:
             row.state = State.DELIVERED
             subscription.failing_since = subscription.disabled_at = None
         else:
-            _note_failure(row, subscription, now, final=final, gone=status == GONE)
+            _note_failure(row, subscription, at, final=final, gone=status == GONE)
         row.save()
         subscription.save(update_fields=["failing_since", "disabled_at"])
 

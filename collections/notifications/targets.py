@@ -30,7 +30,11 @@ _NOT_PUBLIC = tuple(
 
 
 class TargetRefusedError(OSError):
-    """An address to which nothing is sent from here."""
+    """A host to which nothing is sent from here. The owner of the webhook reads the message: it is the same
+    for an unknown name and for an internal one, and so tells nothing of this network."""
+
+    def __init__(self) -> None:
+        super().__init__("no answer: the host's name is unknown, or not of a public host")
 
 
 def target_check(url: str) -> str:
@@ -68,16 +72,14 @@ def target_addresses(host: str, port: int) -> Addresses:
     """The addresses of a host, each checked: what `https_transport` connects to.
 
     Raises:
-        TargetRefusedError: one of them is not for webhooks.
-        OSError: it has none.
+        TargetRefusedError: it has none, or one of them is not for webhooks.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except UnicodeError as error:
-        raise OSError("the host's name cannot be looked up") from error
-    for *_, address in found:
-        if not may_reach(ipaddress.ip_address(str(address[0]))):
-            raise TargetRefusedError("the host is in a private or reserved network")
+    except (OSError, UnicodeError):
+        raise TargetRefusedError from None
+    if not all(may_reach(ipaddress.ip_address(str(address[0]))) for *_, address in found):
+        raise TargetRefusedError
     return found
 
 

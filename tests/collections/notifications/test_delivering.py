@@ -1,6 +1,7 @@
 """At least once, under one identifier, with pauses that grow and an end."""
 
 import random
+import socket
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
@@ -173,7 +174,7 @@ def test_message_of_a_worker_that_died_is_sent_again_under_the_same_name(
 
 
 def test_failures_are_tried_again_for_a_day_and_then_given_up(hook: Subscription, moment: Clock) -> None:
-    failures = [500, ConnectionRefusedError(), 302, TargetRefusedError("inside"), TimeoutError()]
+    failures = [500, ConnectionRefusedError(), 302, TargetRefusedError(), TimeoutError()]
     receiver = Receiver(*failures)
     until_settled(receiver, moment)
     row = Delivery.objects.get()
@@ -185,6 +186,37 @@ def test_failures_are_tried_again_for_a_day_and_then_given_up(hook: Subscription
     hook.refresh_from_db()
     assert hook.failing_since == START
     assert hook.disabled_at is None, "one bad day is no end"
+
+
+@pytest.mark.parametrize(
+    "looked_up",
+    [
+        ["10.0.0.1"],
+        ["93.184.216.34", "127.0.0.1"],
+        socket.gaierror(socket.EAI_NONAME),
+        TimeoutError(),
+        UnicodeError(),
+    ],
+)
+def test_log_tells_no_internal_name_from_one_that_does_not_exist(
+    hook: Subscription, moment: Clock, monkeypatch: pytest.MonkeyPatch, looked_up: list[str] | Exception
+) -> None:
+    def getaddrinfo(host: str, port: int, **_: object) -> list[object]:
+        # An unknown name may take seconds, of which the log tells nothing either.
+        moment.pass_by(seconds=7)
+        if isinstance(looked_up, Exception):
+            raise looked_up
+        return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (text, port)) for text in looked_up]
+
+    monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
+    for taken in deliveries_take():
+        delivery_send(delivery=taken)
+    row = Delivery.objects.get()
+    attempt = row.attempts.get()
+    assert (attempt.at, attempt.status) == (START, None)
+    assert attempt.problem == "no answer: the host's name is unknown, or not of a public host"
+    assert row.state == Delivery.State.WAITING
+    assert START + timedelta(seconds=4) <= row.next_attempt_at <= START + timedelta(seconds=6)
 
 
 def test_success_ends_the_failing_and_the_record_holds_nothing_of_the_answer(
