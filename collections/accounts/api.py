@@ -35,7 +35,9 @@ class AccountChangeSerializer(ExactSerializer):
 
 
 class NewAccountSerializer(ExactSerializer):
-    username = serializers.CharField(max_length=150, help_text="Letters, digits and @ . + - _ only.")
+    username = serializers.CharField(
+        max_length=150, help_text="Letters of one script, digits and @ . + - _; like no other account."
+    )
     password = serializers.CharField(help_text="To sign in with; the site's rules for passwords hold.")
     groups = serializers.ListField(child=serializers.CharField(), help_text="Names of its groups.")
 

@@ -23,7 +23,8 @@ def account_create(*, username: str, password: str, groups: Sequence[str]) -> Us
         FieldError: naming `username`, `password` or `groups`.
     """
     members = _groups(groups)
-    user = User(username=username)
+    # As the forms of accounts and of sign-in do: who is named otherwise could not sign in.
+    user = User(username=User.normalize_username(username))
     try:
         user.clean_fields(exclude=("password",))
         user.validate_unique()
