@@ -90,7 +90,7 @@ def _keys() -> None:
 
 
 def _writes() -> None:
-    require_room(settings.STREAM_KEYS_DIR)
+    require_room((settings.STREAM_KEYS_DIR, settings.ERASABLE_KEYS_DIR))
 
 
 def _broker() -> None:

@@ -56,7 +56,8 @@ def names_guard() -> None:
     """Have forms, commands and API refuse such names wherever accounts and groups are made or renamed: all
     ask the field's validators."""
     for model, field in ((User, "username"), (Group, "name")):
-        model._meta.get_field(field).validators += [OfOneScript(), LikeNoOther(model, field)]
+        named: Any = model._meta.get_field(field)
+        named.validators += [OfOneScript(), LikeNoOther(model, field)]
 
 
 def _plain(name: str) -> str:

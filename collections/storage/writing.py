@@ -1,28 +1,39 @@
-"""Whether what is sent to us could be stored: a full disk lets every read succeed."""
+"""Whether what is sent to us could be stored: a full disk lets every read succeed, and some writes."""
 
 import os
 import secrets
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from storage.models import WriteCheck
 
 FILLER_BYTES = 32 * 1024
 """Some pages of a database, which do not compress."""
 
+FILE_BYTES = 1024 * 1024
+"""Of a new file: more than one report and its pages take."""
+
 EVERY_SECONDS = 10.0
 """For which a process believes that there is room: who asks more often writes no more."""
+
+_SPILLING = """
+SELECT count(*) FROM (SELECT FROM generate_series(1, 4000) AS number ORDER BY md5(number::text)) AS sorted
+"""
+"""Sorts more than `work_mem` has room for: PostgreSQL writes it to a new file beside its tables, and removes
+that."""
 
 _lock = threading.Lock()
 _written_at: float | None = None
 
 
-def require_room(directory: Path) -> None:
-    """Write to the database, and to a directory where it exists, unless this process just did.
+def require_room(directories: Iterable[Path]) -> None:
+    """Write to the database, to the disk that it is on, to `TMPDIR`, and to those of the directories that
+    exist, unless this process just did.
 
     Raises:
         django.db.Error, OSError: one of them takes nothing.
@@ -33,20 +44,34 @@ def require_room(directory: Path) -> None:
             return
         _written_at = None
         database_write()
-        if directory.is_dir():
-            file_write(directory)
+        for directory in {Path(tempfile.gettempdir()), *database_directories(), *directories}:
+            if directory.is_dir():
+                file_write(directory)
         _written_at = time.monotonic()
 
 
 def database_write() -> None:
-    """Commit pages. Raises django.db.Error."""
+    """Commit pages, and make PostgreSQL write a new file. Raises django.db.Error.
+
+    Pages that rows left, and a write-ahead log that is used again, take a commit on a full disk, too.
+    """
     with transaction.atomic():
         WriteCheck.objects.update_or_create(pk=1, defaults={"filler": secrets.token_bytes(FILLER_BYTES)})
+        if connection.vendor == "postgresql":
+            with connection.cursor() as cursor:
+                cursor.execute("SET LOCAL work_mem = '64kB'")
+                cursor.execute(_SPILLING)
+
+
+def database_directories() -> list[Path]:
+    """Where SQLite has its file; nothing for a database in memory or on a server."""
+    path = Path(connection.settings_dict["NAME"])
+    return [path.parent] if connection.vendor == "sqlite" and path.is_file() else []
 
 
 def file_write(directory: Path) -> None:
     """Write a file through to the disk, and remove it. Raises OSError."""
     with tempfile.NamedTemporaryFile(dir=directory, prefix=".write-check-") as file:
-        file.write(bytes(FILLER_BYTES))
+        file.write(bytes(FILE_BYTES))
         file.flush()
         os.fsync(file.fileno())

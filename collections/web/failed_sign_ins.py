@@ -3,6 +3,7 @@
 from typing import Any
 
 from axes.handlers.cache import AxesCacheHandler
+from axes.helpers import get_cache
 from django.conf import settings
 
 from web.askers import count_on
@@ -22,9 +23,8 @@ class _Counts:
         return count_on(self._cache, key, seconds=settings.AXES_COOLOFF_TIME * 3600, by=delta)
 
 
-class FailedSignIns(AxesCacheHandler):
+class FailedSignIns(AxesCacheHandler):  # type: ignore[misc]  # axes has no types
     """What the setting `AXES_HANDLER` names."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.cache = _Counts(self.cache)
+        self.cache = _Counts(get_cache())

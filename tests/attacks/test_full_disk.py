@@ -1,11 +1,15 @@
 """With a full disk `/health/ready` said ok, so that a load balancer went on sending reports to be refused.
 
-Before: it read from the database only, and reading needs no room.
+Before: it wrote 32 KiB to the database only. Pages that rows left, and a write-ahead log that is used again,
+took them on a full disk, too.
 
-Now: it writes 32 KiB, and a file beside the keys of streams where there are any.
+Now: PostgreSQL writes a new file as well, and the process one to each directory that it writes to.
 """
 
+import errno
 import resource
+import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +19,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from storage import writing
+from storage import object_store, writing
 from storage.models import WriteCheck
 
 pytestmark = pytest.mark.django_db
@@ -72,6 +76,88 @@ def test_disk_that_takes_no_key_of_a_stream_is_not_ready(
     assert found == "failed"
     assert checks(client)["writes"] == "ok"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("full", ["database", "stream keys", "erasable keys", "temporary files"])
+def test_directory_that_takes_no_new_file_is_not_ready(
+    client: Client, settings: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, full: str
+) -> None:
+    places = {
+        name: tmp_path / name for name in ("database", "stream keys", "erasable keys", "temporary files")
+    }
+    for place in places.values():
+        place.mkdir()
+    settings.STREAM_KEYS_DIR, settings.ERASABLE_KEYS_DIR = places["stream keys"], places["erasable keys"]
+    monkeypatch.setattr(tempfile, "tempdir", str(places["temporary files"]))
+    monkeypatch.setattr(writing, "database_directories", lambda: [places["database"]])
+    assert checks(client)["writes"] == "ok"
+    made = tempfile.NamedTemporaryFile
+
+    def refused(**options: Any) -> Any:
+        if Path(options["dir"]) == places[full]:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return made(**options)
+
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", refused)
+    monkeypatch.setattr(writing, "_written_at", None)
+    assert checks(client)["writes"] == "failed"
+    monkeypatch.setattr(tempfile, "NamedTemporaryFile", made)
+    assert checks(client)["writes"] == "ok"
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL writes to a machine of its own")
+def test_directory_of_sqlite_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "panapp.sqlite3"
+    monkeypatch.setitem(connection.settings_dict, "NAME", path)
+    assert writing.database_directories() == []
+    path.touch()
+    assert writing.database_directories() == [tmp_path]
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's directory is written to")
+def test_postgresql_writes_a_new_file_at_each_check() -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL work_mem = '64kB'")
+        cursor.execute(f"EXPLAIN (ANALYZE) {writing._SPILLING}")
+        assert "Sort Method: external merge  Disk:" in str(cursor.fetchall())
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(tmp_path)]
+    if subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root mounts file systems")
+    try:
+        yield tmp_path
+    finally:
+        subprocess.run(["umount", str(tmp_path)], check=True)
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="PostgreSQL writes to a machine of its own")
+def test_full_file_system_is_not_ready_though_the_database_takes_pages(
+    client: Client, settings: Any, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = small_disk / "panapp.sqlite3"
+    path.touch()
+    monkeypatch.setitem(connection.settings_dict, "NAME", path)
+    settings.OBJECT_STORE = f"file://{small_disk}/store"
+    monkeypatch.setattr(object_store, "WAIT_SECONDS", 0.0)
+
+    def found() -> tuple[str, str]:
+        monkeypatch.setattr(writing, "_written_at", None)
+        monkeypatch.setattr(object_store, "_checked_at", None)
+        answer = checks(client)
+        return answer["writes"], answer["store"]
+
+    assert found() == ("ok", "ok")
+    filling = small_disk / "filling"
+    with pytest.raises(OSError, match="No space"), filling.open("wb", buffering=0) as file:
+        while True:
+            file.write(bytes(4_096))
+    assert found() == ("failed", "failed")
+    filling.unlink()
+    assert found() == ("ok", "ok")
 
 
 def test_whoever_asks_again_and_again_writes_once_in_ten_seconds(
