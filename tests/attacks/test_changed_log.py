@@ -8,6 +8,7 @@ was signed still tells, and a client that saw an older checkpoint refuses the lo
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -105,9 +106,9 @@ def swap(index: int) -> None:
 
 
 def back_date(index: int) -> None:
-    """An entry happened a year earlier."""
+    """An entry happened 365 days earlier."""
     entry = Entry.objects.get(index=index)
-    entry.at = entry.at.replace(year=entry.at.year - 1)
+    entry.at -= timedelta(days=365)
     entry.entry_hash = hash_of(entry)
     Entry.objects.filter(index=index).update(at=entry.at, entry_hash=entry.entry_hash)
 

@@ -49,9 +49,11 @@ def test_token_has_256_random_bits_and_only_its_hash_is_kept() -> None:
 def test_use_is_noted_by_the_day() -> None:
     token, text = made(analyst())
     assert token.last_used_on is None
+    earliest = timezone.now().date()
     assert ask(text).status_code == 200
     token.refresh_from_db()
-    assert token.last_used_on == timezone.now().date()
+    # The test may run at midnight.
+    assert token.last_used_on in (earliest, timezone.now().date())
 
 
 def test_expired_token_is_refused() -> None:
