@@ -31,6 +31,7 @@ from ledger.composed import CACHE, Composition, composed_epsilon
 from panapp.celery import celery_application
 from panprivacy.accounting.given import GivenGuarantee
 from tests.panapp.environments import complete, load
+from web.askers import count_on
 
 DELTA = 1e-6
 EVENTS = [GivenGuarantee(epsilon_given=1.0).as_dict()]
@@ -138,6 +139,21 @@ def test_failed_sign_ins_of_one_moment_are_all_counted(redis: Redis) -> None:
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(lambda _: cache.incr("count"), range(40)))
     assert cache.get("count") == 40
+
+
+def test_failed_sign_ins_beside_right_ones_are_counted_without_an_error(redis: Redis) -> None:
+    """Each deletion is a right password, anywhere between two steps of a count."""
+    cache = caches["default"]
+
+    def count(number: int) -> int:
+        if number % 4 == 0:
+            cache.delete("count")
+        return count_on(cache, "count", seconds=900.0)
+
+    with ThreadPoolExecutor(8) as threads:
+        counts = list(threads.map(count, range(200)))
+    assert min(counts) == 1
+    assert 0 < redis.ttl(cache.make_key("count")) <= 900
 
 
 @pytest.mark.parametrize("shared", ["redis", "files"])
