@@ -16,7 +16,7 @@ FILLER_BYTES = 32 * 1024
 """Some pages of a database, which do not compress."""
 
 FILE_BYTES = 1024 * 1024
-"""Of a new file: more than one report and its pages take."""
+"""Of a new file: more than one small request takes."""
 
 EVERY_SECONDS = 10.0
 """For which a process believes that there is room: who asks more often writes no more."""

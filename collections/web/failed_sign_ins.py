@@ -1,30 +1,27 @@
-"""Counts of failed sign-ins: axes' own, which answer 500 to a wrong code that races a right one."""
+"""Counts of failed sign-ins: axes' own answer 500 to a wrong code that races a right one."""
 
 from typing import Any
 
 from axes.handlers.cache import AxesCacheHandler
-from axes.helpers import get_cache
 from django.conf import settings
+from django.core.cache import cache
 
 from web.askers import count_on
 
 
 class _Counts:
-    """The cache of axes. It adds to a count in two steps, `add` and then `incr`; a right password deletes the
-    count in between, and `incr` of Django raises ValueError then."""
-
-    def __init__(self, cache: Any) -> None:
-        self._cache = cache
+    """The cache for axes. It adds to a count in two steps, `add` and then `incr`; a right password deletes
+    the count in between, and `incr` of Django raises ValueError then."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._cache, name)
+        return getattr(cache, name)
 
     def incr(self, key: str, delta: int = 1) -> int:
-        return count_on(self._cache, key, seconds=settings.AXES_COOLOFF_TIME * 3600, by=delta)
+        return count_on(cache, key, seconds=settings.AXES_COOLOFF_TIME * 3600, by=delta)
 
 
 class FailedSignIns(AxesCacheHandler):  # type: ignore[misc]  # axes has no types
     """What the setting `AXES_HANDLER` names."""
 
     def __init__(self) -> None:
-        self.cache = _Counts(get_cache())
+        self.cache = _Counts()

@@ -5,6 +5,7 @@ import re
 import shlex
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -102,9 +103,9 @@ def test_timeline_tells_by_recipe_what_was_spent_and_what_came_of_it(client: Cli
     assert told["Waits"].withheld.action == "result_withheld"
     assert told["Waits"].spent.is_returned
     assert told["Trial"].spent is None
-    (month,) = context["months"]
-    assert dict(month.counts) == {
-        "Published": 3, "Closed": 3, "Released": 2, "Withheld": 1, "Announced": 0, "Spent": 2,
+    # A month may end within the test.
+    assert sum((Counter(dict(month.counts)) for month in context["months"]), Counter()) == {
+        "Published": 3, "Closed": 3, "Released": 2, "Withheld": 1, "Spent": 2,
     }  # fmt: skip
     only = client.get(f"{PAGE}?population=clinics&q=waits").context["histories"]
     assert [one.name for one in only] == ["Waits"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.cache import cache
+from django.core.cache.backends.locmem import LocMemCache
 from django.test import Client
 
 pytestmark = pytest.mark.django_db
@@ -21,15 +21,15 @@ def tried(password: str) -> Any:
 def races(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """At the next `incr`, the count is gone: another process let somebody in between."""
     waiting: list[str] = []
-    incr = cache.incr
+    incr = LocMemCache.incr
 
-    def raced(key: str, delta: int = 1, **options: Any) -> int:
+    def raced(counts: LocMemCache, key: str, *arguments: Any, **options: Any) -> int:
         if waiting:
             waiting.pop()
-            cache.delete(key)
-        return int(incr(key, delta, **options))
+            counts.delete(key)
+        return int(incr(counts, key, *arguments, **options))
 
-    monkeypatch.setattr(cache, "incr", raced)
+    monkeypatch.setattr(LocMemCache, "incr", raced)
     return waiting
 
 
