@@ -49,7 +49,8 @@ class TooManyRequests(Problem):  # as its base
 class HourlyLimit:
     """Counts requests by pseudonym, in the memory of one process, and forgets all of them every hour.
 
-    Nothing tells when a device asked, nor, after the hour, that it did.
+    Hours begin for all devices together. So nothing tells when a device asked, nor, after the hour, that it
+    did; and within 60 minutes of two hours a device can ask twice as often.
     """
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ Others call `problems`, `api_problems` and `problem_errors` (RFC 9457), `refusin
 such), `failures`, `errors` and `missing` (answers to what went wrong), `plain_address` (refusing what nobody
 sends), `htmx` (requests for a part of a page), `bodies`, `json_requests`, `strict_json` and `messagepack`
 (reading what is sent), `scopes` (what API tokens may be for), `askers` (how often an address asked),
-`failed_sign_ins` (their counts), `turns` (how many requests compute at once), `bounded_logging`,
+`failed_sign_ins` (how axes counts), `turns` (how many requests compute at once), `bounded_logging`,
 `compression`, `paging`, `openapi`, `numbers` (how figures are shown) and `spreadsheets`.
 
 It must not know any room but the mathematics, nor what a site is about.
