@@ -26,7 +26,11 @@ from panprivacy.accounting.interface import (
     smallest_epsilon,
     worst_epsilon,
 )
-from panprivacy.accounting.sampled_assignments import every_divergence, worst_sampled_divergence
+from panprivacy.accounting.sampled_assignments import (
+    MOST_WORK,
+    every_divergence,
+    worst_sampled_divergence,
+)
 from panprivacy.parameters import described
 
 LARGEST_ONE_BY_ONE = 64
@@ -116,18 +120,21 @@ class RandomizedResponseSum(PrivacyEvent):
         found = smallest_epsilon(self.delta, delta, least * (1 - 2 * RELATIVE_TOLERANCE))
         return min(found, self.largest_loss)
 
-    def proved_delta(self, epsilon: float) -> float:
+    def proved_delta(self, epsilon: float, most_work: int = MOST_WORK) -> float:
         """`delta` by proof, over all assignments: itself where `proved`, else the upper end of a bracket.
 
         It does not rise with n, up to the bound's own error: another report is noise (post-processing). So
         what is exact for `LARGEST_ENUMERATED` devices holds for more.
+
+        Args:
+            most_work: as of `worst_sampled_divergence`.
         """
         found = self.delta(epsilon)
         if self.proved or epsilon >= self.epsilon0:
             return found
         p, _ = flip_probabilities(self.epsilon0)
         excess, growth = _excess(self.epsilon0, epsilon), math.expm1(epsilon)
-        bound = worst_sampled_divergence(self.n, p, self.sampling_rate, excess, growth, found)
+        bound = worst_sampled_divergence(self.n, p, self.sampling_rate, excess, growth, found, most_work)
         fewer = replace(self, n=LARGEST_ENUMERATED)
         if bound > _sampled(fewer.n, self.epsilon0, self.sampling_rate, epsilon):  # at most that of `fewer`
             return min(bound, fewer.delta(epsilon))

@@ -25,9 +25,12 @@ Elsewhere U is mostly smaller, so that the bound is the truth. Two steps make it
 
 - Blocks of i and of j. The first factor falls in κ, κ in i and j, and n/c in both; and with fewer bits in G
   the observer has been told the others. So D of a block is at most what G at its smallest i and j gives with
-  κ and c at its largest.
-- Ranges a ≤ m ≤ b. Tell all about b − a of the others: δ_m is at most U over n − (b − a) devices with a ones
-  and N − b zeros. Ranges are split where that exceeds what is known to be reached, as in assignments.py.
+  κ and c at its largest. Blocks are narrow where coarse ones add much.
+- Ranges a ≤ m ≤ b. Which of the d = b − a others have ones is undecided. A randomized bit is the bit itself
+  with probability 1 − 2p, else a coin; and a coin is, evenly, a randomized one or a randomized zero. Tell all
+  about those that report their bit itself, and what the coins of the rest are. So δ_m is at most the mean of
+  U over a + X ones and N − b + Y zeros, where X and Y ~ Bin(d, p): where bits are hardly told from coins,
+  little is told. Ranges are split where that exceeds what is known to be reached, as in assignments.py.
 """
 
 import math
@@ -41,11 +44,19 @@ from panprivacy.accounting.assignments import Inversion
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.interruption import interruption_point
 
+MOST_WORK = 65_536
+"""Blocks of pairs i, j, over all ranges of assignments, for a number that is stated."""
+
+LESS_WORK = 16_384
+"""As many where a whole curve is computed."""
+
 _OUTSIDE = 1e-40
 _CLOSE = 1e-2  # relative, of δ: a range of assignments that may add no more is not split
-_COARSE, _FINE = 32, 256  # blocks of pairs i, j
-_MOST_WORK = 16_384  # blocks
+_COARSE, _FINE, _FINEST = 64, 512, 4_096  # blocks of pairs i, j: the last of one assignment alone
+_RARE = 0.01  # probability with which fewer undecided others hide a device than mostly
+_EVENLY = 0.1  # of the largest density of fine blocks: what there is of them where nothing is added
 _NEGLIGIBLE = 25.0  # see Inversion; relative to a bound that is some ten times δ
+_DEEP = 1e-13  # probability outside all blocks, below which pairs are inverted at tilts of their own
 _LEFT_OUT = 1e-5  # probability outside all blocks, relative to δ
 
 
@@ -103,7 +114,7 @@ def _outcomes(n: int, p: float, rate: float) -> tuple[Numbers, Numbers]:
 
 
 def worst_sampled_divergence(
-    n: int, p: float, rate: float, excess: float, growth: float, reached: float
+    n: int, p: float, rate: float, excess: float, growth: float, reached: float, most_work: int = MOST_WORK
 ) -> float:
     """An upper bound on δ_m over all assignments.
 
@@ -114,6 +125,7 @@ def worst_sampled_divergence(
         excess: (1 − p) − e^ε·p, above 0.
         growth: e^ε − 1, at least 0.
         reached: the larger δ of the two unanimous assignments.
+        most_work: blocks; the more, the tighter and the slower.
     """
     others, upper = n - 1, reached * (1 + _CLOSE)
     if others < 2:
@@ -123,64 +135,116 @@ def worst_sampled_divergence(
     # The range with the largest bound is looked at first: more finely, then by halves.
     open_ranges = [(-1.0, 1, others - 1, 0)]
     work = 0
-    while work < _MOST_WORK:
+    while work < most_work:
         found, first, last, blocks = open_ranges[0]
-        if -found <= upper or (first == last and blocks == _FINE):
+        if -found <= upper or blocks == _FINEST:
             break
         heappop(open_ranges)
         middle = (first + last) // 2
-        parts, finer = [(first, last)], _FINE
-        if blocks != _COARSE:
+        parts, finer = [(first, last)], _FINE if blocks == _COARSE else _FINEST
+        if blocks != _COARSE and first < last:
             parts, finer = [(first, middle), (middle + 1, last)], _COARSE
         for part_first, part_last in parts:
             interruption_point()  # one takes milliseconds, and a point of the curve hundreds of them
-            part = bound.of(part_first, others - part_last, finer) + outside
+            part = bound.of_range(part_first, others - part_last, part_last - part_first, finer)
             heappush(open_ranges, (-min(part, -found), part_first, part_last, finer))
             work += finer
     return min(1.0, max(upper, -open_ranges[0][0]))
 
 
 class _Bound:
-    """U, from above but for what is outside its blocks."""
+    """U, from above."""
 
     def __init__(self, p: float, rate: float, excess: float, growth: float, outside: float) -> None:
         self._p, self._rate, self._excess, self._growth = p, rate, excess, growth
-        self._log_outside = math.log(4 / outside)
+        self._outside, self._log_outside = outside, math.log(4 / outside)
+
+    def of_range(self, ones: int, zeros: int, undecided: int, blocks: int) -> float:
+        """The mean of U over ones + X and zeros + Y, where X and Y ~ Bin(undecided, p).
+
+        U falls in both, so it is at most what it is at the least that X and Y are, but rarely. Those rare
+        ones get what U is at the least of all but nearly impossible ones.
+        """
+        mean = undecided * self._p
+        # Chernoff: Pr[X < μ − √(2·μ·ln(1/outside))] ≤ outside
+        least = max(0, math.ceil(mean - math.sqrt(2 * mean * math.log(1 / self._outside))))
+        found = self.of(ones + least, zeros + least, _COARSE if undecided else blocks) + 2 * self._outside
+        if not undecided or blocks == _COARSE:
+            return found
+        mostly = binomial.window(undecided, self._p, 1 - self._p, _RARE / 2)[0]
+        than_mostly = self.of(ones + mostly, zeros + mostly, blocks)
+        return than_mostly + _RARE * (1 + 1e-9) * max(0.0, found - than_mostly)
 
     def of(self, ones: int, zeros: int, blocks: int) -> float:
         """U of so many ones and zeros among the others, in at most about so many blocks."""
+        windows = [self._window(number) for number in (ones, zeros)]
+        sizes = [high - low + 1 for low, high in windows]
+        coarse = self._most(sizes, ones, zeros, _COARSE)
+        edges = [
+            np.arange(low, high + 1, -(-size // most), dtype=float)
+            for (low, high), size, most in zip(windows, sizes, coarse, strict=True)
+        ]
+        added = self._added(ones, zeros, edges, windows)
+        if blocks > _COARSE and any(len(of) < size for of, size in zip(edges, sizes, strict=True)):
+            most = self._most(sizes, ones, zeros, blocks)
+            edges = [
+                _finer(of, high, added.sum(axis=1 - axis), most[axis])
+                for axis, (of, (_, high)) in enumerate(zip(edges, windows, strict=True))
+            ]
+            added = self._added(ones, zeros, edges, windows)
+        return self._rate * float(added.sum()) + self._outside
+
+    def _most(self, sizes: list[int], ones: int, zeros: int, blocks: int) -> tuple[int, int]:
+        """Blocks of i and of j that make up about so many, of the same width."""
         spreads = [1 + math.sqrt(number * self._rate * (1 - self._rate)) for number in (ones, zeros)]
-        most = math.ceil(math.sqrt(blocks * spreads[0] / spreads[1]))
-        i_first, i_last, i_mass = self._blocks(ones, min(most, blocks))
-        j_first, j_last, j_mass = self._blocks(zeros, math.ceil(blocks / len(i_first)))
+        of_ones = min(sizes[0], blocks, math.ceil(math.sqrt(blocks * spreads[0] / spreads[1])))
+        of_zeros = min(sizes[1], math.ceil(blocks / of_ones))
+        return min(sizes[0], math.ceil(blocks / of_zeros)), of_zeros
+
+    def _added(self, ones: int, zeros: int, edges: list[Numbers], windows: list[tuple[int, int]]) -> Numbers:
+        """What each block adds to U/q, at [block of i, block of j]: from its first i and j on."""
+        (i_first, i_last, i_mass), (j_first, j_last, j_mass) = (
+            self._blocks(number, first, high)
+            for number, first, (_, high) in zip((ones, zeros), edges, windows, strict=True)
+        )
         reports = np.add.outer(i_last, j_last) + 1
         absent = np.add.outer((ones - i_last) * (1 - self._p), (zeros - j_last) * self._p)
-        excess = (self._excess - self._growth * absent / reports).ravel()
+        excess = self._excess - self._growth * absent / reports
+        added = np.zeros(reports.shape)
         matters = excess > 0
         if not matters.any():
-            return 0.0
-        pairs = np.indices(reports.shape).reshape(2, -1)[:, matters]
+            return added
         excess = excess[matters]
-        growth = self._growth * (ones + zeros + 1) / reports.ravel()[matters]
-        mass = np.outer(i_mass, j_mass).ravel()[matters]
-        i, j = i_first[pairs[0]], j_first[pairs[1]]
-        tilt = float(np.average(np.log1p(growth / excess), weights=mass + 1e-300))
-        inversion = Inversion(float((i + j).max()), float((i + j).min()), self._p, tilt, _NEGLIGIBLE)
-        return self._rate * float(mass @ inversion.bound(i, j, excess, growth))
+        growth = self._growth * (ones + zeros + 1) / reports[matters]
+        mass = np.outer(i_mass, j_mass)[matters]
+        i, j = (first[of] for first, of in zip((i_first, j_first), matters.nonzero(), strict=True))
+        tilts, divergences = np.log1p(growth / excess), np.zeros(len(i))
+        # Where δ is tiny, what a common tilt costs the few that are far from it is not small beside it.
+        alike = np.floor(np.log2(tilts + 1e-300)) if self._outside < _DEEP else np.zeros(len(tilts))
+        for level in np.unique(alike):
+            of = alike == level
+            tilt = float(np.average(tilts[of], weights=mass[of] + 1e-300))
+            reports_of = i[of] + j[of]
+            inversion = Inversion(
+                float(reports_of.max()), float(reports_of.min()), self._p, tilt, _NEGLIGIBLE
+            )
+            divergences[of] = inversion.bound(i[of], j[of], excess[of], growth[of])
+        added[matters] = mass * divergences
+        return added
 
-    def _blocks(self, trials: int, most: int) -> tuple[Numbers, Numbers, Numbers]:
-        """At most so many blocks of Bin(trials, q): first, last, and a bound on the probability of each.
-
-        By Bernstein's inequality a quarter of what may be left out lies below them, and a quarter above.
-        """
+    def _window(self, trials: int) -> tuple[int, int]:
+        """Between which Bin(trials, q) lies, but for a quarter each of what may be left out below and above:
+        by Bernstein's inequality."""
         rate, log_outside = self._rate, self._log_outside
         mean, variance = trials * rate, trials * rate * (1 - rate)
         reach = log_outside / 3 + math.sqrt(log_outside**2 / 9 + 2 * variance * log_outside)
-        low, high = max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach))
-        width = -(-(high - low + 1) // most)
-        first = np.arange(low, high + 1, width, dtype=float)
-        last = np.minimum(first + width - 1, high)
-        if width == 1:
+        return max(0, math.floor(mean - reach)), min(trials, math.ceil(mean + reach))
+
+    def _blocks(self, trials: int, first: Numbers, high: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Blocks of Bin(trials, q) that begin there: first, last, and a bound on the probability of each."""
+        rate, mean = self._rate, trials * self._rate
+        last = np.append(first[1:] - 1, high)
+        if len(first) == high - first[0] + 1:
             mass = binomial.probability(first, trials, rate, 1 - rate)
             return first, last, mass * (1 + binomial.relative_error(first, trials, rate)) + 1e-290
         # A difference of tails on the side where both are small, so that it keeps its digits. Where one block
@@ -195,3 +259,21 @@ class _Bound:
         left = lower[1:] - lower[:-1] + error * (lower[1:] + lower[:-1])
         right = upper[:-1] - upper[1:] + error * (upper[:-1] + upper[1:])
         return first, last, np.where(last < mean, left, right) + 1e-290
+
+
+def _finer(first: Numbers, high: int, added: Numbers, most: int) -> Numbers:
+    """Where at most so many blocks begin instead: the closer, the more is added there.
+
+    What a block of width w is too large by is about w times what it adds; so the sum is least where w is
+    inverse to the root of what a number of reports adds.
+    """
+    if most > high - first[0] or added.max() <= 0:
+        return np.arange(first[0], high + 1)
+    edges = np.append(first, high + 1)
+    density = np.sqrt(added / np.diff(edges))
+    density += _EVENLY * density.max()
+    reached = np.append(0.0, np.cumsum(density * np.diff(edges)))
+    found: Numbers = np.unique(
+        np.floor(np.interp(np.linspace(0, reached[-1], most + 1)[:-1], reached, edges))
+    )
+    return found

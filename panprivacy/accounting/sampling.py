@@ -12,6 +12,7 @@ from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import LARGEST_EPSILON, LARGEST_N, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.sampled_assignments import LESS_WORK
 from panprivacy.errors import FieldError
 from panprivacy.parameters import described
 
@@ -123,7 +124,9 @@ class Sampled(NestedEvent):
         require_epsilon(epsilon)
         if self.sampling_rate == 1:
             return self.event.over(self.n).delta_bound(epsilon)
-        return self.delta(epsilon)
+        if (bits := self._bits) is not None:
+            return bits.proved_delta(epsilon, LESS_WORK)
+        return self._by_convexity(epsilon)
 
     @property
     def dots_apart(self) -> float:
