@@ -103,14 +103,17 @@ class WeightLaw:
     """How many ones W the report of a device has before it is drawn again: Bern(a) + Bin(k − 1, p).
 
     At the device's own place it is a one with a = p + π·(1 − 2p), where π is the rate with which it counts.
-    For one rate the same for each value of the device. Numbers are exact to a relative 1e-11; those that
-    bound something are rounded to the safe side.
+    For one rate the same for each value of the device. Every probability above 1e-280 is exact to a relative
+    1e-11, and a difference of two to 1e-15 of the larger; those that bound something are rounded to the safe
+    side.
     """
 
     def __init__(self, response: RandomizedResponse, k: int, rate: float = 1.0) -> None:
         self.flip = response.flip_probability
         self.keep = 1 - self.flip
         self.own = self.flip + rate * response.keep_probability if rate < 1 else self.keep
+        # 1 − a, of which no digit would be left where a is near 1.
+        self.not_own = self.flip + (1 - rate) * response.keep_probability
         self.k = k
 
     def heavier(self, weight: int) -> float:
@@ -119,17 +122,17 @@ class WeightLaw:
             return 0.0
         kept, flipped = self._upper(weight), self._upper(weight + 1)
         error = float(np.max(binomial.relative_error([weight, weight + 1], self.k - 1, self.flip)))
-        return min(1.0, (self.own * kept + (1 - self.own) * flipped) * (1 + 2 * error) + _TINY)
+        return min(1.0, (self.own * kept + self.not_own * flipped) * (1 + 2 * error) + _TINY)
 
     def _upper(self, x: int) -> float:
         return float(binomial.upper_tail(x, self.k - 1, self.flip, self.keep))
 
     def accepted_bits(self, weight: int) -> tuple[float, float]:
         """The probabilities of a one, given W ≤ w ≥ 1, at another place and at the device's own."""
-        accepted = self.own * self._lower(weight - 1, 1) + (1 - self.own) * self._lower(weight, 1)
+        accepted = self.own * self._lower(weight - 1, 1) + self.not_own * self._lower(weight, 1)
         present = self.own * self._lower(weight - 1, 1) / accepted
         both, alone = self._lower(weight - 2, 2), self._lower(weight - 1, 2)
-        absent = self.flip * (self.own * both + (1 - self.own) * alone) / accepted
+        absent = self.flip * (self.own * both + self.not_own * alone) / accepted
         return absent, present
 
     def _lower(self, x: int, without: int) -> float:

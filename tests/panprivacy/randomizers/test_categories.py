@@ -44,8 +44,9 @@ class TestContract(RandomizerContract):
 class Exact:
     """The weight of a report in fractions, from the coin's own 65 bits."""
 
-    def __init__(self, epsilon, k):
+    def __init__(self, epsilon, k, rate=1.0):
         self.p = Fraction(RandomizedResponse(epsilon).flip_probability)
+        self.own = self.p + Fraction(rate) * (1 - 2 * self.p)
         self.k = k
 
     def at_most(self, trials, most):
@@ -57,11 +58,13 @@ class Exact:
         return Fraction(sum(ways), sides**trials)
 
     def accepted(self, weight):
-        return (1 - self.p) * self.at_most(self.k - 1, weight - 1) + self.p * self.at_most(self.k - 1, weight)
+        return self.own * self.at_most(self.k - 1, weight - 1) + (1 - self.own) * self.at_most(
+            self.k - 1, weight
+        )
 
     def bits(self, weight):
-        present = (1 - self.p) * self.at_most(self.k - 1, weight - 1)
-        absent = (1 - self.p) * self.at_most(self.k - 2, weight - 2) + self.p * self.at_most(
+        present = self.own * self.at_most(self.k - 1, weight - 1)
+        absent = self.own * self.at_most(self.k - 2, weight - 2) + (1 - self.own) * self.at_most(
             self.k - 2, weight - 1
         )
         return self.p * absent / self.accepted(weight), present / self.accepted(weight)
@@ -69,17 +72,22 @@ class Exact:
 
 @pytest.mark.parametrize(
     ("epsilon", "k"),
-    [(1e-6, 2), (20.0, 2), (0.5, 7), (1e-6, 50), (8.0, 50), pytest.param(3.0, 300, marks=pytest.mark.long)],
+    [
+        *((1e-6, 2), (20.0, 2), (0.5, 7), (1e-6, 50), (8.0, 50), (20.0, 300)),
+        *(pytest.param(epsilon, 300, marks=pytest.mark.long) for epsilon in (0.1, 3.0)),
+        *(pytest.param(epsilon, 1_000, marks=pytest.mark.long) for epsilon in (1e-6, 1.0, 20.0)),
+    ],
 )
-def test_weights_and_bits_agree_with_fractions(epsilon, k):
-    law, exact = WeightLaw(RandomizedResponse(epsilon), k), Exact(epsilon, k)
-    for weight in sorted({1, 2, k // 2, k - 1, k}):
+@pytest.mark.parametrize("rate", [1.0, 1 - 2.0**-20, 0.5, 1e-3])
+def test_weights_and_bits_agree_with_fractions(epsilon, k, rate):
+    law, exact = WeightLaw(RandomizedResponse(epsilon), k, rate), Exact(epsilon, k, rate)
+    for weight in sorted({1, 2, 3, k // 2, k - 1, k}):
         if not 1 <= weight <= k:
             continue
         heavier = 1 - exact.accepted(weight)
         assert heavier <= law.heavier(weight) <= heavier * (1 + Fraction(1, 10**10)) + Fraction(1, 10**289)
         for found, wanted in zip(law.accepted_bits(weight), exact.bits(weight), strict=True):
-            assert found == pytest.approx(float(wanted), rel=1e-11)
+            assert found == pytest.approx(float(wanted), rel=1e-11, abs=0)
 
 
 @pytest.mark.parametrize(
