@@ -12,7 +12,8 @@ class Robustness:
 
     Attributes:
         each: one value of the estimate, in the estimate's unit.
-        together: all values together: what is added to some, or taken from others, adds up to at most this.
+        together: all values together: what is added to some and what is taken from others adds up to at most
+            this.
         sentence: what makes it so, and what is not bounded, for people.
     """
 

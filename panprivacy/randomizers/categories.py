@@ -155,7 +155,8 @@ def ones_sentence(weight: int, k: int) -> str:
         return f"A report may have a one in each of the {k} categories: checking their number gains nothing."
     return (
         f"A report with more than {weight} ones is refused, so that a dishonest device adds to at most "
-        f"{weight} of {k} categories."
+        f"{weight} of {k} categories, and takes from at most {weight}, to which an honest report would have "
+        "added."
     )
 
 
@@ -340,9 +341,10 @@ class Categories(Randomizer[CategoriesParameters, int]):
         absent, present = self._bits
         weight = self.parameters.required_max_weight
         each = 1 / ((present - absent) * self.parameters.sampling_rate)
+        # The ones of the honest report may all be missing, and as many be at other places.
         return Robustness(
             each=each,
-            together=weight * each,
+            together=min(2 * weight, self.parameters.k) * each,
             sentence=ones_sentence(weight, self.parameters.k),
         )
 

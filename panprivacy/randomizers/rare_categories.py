@@ -157,13 +157,15 @@ class RareCategories(Categories):
                              and takes c·each from every other,  c = (a_d - a_o) / (b_d - a_o) ≥ 0;
             another place    adds      each = 1 / ((b_o - a_o)·ρ_o) to that category.
 
-        Of two reports with at most w ones, the second adds most together where
+        Of two reports with at most w ones, one has the default's one, p others that the second lacks, and
+        lacks m that the second has. Together the values differ by
 
-            (1) it has the default's one and w - 1 others, the first has none:  first + (w - 1)·(1 - c)·each;
-            (2) it has w others, the first has none:                            w·each;
-            (3) it has w others, the first the default's alone:                 (w + c·(k - 1))·each.
+            first + (m·(1 + c) + p·|1 - c| + (k - 1 - m - p)·c)·each
+                = first + ((k - 1)·c + m + p·(|1 - c| - c))·each,
 
-        All are at most `together`, and no single value moves further than by `first`, because
+        which is most for the largest m, and for the largest p where c < 1/2, or else for none. It is at least
+        what two reports without that one can differ by, min(2·w, k - 1)·each, and no single value moves
+        further than by `first`, because
 
             first ≥ (1 + c·(k - 1))·each,  or  ((b_d - a_o) + (k - 1)·(a_d - a_o))·ρ_d ≤ (b_o - a_o)·ρ_o.
 
@@ -177,10 +179,13 @@ class RareCategories(Categories):
         tied = (of_default - of_others) / (default - of_others)
         first = 1 / ((default - of_others) * self.places.rates[0])
         each = 1 / ((other - of_others) * self.places.rates[1])
-        weight = self.parameters.required_max_weight
+        weight, others = self.parameters.required_max_weight, self.parameters.k - 1
+        lacking = min(weight, others)
+        having = min(weight - 1, others - lacking)
+        ones = others * tied + lacking + having * max(0.0, 1 - 2 * tied)
         return Robustness(
             each=first,
-            together=first + (weight - 1) * each,
+            together=first + ones * each,
             sentence=f"{ones_sentence(weight, self.parameters.k)} The default can be moved most, as few of "
             "the devices that have it count; any other category by at most "
             f"{plain(float(f'{(1 + tied) * each:.4g}'))} devices.",

@@ -1,5 +1,6 @@
 """Categories: what devices send, weighed against exact fractions, and what dishonest ones can do."""
 
+import itertools
 import random
 from dataclasses import replace
 from fractions import Fraction
@@ -111,6 +112,21 @@ def test_weight_is_the_smallest_that_is_rarely_exceeded_at_the_ends_of_every_ran
     bits = randomizer.randomize(corner["k"] - 1, random.Random(1))
     assert sum(bits) <= weight
     assert all(map(float, randomizer.estimate(list(bits), 1).standard_errors))
+
+
+@pytest.mark.parametrize(("k", "weight"), [(k, weight) for k in range(2, 6) for weight in range(1, k + 1)])
+def test_every_report_in_place_of_every_other_moves_what_is_stated_at_most(k, weight):
+    """All pairs of reports that servers accept: a dishonest report adds ones, and lacks those of an honest
+    one. What is stated is reached, so no smaller bound would do."""
+    asked = Categories(replace(categories(k=k).parameters, max_weight=weight, sampling_rate=0.5))
+    accepted = [bits for bits in itertools.product((0, 1), repeat=k) if sum(bits) <= weight]
+    estimates = [asked.estimate([entry + 9 for entry in bits], 20).values for bits in accepted]
+    moves = [
+        [abs(new - old) for new, old in zip(after, before, strict=True)]
+        for before, after in itertools.product(estimates, repeat=2)
+    ]
+    assert max(map(max, moves)) == pytest.approx(asked.robustness.each, rel=1e-9)
+    assert max(map(sum, moves)) == pytest.approx(asked.robustness.together, rel=1e-9)
 
 
 def test_replacing_a_value_changes_no_report_s_probability_by_more_than_twice_epsilon():
