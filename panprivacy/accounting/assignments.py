@@ -54,7 +54,8 @@ _NEGLIGIBLE = 50.0
 _LARGEST_EXPONENT = 600.0
 _UNKNOWN = 1 - 1 / FEWEST_OTHERS  # at least this share of the other bits is not told
 _TOLERANCE = 1e-10
-_AT_ONCE = 1_024  # ranges in one array, for the sake of memory
+_MOST_FREQUENCIES = 8_192
+_AT_ONCE = 2**22  # terms in one array, for the sake of memory
 
 
 def worst_divergence(
@@ -79,10 +80,7 @@ def worst_divergence(
     edges = np.linspace(0, others + 1, FEWEST_OTHERS + 1).astype(np.int64)
     first, last = edges[:-1], edges[1:] - 1
     while len(first):
-        bounds = np.concatenate([
-            inversion.bound(first[i : i + _AT_ONCE], others - last[i : i + _AT_ONCE], excess, growth)
-            for i in range(0, len(first), _AT_ONCE)
-        ])  # fmt: skip
+        bounds = inversion.bound(first, others - last, excess, growth)
         single = first == last
         found = max(found, float(bounds[single].max(initial=0.0)))
         settled = single | (bounds <= found * (1 + _TOLERANCE)) | (len(first) > most_ranges)
@@ -103,23 +101,21 @@ class Inversion:
         tilt: θ; any above 0 is correct, and the nearer to log1p(growth/excess), the more digits are right.
         negligible: a frequency at which the characteristic function is below e^−negligible is left out, and
             bounded.
+
+    Where that needs more than `_MOST_FREQUENCIES`, part of the bits of either kind is told, so that g is
+    bounded from above with fewer. That is so only where tilting makes one kind of bits 10⁵ times as certain
+    as the other, and millions of them are there: where ε is above 5, and n far more than any δ asks for.
     """
 
     def __init__(
         self, largest: float, smallest: float, p: float, tilt: float, negligible: float = _NEGLIGIBLE
     ) -> None:
-        self._p = p
-        # 1 − e^−s must not be so near 0 that L had to be long.
-        theta = max(tilt, 1 / math.sqrt(1 + largest * p * (1 - p)))
-        variances = [r * (1 - r) for r in (_tilted(p, theta), _tilted(p, -theta))]
-        # Bernstein: what lies L away is below e^-100, as is e^(−θ·L).
-        length = math.ceil(max(16 * math.sqrt(largest * max(variances)) + 76, 100 / theta))
-        # A bit's characteristic function has modulus √(1 − 2v·(1 − cos ω)), which falls up to π.
-        needed = (negligible + math.log(length)) / smallest if smallest > 0 else math.inf
-        cosine = 1 + math.expm1(-2 * needed) / (2 * min(variances))
-        size = 1 + length // 2
-        if cosine > -1:
-            size = min(size, 2 + math.floor(math.acos(cosine) * length / (2 * math.pi)))
+        self._p, self._hidden = p, 1.0
+        theta, length, size = _frequencies(largest, smallest, p, tilt, negligible)
+        while size > _MOST_FREQUENCIES:  # it grows with the root of the number of bits, at most
+            self._hidden *= 0.9 * (_MOST_FREQUENCIES / size) ** 2
+            hidden = largest * self._hidden, smallest * self._hidden - 2  # rounded down, of either kind
+            theta, length, size = _frequencies(*hidden, p, tilt, negligible)
         count = np.full(size, 2.0)  # for −ω as well
         count[0] = 1.0
         if 2 * (size - 1) == length:
@@ -148,6 +144,15 @@ class Inversion:
             ones, zeros: numbers of bits, one-dimensional.
             excess: above 0; growth: at least 0. One for all, or one for each.
         """
+        most = max(1, _AT_ONCE // len(self._s))
+        if len(ones) > most:
+            return np.concatenate([
+                self.bound(*(part if isinstance(part, float) else part[i : i + most]
+                             for part in (ones, zeros, excess, growth)))
+                for i in range(0, len(ones), most)
+            ])  # fmt: skip
+        if self._hidden < 1:
+            ones, zeros = np.floor(ones * self._hidden), np.floor(zeros * self._hidden)
         ratio = growth / excess
         tilt = math.log1p(ratio) if isinstance(ratio, float) else np.log1p(ratio)
         mean = ones * (1 - _tilted(self._p, -tilt)) + zeros * _tilted(self._p, tilt)
@@ -191,6 +196,24 @@ class Inversion:
         terms *= np.exp(np.multiply.outer(few_ones, one))[of_one]
         terms *= np.exp(np.multiply.outer(few_zeros, zero))[of_zero]
         return terms
+
+
+def _frequencies(
+    largest: float, smallest: float, p: float, tilt: float, negligible: float
+) -> tuple[float, int, int]:
+    """θ, L, and how many frequencies from 0 on are not negligible; arguments as of `Inversion`."""
+    # 1 − e^−s must not be so near 0 that L had to be long.
+    theta = max(tilt, 1 / math.sqrt(1 + largest * p * (1 - p)))
+    variances = [r * (1 - r) for r in (_tilted(p, theta), _tilted(p, -theta))]
+    # Bernstein: what lies L away is below e^-100, as is e^(−θ·L).
+    length = math.ceil(max(16 * math.sqrt(largest * max(variances)) + 76, 100 / theta))
+    # A bit's characteristic function has modulus √(1 − 2v·(1 − cos ω)), which falls up to π.
+    needed = (negligible + math.log(length)) / smallest if smallest > 0 else math.inf
+    cosine = 1 + math.expm1(-2 * needed) / (2 * min(variances))
+    size = 1 + length // 2
+    if cosine > -1:
+        size = min(size, 2 + math.floor(math.acos(cosine) * length / (2 * math.pi)))
+    return theta, length, size
 
 
 def _few(*numbers: Counts | Numbers) -> list[tuple[Any, Any]] | None:
