@@ -15,12 +15,14 @@ class AccountStateError(ValueError):
     """The account is one that is changed on pages only. The message says why."""
 
 
-@transaction.atomic
 def account_create(*, username: str, password: str, groups: Sequence[str]) -> User:
     """A new account, which can sign in at once. It is no administrator.
 
+    Do not call it in a transaction: hashing would hold its connection.
+
     Raises:
         FieldError: naming `username`, `password` or `groups`.
+        BusyError: too many passwords wait to be hashed; nothing was stored.
     """
     members = _groups(groups)
     # As the forms of accounts and of sign-in do: who is named otherwise could not sign in.
@@ -38,10 +40,10 @@ def account_create(*, username: str, password: str, groups: Sequence[str]) -> Us
     try:
         with transaction.atomic():
             user.save(force_insert=True)
+            user.groups.set(members)
     except IntegrityError:
         # Of two requests that come at once, the other one took the name.
         raise FieldError("username", "is refused: a user with that username already exists") from None
-    user.groups.set(members)
     return user
 
 
@@ -68,12 +70,12 @@ def account_change(*, user: User, active: bool, groups: Sequence[str]) -> User:
     return locked
 
 
-@transaction.atomic
 def password_change(*, user: User, password: str) -> User:
     """Set another password, which was validated. Every other session of the account ends, and every API
     token; the password and the entry in the log stand or fall together (audit.accounts).
 
     Nothing but the password is written: the account may have been switched off, or lost rights, meanwhile.
+    Do not call it in a transaction: hashing would hold its connection, and the account's row.
 
     Args:
         user: as it was read when the old password was checked.
@@ -83,11 +85,20 @@ def password_change(*, user: User, password: str) -> User:
 
     Raises:
         PasswordChangedError: the old password is not the account's any more, or the account is off or gone.
+        BusyError: too many passwords wait to be hashed; nothing was stored.
     """
+    hashed = User()
+    hashed.set_password(password)
+    with transaction.atomic():
+        return _password_store(user, hashed)
+
+
+def _password_store(user: User, hashed: User) -> User:
+    """Give an account the password of `hashed`, with what Django notes beside the hash (`_password`)."""
     locked = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True).first()
     if locked is None or locked.password != user.password:
         raise PasswordChangedError("the password was changed, or the account was switched off")
-    locked.set_password(password)
+    locked.password, locked._password = hashed.password, hashed._password
     locked.save(update_fields=["password"])
     return locked
 

@@ -4,10 +4,10 @@ import secrets
 from datetime import date
 
 from attester.issuer import Issuer, capsule_hash, issuer_failed
-from attester.limits import connection_release
 from attester.settling import Outcome, answer_kept, answer_settle, handles_told, handles_untold
 from panprivacy.oblivious_prf import evaluation
 from panprivacy.oblivious_prf.evaluation import InvalidElementError
+from storage.connections import connection_release
 from web.problems import Problem
 
 

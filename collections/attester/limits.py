@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from time import monotonic
 
 from django.conf import settings
-from django.db import close_old_connections, connection
 from django.http import HttpResponse
 
+from storage.connections import connection_release
 from web.problems import Problem, unavailable
 
 WINDOW_SECONDS = 3_600
@@ -24,12 +24,6 @@ PATIENCE_SECONDS = 10.0
 
 ENROLMENT_BYTES = 16 * 1024
 """Of the body with which a device enrols; a credential fits."""
-
-
-def connection_release() -> None:
-    """Let others have this thread's connection to the database, before it waits for something else."""
-    if not connection.in_atomic_block:
-        close_old_connections()
 
 
 class TooManyRequests(Problem):  # as its base

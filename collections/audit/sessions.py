@@ -15,9 +15,10 @@ class PasswordChangedError(ValueError):
     """Another request changed the password, which ended every session already."""
 
 
-@transaction.atomic
 def sessions_end(*, user: User, password: str) -> None:
     """End every session of the account. Its password stays.
+
+    Do not call it in a transaction: hashing would hold its connection, and the account's row.
 
     A session carries a hash of what is stored of the password. That is made anew, under a new salt.
 
@@ -27,14 +28,17 @@ def sessions_end(*, user: User, password: str) -> None:
 
     Raises:
         PasswordChangedError: it is not the account's any more.
+        BusyError: too many passwords wait to be hashed; nothing was stored.
     """
-    locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
-    if locked.password != user.password:
-        raise PasswordChangedError("the password was changed")
     # Not `set_password`, which tells the log of a new password.
-    locked.password = make_password(password)
-    locked.save(update_fields=["password"])
-    entry_append(action=SIGNED_OUT_EVERYWHERE, subject=user.get_username(), actor=user, details={})
+    hashed = make_password(password)
+    with transaction.atomic():
+        locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if locked.password != user.password:
+            raise PasswordChangedError("the password was changed")
+        locked.password = hashed
+        locked.save(update_fields=["password"])
+        entry_append(action=SIGNED_OUT_EVERYWHERE, subject=user.get_username(), actor=user, details={})
 
 
 def other_sessions_end(*, user: User, but: str) -> None:

@@ -34,6 +34,7 @@ from panprivacy.trust_models.two_server import TwoServers
 from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from peers.required import required
+from storage.connections import connection_release
 from storage.sealing import secret_erase, secrets_delete
 from storage.signing_key import signing_key, verification_key
 
@@ -53,6 +54,7 @@ def share_key_make(*, request: bytes, scheme: str, now: datetime) -> Mapping[str
     """
     found = ShareKey.objects.filter(request=request).first()
     if found is None:
+        connection_release()  # some schemes search for seconds
         try:
             private_key = generate_private_key(require_scheme(scheme), secrets.SystemRandom())
         except FieldError as error:

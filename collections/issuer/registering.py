@@ -14,6 +14,7 @@ from panprivacy.recipe import PublishedRecipe
 from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from peers.required import required
+from storage.connections import connection_release
 from storage.sealing import secret_erase
 from storage.signing_key import signing_key, verification_key
 
@@ -32,6 +33,7 @@ def token_key_make(*, request: bytes, now: datetime) -> bytes:
     """
     found = Issuance.objects.filter(request=request).first()
     if found is None:
+        connection_release()  # for primes of RSA is searched
         found = _keys_store(request, RecipeKeys.generate(), now)
     return bytes(found.token_key)
 

@@ -28,6 +28,7 @@ from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.accounting.version import number_key
 from panprivacy.errors import FieldError
+from storage.connections import connection_release
 
 T = TypeVar("T")
 
@@ -113,6 +114,7 @@ def _composed_epsilon(composition: Composition, delta: float) -> float:
     key = composition.key(delta)
     known = caches[CACHE].get(key) if composition else 0.0
     if known is None:
+        connection_release()
         known = _epsilon(composition.read(), delta)
         caches[CACHE].set(key, known)
     return float(known)
@@ -149,6 +151,7 @@ def budget_use(events: Sequence[Event], budget: Budget) -> Use:
     key = composition.key(budget)
     known = caches[CACHE].get(key)
     if known is None:
+        connection_release()
         known = PrivacyFilter(budget.epsilon, budget.delta).shares(composition.read())
         caches[CACHE].set(key, known)
     return Use(max(known), known[1] > 1)
@@ -196,6 +199,8 @@ class Allowance:
         Args:
             at_once: whether it is remembered, and needs neither time nor a turn.
         """
+        if not at_once:
+            connection_release()
         if not at_once and not _COMPUTING.acquire(timeout=max(0.0, self._ends - time.monotonic())):
             return None
         try:

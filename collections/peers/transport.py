@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
+from storage.connections import connection_release
+
 REQUEST_SECONDS = 120.0
 """For a request as a whole: connecting, sending, the other side's work, the answer. The largest answer that
 anybody needs, a part of a shuffled batch (4 MiB), comes in time over a line of 300 kbit/s. And two requests,
@@ -47,6 +49,8 @@ def https_transport(
 ) -> tuple[int, dict[str, str], bytes]:
     """One request over a connection of its own. Redirects are not followed: they are not signed for.
 
+    Meanwhile other threads have this thread's connection to the database.
+
     Args:
         seconds: after which it ends, however little is missing. Looking up the host's name comes before, and
             takes as long as the resolver of this machine lets it.
@@ -66,6 +70,7 @@ def https_transport(
     else:
         context = None
         connection = http.client.HTTPConnection(parts.hostname, parts.port)
+    connection_release()
     addresses = addresses_of(connection.host, connection.port)
     deadline = _Deadline(seconds)
     try:

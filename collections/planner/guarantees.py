@@ -15,6 +15,7 @@ from planner import store
 from planner.checkpoints import checkpoint_until
 from planner.sending import START_SECONDS, State, task_request, task_send
 from recipes.errors import RecipeStateError
+from storage.connections import connection_release
 from web.turns import BusyError, turn
 
 REQUEST_SECONDS = 1.0
@@ -70,6 +71,7 @@ def guarantees_state(*, asked: Asked) -> State:
         return State.COMPLETE
     if store.is_pending(key):
         return State.COMPUTING if store.is_waited_for(key) else State.NO_WORKER
+    connection_release()
     if _settled(bare, checkpoint_until(0.0, time.thread_time)):
         return State.COMPLETE
     if store.is_given_up(key):

@@ -10,6 +10,7 @@ from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
 from planner.checkpoints import checkpoint_until
 from planner.sending import State, task_request, task_send
+from storage.connections import connection_release
 from web.turns import turn
 
 QUICK_SECONDS = 0.18
@@ -56,6 +57,7 @@ def plan_answer(*, question: Question) -> Answer:
     begun = store.begun_get(key)
     if begun is not None and store.is_pending(key):
         return Answer(begun, State.COMPUTING, begun=True)
+    connection_release()
     with turn():
         plan = plan_quick(question)
     return Answer(plan.as_dict(), task_request(key, lambda slot: _send(question, slot)))

@@ -26,6 +26,7 @@ from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
 from panprivacy.repetition import Repetition
 from panprivacy.shown import plain
 from panprivacy.statistic import Statistic
+from storage.connections import connection_release
 from web.turns import BusyError, turn
 
 HALF = 0.5
@@ -229,6 +230,7 @@ def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one
     try:
         yield
     except BudgetExceededError as error:
+        connection_release()
         try:
             with turn():
                 refusal = _with_advice(error, draft.calibrated_statistic(), times, event_of)

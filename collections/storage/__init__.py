@@ -5,9 +5,9 @@ can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which others s
 them), `erasing` (so that what is deleted is gone), `device_rows` (which tell no order), `signing_key` (this
 installation's own; `key_halves` knows no settings), `clock` (what time it is), `waits` (until what failed is
 tried again), `caches` (that run nothing), `writing` (whether there is room), `group_commit` (jobs of many
-threads in one transaction), `kept_rows` (that never change), `claims` (what counts once), `object_store`
-(large things outside of the database), `partitions` (rows that go at once; `partition_functions` is for
-migrations) and `columns`. Django loads `postgresql` by its name in the settings.
+threads in one transaction), `connections` (that threads share), `kept_rows` (that never change), `claims`
+(what counts once), `object_store` (large things outside of the database), `partitions` (rows that go at once;
+`partition_functions` is for migrations) and `columns`. Django loads `postgresql` by its name in the settings.
 
 It must not know what is stored, nor for which room.
 """
@@ -18,6 +18,7 @@ __all__ = [
     "claims",
     "clock",
     "columns",
+    "connections",
     "device_rows",
     "erasable_keys",
     "erasing",

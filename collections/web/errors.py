@@ -14,6 +14,7 @@ from web import problems
 from web.failures import database_is_down
 from web.missing import MissingError
 from web.problems import Problem, is_api_request
+from web.turns import BusyError
 
 
 class CommonMiddleware(DjangoCommonMiddleware):
@@ -24,6 +25,15 @@ class CommonMiddleware(DjangoCommonMiddleware):
 
     def should_redirect_with_slash(self, request: HttpRequest) -> bool:
         return not is_api_request(request) and super().should_redirect_with_slash(request)
+
+    def process_exception(self, request: HttpRequest, error: Exception) -> HttpResponse | None:
+        """503 if a view had no turn to compute."""
+        if not isinstance(error, BusyError):
+            return None
+        if not is_api_request(request):
+            return _unavailable_page("The site is busy")
+        undone = "Too many requests compute at this moment. Nothing was changed. Ask again."
+        return problems.unavailable(undone).response()
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:
@@ -67,8 +77,8 @@ def server_error(request: HttpRequest) -> HttpResponse:
     return _page(defaults.server_error, request)
 
 
-def _unavailable_page() -> HttpResponse:
-    response = HttpResponse(loader.get_template("503.html").render(), status=503)
+def _unavailable_page(reason: str = "The database does not answer") -> HttpResponse:
+    response = HttpResponse(loader.get_template("503.html").render({"reason": reason}), status=503)
     response["Retry-After"] = str(problems.RETRY_SECONDS)
     return response
 

@@ -14,7 +14,7 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class BusyError(Exception):
-    """Too many requests compute right now."""
+    """Too many requests compute right now; where no view says so itself, the answer is 503 (`errors`)."""
 
 
 @contextmanager

@@ -41,6 +41,7 @@ from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
+from storage.connections import connection_release
 from trust_models.publishing import recipe_publish
 from web.turns import BusyError, turn
 
@@ -343,6 +344,7 @@ def _preview(form: RecipeForm) -> Any:
 def _promised(form: RecipeForm) -> dict[str, Any]:
     """What the values of a form that was validated promise, and what keeps their recipe from being published:
     as far as a request may compute it, in its turn."""
+    connection_release()
     try:
         with turn(), interruptible(checkpoint_until(PROMISE_SECONDS, time.thread_time)):
             return {"promise": _promise(form), "blockers": _blockers(form)}
