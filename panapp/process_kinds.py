@@ -20,7 +20,7 @@ class ProcessKind:
     Attributes:
         name: value of PANAPP_PROCESS.
         keys: variables of the secrets that it needs, of `KEYS`; it refuses the others.
-        database, broker: whether it speaks to them. Without a broker it has no cache either.
+        broker: whether it speaks to it. Without a broker it has no cache either. All speak to the database.
         threads: whether threads share its connections to the database.
         mails: whether it speaks to the mail server, where there is one.
         owns_tables: whether it signs in to the database as the owner of the tables, to migrate them.
@@ -28,7 +28,6 @@ class ProcessKind:
 
     name: str
     keys: tuple[str, ...] = ()
-    database: bool = True
     broker: bool = True
     threads: bool = False
     owns_tables: bool = False
@@ -59,7 +58,8 @@ KINDS = {
         ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
         # Opens the secrets with which webhooks are signed.
         ProcessKind("worker-to-subscribers", keys=(SEALING,), mails=True),
-        ProcessKind("beat", database=False),
+        # Asks the database which periodic tasks wait or run.
+        ProcessKind("beat"),
         ProcessKind("migrate", broker=False, owns_tables=True),
         ProcessKind("upkeep", broker=False),
         # An attester's, which tells the issuer what was withheld.

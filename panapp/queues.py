@@ -3,21 +3,38 @@
 from typing import NamedTuple, Self
 
 from kombu import Exchange, Queue
+from kombu.utils.scheduling import round_robin_cycle
+
+ADVANCE = "-advance"
+"""With which the name of the first queue ends."""
+
+
+class FairTurns(round_robin_cycle):  # type: ignore[misc]  # kombu has no types
+    """In which order a worker looks into its queues: that of periodic tasks first, and of the others last
+    those that had a task most lately. So no backlog keeps another queue waiting for more than one task of
+    each.
+    """
+
+    def rotate(self, last_used: str) -> str:
+        """A task came from this queue."""
+        if not last_used.endswith(ADVANCE):
+            super().rotate(last_used)
+        return last_used
 
 
 class QueueNames(NamedTuple):
-    """In the order in which workers look into them.
+    """In the order in which a worker looks into them at first; then they take turns (`FairTurns`).
 
     Attributes:
-        advance: of the periodic tasks. First: a backlog of chunks must not hold up the closing and release of
-            other recipes.
+        advance: of the periodic tasks. Always first: a backlog of chunks must not hold up the closing and
+            release of other recipes.
         default: of all that no other is for.
         shuffler, helper: of what asks one of them. Each has workers of its own in production and in
             panapp/services.py: one that answers late must hold up neither other recipes nor requests to the
-            other one. A worker that serves all queues comes to these after what asks nobody.
+            other one.
         notifications: of what asks receivers of webhooks and the mail server, likewise.
-        plans: as anyone may ask for plans, no collection must wait for that.
-        simulations: last, and of short tasks: simulated devices take what real recipes leave.
+        plans: anyone may ask for plans.
+        simulations: of short tasks of simulated devices.
     """
 
     advance: str
@@ -32,7 +49,7 @@ class QueueNames(NamedTuple):
     def of(cls, name: str) -> Self:
         """Those of the installation with this PANAPP_QUEUE."""
         kinds = ("shuffler", "helper", "notifications", "plans", "simulations")
-        return cls(f"{name}-advance", name, *(f"{name}-{kind}" for kind in kinds))
+        return cls(f"{name}{ADVANCE}", name, *(f"{name}-{kind}" for kind in kinds))
 
     def queues(self) -> list[Queue]:
         """As they are declared; an exchange each, so that who deletes a queue leaves nothing of it."""

@@ -73,38 +73,36 @@ TEMPLATES = [
 
 # Database ----------------------------------------------------------------------
 
-DATABASES = {}
-if PROCESS.database:
-    _sqlite = f"sqlite:///{quote(str(DATA_DIR / 'panapp.sqlite3'))}"
-    DATABASES["default"] = dj_database_url.parse(environment.text("DATABASE_URL", _sqlite if LOCAL else None))
-    if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-        DATABASES["default"]["OPTIONS"] = {
-            # Writers queue at BEGIN instead of failing in mid-transaction.
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 30,
-            # 4 MB of cache per connection, so that memory does not follow the number of reports. What is
-            # deleted is overwritten, by every connection: rows move between pages when others are stored,
-            # too. The log has up to 40 MB until it is copied into the database: nonces come in no order, so
-            # every batch of reports changes most of their pages.
-            "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; "
-            "PRAGMA secure_delete=ON; PRAGMA wal_autocheckpoint=10000;",
+_sqlite = f"sqlite:///{quote(str(DATA_DIR / 'panapp.sqlite3'))}"
+DATABASES = {"default": dj_database_url.parse(environment.text("DATABASE_URL", _sqlite if LOCAL else None))}
+if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
+    DATABASES["default"]["OPTIONS"] = {
+        # Writers queue at BEGIN instead of failing in mid-transaction.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 30,
+        # 4 MB of cache per connection, so that memory does not follow the number of reports. What is
+        # deleted is overwritten, by every connection: rows move between pages when others are stored,
+        # too. The log has up to 40 MB until it is copied into the database: nonces come in no order, so
+        # every batch of reports changes most of their pages.
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA cache_size=-4000; "
+        "PRAGMA secure_delete=ON; PRAGMA wal_autocheckpoint=10000;",
+    }
+else:
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    DATABASES["default"]["CONN_MAX_AGE"] = 60
+    if PROCESS.threads:
+        # Threads take turns, so that their number is not that of the connections.
+        DATABASES["default"]["CONN_MAX_AGE"] = 0
+        # Passes over lost connections at once, where the pool's own check waits after each.
+        DATABASES["default"]["ENGINE"] = "storage.postgresql"
+        DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
+        DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+            "min_size": 0,
+            "max_size": environment.whole_number("PANAPP_DATABASE_CONNECTIONS", 16, minimum=1),
+            "timeout": 5,
+            # Then the next who asks tries anew, rather than ever more rarely.
+            "reconnect_timeout": 5,
         }
-    else:
-        DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
-        DATABASES["default"]["CONN_MAX_AGE"] = 60
-        if PROCESS.threads:
-            # Threads take turns, so that their number is not that of the connections.
-            DATABASES["default"]["CONN_MAX_AGE"] = 0
-            # Passes over lost connections at once, where the pool's own check waits after each.
-            DATABASES["default"]["ENGINE"] = "storage.postgresql"
-            DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
-            DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
-                "min_size": 0,
-                "max_size": environment.whole_number("PANAPP_DATABASE_CONNECTIONS", 16, minimum=1),
-                "timeout": 5,
-                # Then the next who asks tries anew, rather than ever more rarely.
-                "reconnect_timeout": 5,
-            }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # Sign-in -----------------------------------------------------------------------
@@ -352,7 +350,7 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "queue_order_strategy": "priority",
+    "queue_order_strategy": "panapp.queues:FairTurns",
     # Above the hard time limit; the last two bring a lost task back within seconds.
     "visibility_timeout": 360,
     "unacked_restore_interval": 5,

@@ -1,4 +1,4 @@
-"""What beat sends, and when: by a clock that nobody sets, and never more than workers can take.
+"""What beat sends, and when: by a clock that nobody sets, and nothing that still waits or runs.
 
 Celery's own scheduler goes by the time of day. Set back by an hour, it sends nothing for an hour. And tasks
 that expire do so by the worker's clock, at a time of beat's: where those differ, all of them do.
@@ -11,9 +11,6 @@ from typing import Any
 from celery.beat import ScheduleEntry, Scheduler
 from celery.schedules import schedule
 
-MOST_WAITING = 10
-"""Periodic tasks that wait in one queue; a backlog of them would do nothing that the next one does not do."""
-
 
 def every(seconds: float) -> schedule:
     """A schedule by the machine's steady clock, for `TickScheduler`."""
@@ -21,24 +18,33 @@ def every(seconds: float) -> schedule:
 
 
 class TickScheduler(Scheduler):
-    """Sends what is due, but nothing to a queue of ticks in which `MOST_WAITING` tasks wait. It keeps no
+    """Sends what is due, unless the database says that it waits or runs (`storage.periodic`). It keeps no
     file: a steady clock starts anew with the machine."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._is_new = True
 
     def apply_async(self, entry: ScheduleEntry, *args: Any, **options: Any) -> Any:
         """As Celery's; None where nothing was sent."""
-        if self._waiting(entry) >= MOST_WAITING:
+        # Settings are read before there are apps, and they name this module.
+        from storage.connections import connection_release
+        from storage.periodic import periodic_claim, periodic_forget, periodic_unclaim
+
+        connection_release()  # one that was lost is not asked
+        if self._is_new:
+            periodic_forget()
+            self._is_new = False
+        name = str(entry.task)
+        claim = periodic_claim(name=name)
+        if claim is None:
             return None
-        return super().apply_async(entry, *args, **options)
-
-    def _waiting(self, entry: ScheduleEntry) -> int:
-        from django.conf import settings
-
-        queue = self.app.amqp.router.route({}, str(entry.task))["queue"]
-        # The others hold what ticks found to do, however much that is.
-        if queue.name != settings.ADVANCE_QUEUE:
-            return 0
-        count: int = queue.bind(self.producer.channel).queue_declare().message_count
-        return count
+        entry.kwargs = {"claim": claim}
+        try:
+            return super().apply_async(entry, *args, **options)
+        except Exception:
+            periodic_unclaim(name=name, claim=claim)
+            raise
 
 
 def _steady_now() -> datetime:

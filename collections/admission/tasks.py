@@ -4,9 +4,10 @@ from celery import shared_task
 
 from admission.operations import issuances_drive, issuances_take
 from storage import clock
+from storage.periodic import PeriodicTask
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def tell_issuers() -> None:
     """Tell issuers of the recipes that have ended."""
     taken = issuances_take(now=clock.database_now())

@@ -11,6 +11,7 @@ from aggregation.operations import chunk_process, chunks_take
 from aggregation.segment_deleting import ended_segments_delete
 from aggregation.shards import manifest_seal, segments_sort, shard_process
 from recipes.models import Recipe
+from storage.periodic import PeriodicTask
 
 
 @shared_task
@@ -31,7 +32,7 @@ _STEPS = {
 }
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def delete_ended_segments() -> None:
     """Delete from the object store what belongs to recipes that have a result. Safe to run at any time,
     twice."""

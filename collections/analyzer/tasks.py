@@ -6,11 +6,12 @@ from analyzer.fetching import fetch_drive, fetches_take
 from analyzer.models import BatchFetch
 from analyzer.peers import shuffler_of
 from storage import clock
+from storage.periodic import PeriodicTask
 
 # The names are those that installations have queued and scheduled.
 
 
-@shared_task(name="analyzer.tasks.advance_intakes")
+@shared_task(name="analyzer.tasks.advance_intakes", base=PeriodicTask)
 def advance_fetches() -> None:
     """Send what is due to the workers: questions to shufflers, and what they are to delete."""
     taken = fetches_take(now=clock.database_now())

@@ -4,9 +4,10 @@ from celery import shared_task
 
 from gateway.keys import GATEWAY_KEYS
 from storage import clock
+from storage.periodic import PeriodicTask
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def expire_keys() -> None:
     """Delete retired keys whose grace period is over; safe to run at any time, twice."""
     GATEWAY_KEYS.expire(now=clock.settled_now())

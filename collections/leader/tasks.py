@@ -12,9 +12,10 @@ from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange
 from leader.peers import partner_of, peer_of
 from leader.registrations import registrations_call_off
 from storage import clock
+from storage.periodic import PeriodicTask
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def advance_tasks() -> None:
     """Bring every task of the leader one step on, and send what is due to the workers."""
     # Asked first: what is put off until that time is due by the other.
@@ -61,7 +62,7 @@ def drive_end_notice(task: int, until: str | None = None) -> None:
         end_notice_drive(task=notice.task, partner=partner_of(notice.task), now=clock.database_now())
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def call_off_registrations() -> None:
     """Tell helpers what was registered and not begun."""
     registrations_call_off(now=clock.settled_now())

@@ -18,11 +18,6 @@ LINES = 200
 TASK_SECONDS = 20.0
 """For how long one task computes. A single number is not interrupted."""
 
-CLAIM_SECONDS = 60
-"""For how long nobody else computes; then the one who did is taken for dead."""
-
-_CLAIM = "books-being-computed"
-
 
 def books_behind() -> list[Population]:
     """Populations that were spent from and whose numbers are not all remembered, the newest first."""
@@ -31,20 +26,12 @@ def books_behind() -> list[Population]:
     return [population for population, marker in changed.items() if marker not in known]
 
 
-def books_claim() -> bool:
-    """Whether there is something to compute, and nobody does: then it is the caller's to do."""
-    return bool(books_behind()) and caches[CACHE].add(_CLAIM, True, CLAIM_SECONDS)
-
-
 def books_compute(seconds: float = TASK_SECONDS) -> None:
     """Compute what the pages of `books_behind` show, for so long; what is left stays behind."""
     allowance = Allowance(seconds)
-    try:
-        for population in books_behind():
-            if _is_computed(population, allowance):
-                caches[CACHE].set(_marker(population), True)
-    finally:
-        caches[CACHE].delete(_CLAIM)
+    for population in books_behind():
+        if _is_computed(population, allowance):
+            caches[CACHE].set(_marker(population), True)
 
 
 def _is_computed(population: Population, allowance: Allowance) -> bool:

@@ -2,18 +2,19 @@
 
 from celery import shared_task
 
-from ledger.remembering import books_claim, books_compute
+from ledger.remembering import books_behind, books_compute
+from storage.periodic import PeriodicTask, periodic_claim
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def advance_books() -> None:
     """Have the numbers computed of books that have changed; safe to run at any time, twice."""
-    if books_claim():
-        compute_books.delay()
+    if books_behind() and (claim := periodic_claim(name=compute_books.name)):
+        compute_books.delay(claim=claim)
 
 
 # Not sent again when a worker dies: the next tick finds what is missing.
-@shared_task(acks_late=False)
+@shared_task(acks_late=False, base=PeriodicTask)
 def compute_books() -> None:
     """Compute for a while; safe to run twice."""
     books_compute()

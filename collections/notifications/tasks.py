@@ -5,11 +5,12 @@ from celery import shared_task
 
 from notifications.delivering import deliveries_forget, deliveries_take, delivery_send
 from notifications.outbox import budgets_watch, cohorts_watch, log_read
+from storage.periodic import PeriodicTask
 
 logger = structlog.get_logger(__name__)
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def advance_notifications() -> None:
     """Store what the log tells, and send the tasks of what is due; safe to run at any time, twice."""
     log_read()
@@ -17,7 +18,7 @@ def advance_notifications() -> None:
         deliver.delay(delivery)
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def watch_collections() -> None:
     """Look for what no entry of the log tells, and forget old deliveries; safe to run at any time, twice."""
     for look in (cohorts_watch, budgets_watch, deliveries_forget):

@@ -6,16 +6,17 @@ from public_log.cosigning import witnesses_ask
 from public_log.integrating import integrate
 from public_log.partner_keys import partner_keys_enter
 from storage import clock
+from storage.periodic import PeriodicTask
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def integrate_entries() -> None:
     """Give new entries their leaves. Safe to run at any time, twice."""
     partner_keys_enter()
     integrate()
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def ask_witnesses() -> None:
     """Have witnesses sign the newest checkpoint. Safe to run at any time, twice."""
     witnesses_ask(now=clock.database_now())

@@ -3,9 +3,10 @@
 from celery import shared_task
 
 from releases.operations import collections_advance
+from storage.periodic import PeriodicTask
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def advance_collections() -> None:
     """Bring every unfinished recipe one step on; safe to run at any time, twice."""
     collections_advance()

@@ -3,9 +3,10 @@
 from celery import shared_task
 
 from series.operations import rounds_advance
+from storage.periodic import PeriodicTask
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def advance_series() -> None:
     """Publish every round that is due; safe to run at any time, twice."""
     rounds_advance()

@@ -12,11 +12,12 @@ from devices_sim.transport import HttpTransport
 from simulations.models import DeviceChunk, Simulation
 from simulations.operations import chunk_run, chunks_take, try_end
 from simulations.selectors import simulations_running
+from storage.periodic import PeriodicTask
 
 logger = structlog.get_logger(__name__)
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def advance_simulations() -> None:
     """Send the tasks that are due, of every simulation; safe to run at any time, twice."""
     for simulation in simulations_running():

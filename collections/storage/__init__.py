@@ -7,7 +7,8 @@ installation's own; `key_halves` knows no settings), `clock` (what time it is), 
 tried again), `caches` (that run nothing), `writing` (whether there is room), `group_commit` (jobs of many
 threads in one transaction), `connections` (that threads share), `kept_rows` (that never change), `claims`
 (what counts once), `object_store` (large things outside of the database), `partitions` (rows that go at once;
-`partition_functions` is for migrations) and `columns`. Django loads `postgresql` by its name in the settings.
+`partition_functions` is for migrations), `periodic` (tasks of which one runs at a time) and `columns`. Django
+loads `postgresql` by its name in the settings.
 
 It must not know what is stored, nor for which room.
 """
@@ -30,6 +31,7 @@ __all__ = [
     "object_store",
     "partition_functions",
     "partitions",
+    "periodic",
     "rotating_keys",
     "sealing",
     "signing_key",

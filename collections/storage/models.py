@@ -1,4 +1,5 @@
-"""Which erasable keys there are, a row to try writing, and what machines remember of the database's clock.
+"""Which erasable keys there are, a row to try writing, what machines remember of the database's clock, and
+which periodic tasks wait or run.
 
 The keys themselves are files beside the database.
 """
@@ -52,3 +53,19 @@ class ClockWitness(models.Model):
 
     def __str__(self) -> str:
         return f"clock of {self.boot}"
+
+
+class PeriodicRun(models.Model):
+    """Whether a periodic task waits for a worker, and whether one runs (`periodic`)."""
+
+    name = models.CharField(max_length=100, primary_key=True, help_text="The task's name.")
+    queued = models.UUIDField(null=True, help_text="Which message of it waits.")
+    queued_until = models.DateTimeField(
+        null=True, help_text="Until when a message of it is believed to wait."
+    )
+    unanswered = models.PositiveIntegerField(default=0, help_text="Messages since a worker last took one up.")
+    running_until = models.DateTimeField(null=True, help_text="Until when a worker is believed to run it.")
+    runner = models.UUIDField(null=True, help_text="Which run that is.")
+
+    def __str__(self) -> str:
+        return f"runs of {self.name}"

@@ -68,7 +68,7 @@ def installed_guards() -> list[Guard]:
 @register(Tags.security, deploy=True)
 def check_database_role(app_configs: Sequence[Any] | None, **_: object) -> list[CheckMessage]:
     """Errors for each right by which this process could change what must stand, on PostgreSQL."""
-    if not settings.PROCESS.database or connection.vendor != "postgresql":
+    if connection.vendor != "postgresql":
         return []
     try:
         return [Error(text, hint=HINT, id=name) for name, text in role_faults(settings.PROCESS.owns_tables)]

@@ -2,10 +2,11 @@
 
 from celery import shared_task
 
+from storage.periodic import PeriodicTask
 from streams.operations import old_keys_erase
 
 
-@shared_task
+@shared_task(base=PeriodicTask)
 def erase_old_keys() -> None:
     """Erase keys that a crash left; safe to run at any time, twice."""
     old_keys_erase()

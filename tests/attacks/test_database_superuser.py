@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from django.conf import settings
@@ -31,7 +30,6 @@ from django.db import (
 from audit.actions import ACCESS_DENIED
 from audit.models import Entry
 from audit.operations import entry_append
-from panapp.process_kinds import KINDS
 from reports.models import ReportNonce
 from reports.operations import reports_submit
 from storage.partitions import partitions_upkeep
@@ -235,8 +233,3 @@ def test_deployment_check_says_so_where_the_database_does_not_answer(monkeypatch
     (message,) = check_database_role(None)
     assert isinstance(message, Info)
     assert "s3cret" not in str(message)
-
-
-def test_deployment_check_is_for_processes_with_a_database(settings: Any) -> None:
-    settings.PROCESS = KINDS["beat"]
-    assert check_database_role(None) == []

@@ -4,10 +4,11 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -32,12 +33,16 @@ class Ticking:
     """A broker, and what starts a worker that leaves the ticks there."""
 
     broker: ValkeyServer
+    database: Path
     worker: Program
 
     def next_beat(self) -> int:
         """Process identifier of the beat that sends the next tick."""
         client = self.broker.client()
         client.delete(QUEUES.advance)
+        # As if workers had taken up what waited.
+        with closing(sqlite3.connect(self.database, timeout=PATIENCE)) as database, database:
+            database.execute("UPDATE storage_periodicrun SET queued_until = NULL")
         assert wait_until(lambda: client.llen(QUEUES.advance) > 0, PATIENCE)
         (tick, *_) = client.lrange(QUEUES.advance, 0, -1)
         (sender,) = re.findall(r"gen(\d+)@", json.loads(tick)["headers"]["origin"])
@@ -57,15 +62,18 @@ class Ticking:
 def ticking() -> Iterator[Ticking]:
     with services._broker() as server:
         environment = {
-            **os.environ,
+            **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
+            "PANAPP_DATA_DIR": str(tmp_path),
             "CELERY_BROKER_URL": f"redis+socket://{server.unix_socket_path}",
             "PANAPP_ADVANCE_SECONDS": "0.1",
             "PANAPP_PROCESS": "worker",
             "PANAPP_QUEUE": QUEUES.default,
         }
+        command = [sys.executable, "manage.py", "migrate", "storage", "--verbosity", "0"]
+        subprocess.run(command, cwd=BASE_DIR, env=environment, check=True)
         # Nothing comes into that queue.
         command = worker_command("ticking", "--queues", QUEUES.plans, "--beat")
-        yield Ticking(server, Program(command, environment, signal.SIGKILL))
+        yield Ticking(server, tmp_path / "panapp.sqlite3", Program(command, environment, signal.SIGKILL))
 
 
 @contextmanager

@@ -237,11 +237,9 @@ def test_compose_gives_each_process_the_keys_and_services_that_it_needs_and_no_o
     )
     assert set(KEYS) & set(environment) == set(kind.keys)
     assert ("PANAPP_METRICS_TOKEN" in environment) == (kind.name == "web")
-    assert ("DATABASE_URL" in environment) == kind.database
-    if kind.database:
-        role, variable = ("owner", "OWNER") if kind.owns_tables else ("process", "PROCESS")
-        secret = f"${{POSTGRES_{variable}_PASSWORD:?see docs/operations.md}}"
-        assert environment["DATABASE_URL"].startswith(f"postgres://panapp_{role}:{secret}@")
+    role, variable = ("owner", "OWNER") if kind.owns_tables else ("process", "PROCESS")
+    secret = f"${{POSTGRES_{variable}_PASSWORD:?see docs/operations.md}}"
+    assert environment["DATABASE_URL"].startswith(f"postgres://panapp_{role}:{secret}@")
     if "CELERY_BROKER_URL" in environment:
         secret = "${REDIS_PASSWORD:?see docs/operations.md}"
         assert environment["CELERY_BROKER_URL"] == f"redis://:{secret}@broker:6379/0"
@@ -257,7 +255,7 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
     workers = {name for name in SERVICES if name.startswith("worker")}
     assert members == {
         "outside": {"web", *(workers - {"worker"}), *OTHERS, "attester-upkeep"},
-        "data": {"database", "migrate", "web", *workers},
+        "data": {"database", "migrate", "web", "beat", *workers},
         "broker": {"broker", "beat", "web", *workers},
         **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate"} | _upkeep(o) for o in OTHERS},
     }
