@@ -33,6 +33,12 @@ def hash_of(entry: Entry) -> str:
     return hashlib.sha256(rfc8785.dumps(members)).hexdigest()
 
 
+def log_lock() -> Head:
+    """The lock that all writers of the log share, until the end of the transaction: for what may be counted
+    and then made by one at a time. Call it last in a transaction, before the entry."""
+    return Head.objects.select_for_update().get()
+
+
 @transaction.atomic
 def entry_append(
     *, action: Action, subject: str, actor: AbstractBaseUser | None, details: Mapping[str, Any]
@@ -49,7 +55,7 @@ def entry_append(
             added, as `api_token`.
     """
     token = used_token.get() if actor is not None else ""
-    head = Head.objects.select_for_update().get()
+    head = log_lock()
     entry = Entry(
         index=head.index + 1,
         at=timezone.now(),
@@ -93,8 +99,7 @@ def entry_append_bounded(
 ) -> None:
     """Append one entry, unless the log has enough of its kind from lately.
 
-    For what anyone can cause as often as they like: nobody can delete from the log again. Not exact, as no
-    lock is held meanwhile: requests that come in one moment may append one entry each.
+    For what anyone can cause as often as they like: nobody can delete from the log again.
 
     Args:
         action, subject, actor, details: as in `entry_append`.
@@ -108,7 +113,16 @@ def entry_append_bounded(
         earlier = earlier.filter(subject=subject)
     if alike:
         earlier = earlier.filter(**{f"details__{alike}": details[alike]})
-    # Of the newest ones the last that leaves room for no more: however long the log, few rows are read.
-    last = earlier.order_by("-index").values_list("at", flat=True)[most - 1 : most].first()
-    if last is None or last <= timezone.now() - within:
-        entry_append(action=action, subject=subject, actor=actor, details=details)
+
+    def has_room() -> bool:
+        # Of the newest ones the last that leaves room for no more: however long the log, few rows are read.
+        last = earlier.order_by("-index").values_list("at", flat=True)[most - 1 : most].first()
+        return last is None or last <= timezone.now() - within
+
+    # Looked at without a lock first: a flood waits for nobody.
+    if not has_room():
+        return
+    with transaction.atomic():
+        log_lock()
+        if has_room():
+            entry_append(action=action, subject=subject, actor=actor, details=details)

@@ -78,6 +78,8 @@ def _ask(
     recipe: Recipe | None, document: Mapping[str, object], actor: User, universe: Sequence[str] | None
 ) -> Approval:
     _require_publisher(actor)
+    # The row of the account, so that what is sent twice at once is asked once.
+    User.objects.select_for_update(no_key=True).get(pk=actor.pk)
     if not approval_needed(document.get("population")):
         raise RecipeStateError("its population needs no approval")
     now, content, listed = clock.database_now(), content_hash(document), universe_hash(universe)

@@ -93,14 +93,15 @@ class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
     id = serializers.UUIDField()
     recipe = serializers.CharField(help_text="Identifier of the recipe, which is marked as a simulation.")
     state = serializers.ChoiceField(choices=[stage.value for stage in Stage])
-    devices = serializers.IntegerField(help_text="Devices in all.")
+    devices = serializers.IntegerField(help_text="Devices in all; 0 until a worker has read their file.")
     done = serializers.IntegerField(help_text="Devices that have been simulated.")
     seconds_left = serializers.IntegerField(
         allow_null=True, help_text="Until all have, at the speed so far; null where unknown."
     )
     problem = serializers.CharField(
         allow_null=True,
-        help_text="What went wrong last, or what it waits for; while it is `running`, it is tried again.",
+        help_text="What went wrong last, as a line of a file, or what it waits for; while it is `running`, it "
+        "is tried again.",
     )
     result = serializers.DictField(
         allow_null=True, help_text="The object that `manage.py collect` prints, once it is `finished`."

@@ -29,7 +29,7 @@ class Simulation(models.Model):
     workload = models.JSONField(help_text="As asked for, but without the rows of a file.")
     seed = models.CharField(max_length=80, help_text="Of all that the devices do: a whole number.")
     seed_given = models.BooleanField(help_text="Whether somebody chose it; else it is from `secrets`.")
-    devices = models.PositiveIntegerField()
+    devices = models.PositiveIntegerField(help_text="0 until a worker has read their file.")
     done = models.PositiveIntegerField(default=0, help_text="Devices that have been simulated.")
     totals = models.JSONField(default=dict, help_text="What they did, as `counted.as_json`.")
     problem = models.CharField(max_length=300, blank=True, help_text="What went wrong last, as a clause.")
@@ -50,14 +50,15 @@ class Simulation(models.Model):
 class DeviceChunk(models.Model):
     """Devices that one task simulates. The row exists until they are counted.
 
-    A task that finds no row has nothing to do, so a task may come twice, or late.
+    A task that finds no row has nothing to do, so a task may come twice, or late. A row without devices holds
+    a file, as it was given: the task puts the rows of its devices in its place.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     simulation = models.ForeignKey(Simulation, models.CASCADE, related_name="chunks")
     first = models.PositiveIntegerField(help_text="Index of its first device, from 0.")
-    count = models.PositiveIntegerField()
-    listed = models.BinaryField(null=True, help_text="Devices of a file, in MessagePack; else none.")
+    count = models.PositiveIntegerField(help_text="0 of a file that was not read yet.")
+    listed = models.BinaryField(null=True, help_text="The file, or devices of it in MessagePack.")
     attempts = models.PositiveIntegerField(default=0)
     send_after = models.DateTimeField(null=True, help_text="When to send its task again; empty before.")
 

@@ -7,7 +7,7 @@ chunk that is sent again makes the same reports with the same nonces, which the 
 
 import secrets
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ from django.contrib.auth.models import User
 from django.db import OperationalError, transaction
 from django.db.models import F, Q
 
+from audit.operations import log_lock
 from devices_sim.fleet import run_buckets
 from devices_sim.fleet_result import FleetResult
 from devices_sim.log_check import LogCheck, LogRefusedError, NotInLogError
@@ -100,21 +101,26 @@ def simulation_start(
         seed: repeats what the devices do; None draws one from `secrets`.
 
     Raises:
-        FieldError: a field of the recipe, `seed`, or `workload.…`; nothing was stored.
+        FieldError: a field of the recipe, `seed`, or `workload.…`; nothing was stored. What is wrong within a
+            file a worker finds, and the simulation then fails with it.
         PartnerUnavailableError: the recipe's other server did not answer; nothing was stored.
         SimulationRefusedError: the site does not know its own address, or enough simulations run already.
         NotComputedError: its guarantees are not computed yet; not for the command line.
     """
     require_address()
-    running = Simulation.objects.filter(state=Simulation.State.RUNNING, try_number=None)
-    if running.count() >= MOST_AT_ONCE:
-        raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
+    _require_room()
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
     if actor is not None:
         draft = RecipeDraft.from_mapping(members)
         guarantees_require(asked=draft)
         promise_require(asked=draft)
     return simulation_publish(members=members, workload=workload, seed=seed, actor=actor)
+
+
+def _require_room() -> None:
+    running = Simulation.objects.filter(state=Simulation.State.RUNNING, try_number=None)
+    if running.count() >= MOST_AT_ONCE:
+        raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
 
 
 def require_address() -> None:
@@ -131,8 +137,7 @@ def simulation_publish(
     actor: User | None,
     try_number: int | None = None,
 ) -> Simulation:
-    """Publish a simulated recipe as it stands, with the devices that workers simulate. The caller has counted
-    how many there may be.
+    """Publish a simulated recipe as it stands, with the devices that workers simulate.
 
     Args:
         members, workload, seed: as of `simulation_start`, but times are kept.
@@ -140,7 +145,7 @@ def simulation_publish(
 
     Raises:
         IntegrityError: a try has this number already; nothing was stored.
-        FieldError, PartnerUnavailableError: as `simulation_start`.
+        FieldError, PartnerUnavailableError, SimulationRefusedError: as `simulation_start`.
     """
     if seed is not None:
         seed = workloads.SEED.check("seed", int, seed)
@@ -153,17 +158,10 @@ def simulation_publish(
         raise FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
     statistic = draft.calibrated_statistic()
     plan = workloads.planned(workload, model, statistic, draft.segments)
-    seconds = _seconds_per_device(draft, model, statistic)
-    # Devices draw their events whether or not they take part.
-    seconds += EVENT_SECONDS * statistic.parameters.step_count * plan.workload.get("probability", 0.0)
-    if plan.devices is not None:
-        _require_in_time(plan.devices, seconds)
-    size = max(1, min(CHUNK_DEVICES, int(CHUNK_SECONDS / seconds)))
-    # Cut before anything is published: a file may have a wrong line.
-    chunks = list(plan.cut(size))
-    devices = sum(chunk.count for chunk in chunks)
-    workloads.DEVICES.check("workload.devices", int, devices)
-    _require_in_time(devices, seconds)
+    if plan.devices is None:
+        devices, chunks = 0, [workloads.Chunk(0, 0, plan.content)]
+    else:
+        devices, chunks = _cut(plan, draft, model, statistic)
     simulation = Simulation(
         workload=plan.workload,
         seed=str(secrets.randbits(256) if seed is None else seed),
@@ -174,15 +172,13 @@ def simulation_publish(
     )
 
     def store(recipe: Recipe) -> None:
+        if try_number is None:
+            # Counted once more, by one at a time: others may have begun meanwhile.
+            log_lock()
+            _require_room()
         simulation.recipe = recipe
         simulation.save(force_insert=True)
-        DeviceChunk.objects.bulk_create(
-            (
-                DeviceChunk(simulation=simulation, first=chunk.first, count=chunk.count, listed=chunk.listed)
-                for chunk in chunks
-            ),
-            batch_size=500,
-        )
+        _chunks_store(simulation, chunks)
 
     # With the recipe or not at all: nobody simulates the devices of one that was published alone.
     recipe_publish_file(members=members, actor=actor, simulation=True, stored=store)
@@ -200,8 +196,8 @@ def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
     now = clock.database_now()
     chunks = DeviceChunk.objects.filter(simulation=simulation)
     due = chunks.filter(Q(send_after=None) | Q(send_after__lte=now))
-    # Looked at without a lock first: at most ticks there is none.
-    if not due.exists() or _waits_for_log(simulation, now):
+    # Looked at without a lock first: at most ticks there is none. A file is cut meanwhile.
+    if not due.exists() or (not due.filter(count=0).exists() and _waits_for_log(simulation, now)):
         return []
     with transaction.atomic():
         locked = Simulation.objects.select_for_update().get(pk=simulation.pk)
@@ -237,10 +233,14 @@ def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
     row = DeviceChunk.objects.select_related("simulation__recipe").filter(pk=chunk).first()
     if row is None or row.simulation.state != Simulation.State.RUNNING:
         return
+    if not row.count:
+        _file_cut(row)
+        return
     try:
         _require_in_log(row.simulation.recipe, transport)
         result = _report(row, transport)
     except LogRefusedError as error:
+        logger.error("simulated_devices_refused", simulation=str(row.simulation_id), error=str(error))
         _note_refusal(row.simulation, error)
         return
     except TransportError as error:
@@ -294,6 +294,52 @@ def simulation_cancel(*, simulation: Simulation, actor: User | None) -> Simulati
     _end(simulation, Simulation.State.CANCELLED, "")
     simulation_give_up(recipe=simulation.recipe, reason=CANCELLED, actor=actor)
     return simulation
+
+
+def _cut(
+    plan: workloads.Planned, draft: RecipeDraft, model: ReportingModel, statistic: Statistic[Any]
+) -> tuple[int, list[workloads.Chunk]]:
+    """The devices of a plan: their number, and them in chunks. Raises FieldError."""
+    seconds = _seconds_per_device(draft, model, statistic)
+    # Devices draw their events whether or not they take part.
+    seconds += EVENT_SECONDS * statistic.parameters.step_count * plan.workload.get("probability", 0.0)
+    if plan.devices is not None:
+        _require_in_time(plan.devices, seconds)
+    chunks = list(plan.cut(max(1, min(CHUNK_DEVICES, int(CHUNK_SECONDS / seconds)))))
+    devices = workloads.DEVICES.check("workload.devices", int, sum(chunk.count for chunk in chunks))
+    _require_in_time(devices, seconds)
+    return devices, chunks
+
+
+def _chunks_store(simulation: Simulation, chunks: Iterable[workloads.Chunk]) -> None:
+    DeviceChunk.objects.bulk_create(
+        (
+            DeviceChunk(simulation=simulation, first=chunk.first, count=chunk.count, listed=chunk.listed)
+            for chunk in chunks
+        ),
+        batch_size=500,
+    )
+
+
+def _file_cut(row: DeviceChunk) -> None:
+    """Put the devices of a file in the place of the row that holds it; the simulation fails where it is
+    refused."""
+    recipe, content = row.simulation.recipe, None if row.listed is None else bytes(row.listed)
+    draft, statistic = RecipeDraft.from_mapping(recipe.draft), recipe.published.calibrated_statistic
+    model = reporting_model(draft)
+    try:
+        plan = workloads.planned_again(row.simulation.workload, content, model, statistic)
+        devices, chunks = _cut(plan, draft, model, statistic)
+    except FieldError as error:
+        _note_refusal(row.simulation, error)
+        return
+    with transaction.atomic():
+        simulation = Simulation.objects.select_for_update().get(pk=row.simulation_id)
+        is_ours = DeviceChunk.objects.filter(pk=row.pk).delete()[0]
+        if is_ours and simulation.state == Simulation.State.RUNNING:
+            simulation.devices = devices
+            simulation.save(update_fields=("devices",))
+            _chunks_store(simulation, chunks)
 
 
 def _seconds_per_device(draft: RecipeDraft, model: ReportingModel, statistic: Statistic[Any]) -> float:
@@ -377,11 +423,10 @@ def _note_problem(simulation: Simulation, error: TransportError) -> None:
 
 
 @transaction.atomic
-def _note_refusal(simulation: Simulation, error: LogRefusedError) -> None:
-    """Devices that refuse a recipe do so for good."""
+def _note_refusal(simulation: Simulation, error: LogRefusedError | FieldError) -> None:
+    """What devices refuse, or a worker of their file, is refused for good."""
     simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
     if simulation.state == Simulation.State.RUNNING:
-        logger.error("simulated_devices_refused", simulation=str(simulation.pk), error=str(error))
         _fail(simulation, str(error)[: Simulation._meta.get_field("problem").max_length])
 
 

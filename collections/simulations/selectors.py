@@ -103,6 +103,8 @@ def outcome_of(simulation: Simulation) -> CollectionResult | None:
 def planned_margin(simulation: Simulation) -> float | None:
     """The 95% margin to expect of so many devices, of several values for all together: in percentage points
     where devices are counted, else in the statistic's unit. None where none can be computed beforehand."""
+    if not simulation.devices:
+        return None
     statistic: Any = simulation.recipe.published.calibrated_statistic
     try:
         if isinstance(statistic, CohortStatistic):

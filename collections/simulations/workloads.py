@@ -60,13 +60,16 @@ class Planned:
 
     Attributes:
         workload: what was asked for, without the rows of a file.
-        devices: their number; None where only cutting them tells.
-        cut: cuts them into chunks of at most so many.
+        devices: their number; None if only cutting them tells.
+        cut: cuts them into chunks of at most so many. If `devices` is None it reads a file, which takes up to
+            minutes: for a worker, not for a request.
+        content: of a file that was given; None without.
     """
 
     workload: dict[str, Any]
     devices: int | None
     cut: Callable[[int], Iterator[Chunk]]
+    content: bytes | None = None
 
 
 def kinds_of(draft: RecipeDraft, statistic: Statistic[Any]) -> tuple[str, ...]:
@@ -118,6 +121,15 @@ def planned(
     if weights is None:
         return plan
     return replace(plan, workload={**plan.workload, "weights": list(weights)})
+
+
+def planned_again(
+    workload: Mapping[str, Any], content: bytes | None, model: ReportingModel, statistic: Statistic[Any]
+) -> Planned:
+    """The plan of a `Planned.workload` without `devices`, and of its `content`."""
+    if content is None:
+        return _flights(model, statistic)
+    return _file(workload["kind"], content.decode(), model, statistic)
 
 
 def bucket_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) -> Bucket[Any]:
@@ -183,17 +195,20 @@ def _random(kind: str, members: Mapping[str, object], statistic: Statistic[Any])
 
 def _flights(model: ReportingModel, statistic: Statistic[Any]) -> Planned:
     steps = statistic.parameters.step_count
-    try:
-        if model.option != OPTION:
-            given: Iterable[tuple[str, Any]] = home_airports()
+    has_events = model.option == OPTION
+    if has_events and steps < STEPS:
+        raise FieldError("workload.kind", f"flights needs a recipe of {STEPS} steps or more, not {steps}")
+
+    def cut(size: int) -> Iterator[Chunk]:
+        try:
+            given: Iterable[tuple[str, Any]] = flights() if has_events else home_airports()
+        except DatasetMissingError as error:
+            raise FieldError("workload.kind", f"cannot be flights here: {error}") from None
+        if not has_events:
             _require_values({value for _, value in given}, model, statistic)
-        elif steps < STEPS:
-            raise FieldError("workload.kind", f"flights needs a recipe of {STEPS} steps or more, not {steps}")
-        else:
-            given = flights()
-    except DatasetMissingError as error:
-        raise FieldError("workload.kind", f"cannot be flights here: {error}") from None
-    return Planned({"kind": "flights"}, None, lambda size: _listed(given, size))
+        yield from _listed(given, size)
+
+    return Planned({"kind": "flights"}, None, cut)
 
 
 def _require_values(values: Iterable[str], model: ReportingModel, statistic: Statistic[Any]) -> None:
@@ -225,7 +240,7 @@ def _file(kind: str, csv: object, model: ReportingModel, statistic: Statistic[An
             except FieldError as error:
                 raise FieldError("workload.csv", error.message) from None
 
-    return Planned({"kind": kind}, None, cut)
+    return Planned({"kind": kind}, None, cut, content)
 
 
 def _listed(devices: Iterable[tuple[str, Any]], size: int) -> Iterator[Chunk]:

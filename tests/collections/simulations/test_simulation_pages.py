@@ -109,7 +109,24 @@ def test_cancelling_ends_it_and_says_so(client: Client) -> None:
 
 
 def test_pasted_file_is_simulated(client: Client) -> None:
-    assert started(client, kind="events", csv=CSV.replace("\n", "\r\n")).devices == 30
+    simulation = started(client, kind="events", csv=CSV.replace("\n", "\r\n"))
+    page = reverse("simulation", args=[simulation.pk])
+    assert "Its file is being read." in page_text(client.get(page))
+    _run(simulation)
+    assert Simulation.objects.get().devices == 30
+
+
+def test_page_says_which_line_of_a_file_was_refused(client: Client) -> None:
+    simulation = started(client, kind="events", csv="device,step,events\nd,9,1\n")
+    _run(simulation)
+    page = page_text(client.get(reverse("simulation", args=[simulation.pk])))
+    assert "Failed" in page
+    assert "Workload.csv: line 2, column 2" in page
+
+
+def _run(simulation: Simulation) -> None:
+    for chunk in chunks_take(simulation=simulation):
+        chunk_run(chunk=chunk, transport=Site())
 
 
 def test_sizes_of_segments_are_asked_for_where_there_are_some(client: Client) -> None:
@@ -130,7 +147,6 @@ def test_sizes_of_segments_are_asked_for_where_there_are_some(client: Client) ->
         ({"rate": "2"}, "at most 1"),
         ({"rate": "x"}, "Enter a number."),
         ({"seed": "-1"}, "greater than or equal to 0"),
-        ({"kind": "events", "csv": "device,step\n"}, "Line 1: must be the header"),
         ({"kind": "flights"}, "31 steps"),
         ({"kind": "values"}, "Select a valid choice."),
     ],

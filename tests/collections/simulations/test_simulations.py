@@ -1,6 +1,8 @@
 """Starting, running chunk by chunk, ending and cancelling."""
 
 import re
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +16,10 @@ from structlog.testing import capture_logs
 from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append
 from devices_sim.transport import Answer, TransportError
+from devices_sim.trust_models import reporting_model
 from ledger.models import Spending
 from panprivacy.errors import FieldError
+from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.transparency.checkpoint import Checkpoint
 from panprivacy.transparency.cosignature import cosign
 from panprivacy.transparency.policy import Policy
@@ -25,6 +29,7 @@ from public_log.selectors import latest_checkpoint, log_verifier_key
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.operations import SIMULATION_LIFETIME, result_release
+from simulations import operations, workloads
 from simulations.errors import SimulationRefusedError
 from simulations.models import DeviceChunk, Simulation
 from simulations.operations import (
@@ -39,6 +44,7 @@ from simulations.operations import (
 from simulations.selectors import Stage, outcome_of, planned_margin, progress_of
 from tests.collections.simulations.site import Site
 from tests.factories import recipe_members
+from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
@@ -339,8 +345,82 @@ def test_devices_of_a_file_come_with_their_events(site: Site, monkeypatch: pytes
     assert released(simulation).reports == 30
 
 
-def test_flights_are_those_of_the_data_set() -> None:
-    assert start({"kind": "flights"}, steps=31).devices == 3_148
+def cut(simulation: Simulation, site: Site) -> Simulation:
+    """As a worker reads its file."""
+    (chunk,) = chunks_take(simulation=simulation)
+    chunk_run(chunk=chunk, transport=site)
+    simulation.refresh_from_db()
+    return simulation
+
+
+def test_flights_are_those_of_the_data_set(site: Site) -> None:
+    assert cut(start({"kind": "flights"}, steps=31), site).devices == 3_148
+
+
+def test_file_is_read_by_a_worker_and_in_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read(*_: object) -> None:
+        raise AssertionError("a file is read in the request")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(type(reporting_model(RecipeDraft.from_mapping(recipe_members()))), "workload", read)
+        patch.setattr(workloads, "flights", read)
+        start({"kind": "events", "csv": CSV})
+        start({"kind": "flights"}, steps=31)
+    assert {(chunk.count, chunk.simulation.devices) for chunk in DeviceChunk.objects.all()} == {(0, 0)}
+
+
+def test_file_that_is_read_twice_counts_once(site: Site) -> None:
+    simulation = start({"kind": "events", "csv": CSV})
+    assert planned_margin(simulation) is None
+    (chunk,) = chunks_take(simulation=simulation)
+    row = DeviceChunk.objects.select_related("simulation__recipe").get(pk=chunk)
+    for _ in range(2):
+        operations._file_cut(row)
+    assert run(simulation, site).totals["devices"] == 30
+
+
+@pytest.mark.parametrize(
+    ("csv", "said"),
+    [
+        ("", "workload.csv: is empty; line 1"),
+        ("device,step,events\nd,9,1\n", "workload.csv: line 2, column 2"),
+        ("device,step,events\n", "workload.csv: the file must name at least one device"),
+    ],
+)
+def test_file_that_is_refused_fails_the_simulation_and_says_where(csv: str, said: str, site: Site) -> None:
+    simulation = cut(start({"kind": "events", "csv": csv}), site)
+    assert (simulation.state, simulation.devices) == ("failed", 0)
+    assert simulation.problem.startswith(said)
+    assert Recipe.objects.get(pk=simulation.recipe_id).status == Recipe.Status.CLOSED
+
+
+@pytest.mark.django_db(transaction=True)
+def test_of_many_that_begin_at_once_no_more_run_than_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each has counted those that run before any of the others is stored."""
+    many = 4 * MOST_AT_ONCE
+    counted, publish = threading.Barrier(many), operations.simulation_publish
+
+    def late(**asked: Any) -> Simulation:
+        counted.wait(PATIENCE)
+        return publish(**asked)
+
+    monkeypatch.setattr(operations, "simulation_publish", late)
+
+    def begin(_: int) -> bool:
+        try:
+            start()
+        except SimulationRefusedError:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    connection.close()  # there are no more than that
+    with ThreadPoolExecutor(many) as threads:
+        begun = list(threads.map(begin, range(many)))
+    assert sum(begun) == Simulation.objects.filter(state="running").count() == MOST_AT_ONCE
+    # What was refused left nothing.
+    assert Recipe.objects.count() == MOST_AT_ONCE
 
 
 @pytest.mark.parametrize(
@@ -365,8 +445,6 @@ def test_flights_are_those_of_the_data_set() -> None:
         ({"kind": [1]}, {}, "workload.kind", "must be one of"),
         ([], {}, "workload", "object"),
         ({"kind": "events", "csv": 5}, {}, "workload.csv", "device,step,events"),
-        ({"kind": "events", "csv": ""}, {}, "workload.csv", "empty"),
-        ({"kind": "events", "csv": "device,step,events\nd,9,1\n"}, {}, "workload.csv", "line 2, column 2"),
         ({"kind": "events", "csv": "x" * (8 * 1024**2 + 1)}, {}, "workload.csv", "8,388,608"),
         ({"kind": "flights"}, {"trust": "two_server"}, "trust", "no helper is set up"),
         (None, {"epsilon": -1}, "epsilon", "must be"),

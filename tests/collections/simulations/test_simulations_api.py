@@ -159,7 +159,7 @@ def test_page_of_another_site_cannot_start_one() -> None:
         ({"recipe": {}, "workload": {}}, 400, "statistic"),
         ({**BODY, "seed": "x"}, 400, "seed"),
         ({**BODY, "workload": {"kind": "\ud800"}}, 400, "workload.kind"),
-        ({**BODY, "workload": {"kind": "events", "csv": "\ud800"}}, 400, "workload.csv"),
+        ({**BODY, "workload": {"kind": "events", "csv": 7}}, 400, "workload.csv"),
         ({**BODY, "recipe": recipe_members(trust="two_server")}, 400, "trust"),
         ({**BODY, "recipe": recipe_members(population="nobody")}, 400, "population"),
     ],
