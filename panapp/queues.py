@@ -9,17 +9,16 @@ ADVANCE = "-advance"
 """With which the name of the first queue ends."""
 
 
-class FairTurns(round_robin_cycle):  # type: ignore[misc]  # kombu has no types
+class FairTurns(round_robin_cycle):  # type: ignore[type-arg]  # it has none where it runs
     """In which order a worker looks into its queues: that of periodic tasks first, and of the others last
     those that had a task most lately. So no backlog keeps another queue waiting for more than one task of
     each.
     """
 
-    def rotate(self, last_used: str) -> str:
+    def rotate(self, last_used: str) -> None:
         """A task came from this queue."""
         if not last_used.endswith(ADVANCE):
             super().rotate(last_used)
-        return last_used
 
 
 class QueueNames(NamedTuple):

@@ -98,7 +98,7 @@ def _password_store(user: User, hashed: User) -> User:
     locked = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True).first()
     if locked is None or locked.password != user.password:
         raise PasswordChangedError("the password was changed, or the account was switched off")
-    locked.password, locked._password = hashed.password, hashed._password
+    locked.password, locked._password = hashed.password, hashed._password  # type: ignore[attr-defined]  # Django's own
     locked.save(update_fields=["password"])
     return locked
 
