@@ -196,7 +196,6 @@ def test_no_task_expires_by_any_clock(broker: Broker) -> None:
 
 
 @pytest.mark.django_db
-@pytest.mark.once
 @pytest.mark.parametrize("task", sorted({entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}))
 def test_ticks_that_no_worker_takes_do_not_pile_up(
     task: str, broker: Broker, monkeypatch: pytest.MonkeyPatch
