@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 
 import psutil
@@ -59,7 +60,7 @@ class Ticking:
 
 
 @pytest.fixture
-def ticking() -> Iterator[Ticking]:
+def ticking(tmp_path: Path) -> Iterator[Ticking]:
     with services._broker() as server:
         environment = {
             **{name: value for name, value in os.environ.items() if name != "DATABASE_URL"},
