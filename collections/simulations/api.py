@@ -100,8 +100,8 @@ class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
     )
     problem = serializers.CharField(
         allow_null=True,
-        help_text="What went wrong last, as a line of a file, or what it waits for; while it is `running`, it "
-        "is tried again.",
+        help_text="What went wrong last, such as a line of a file, or what it waits for; while it is "
+        "`running`, it is tried again.",
     )
     result = serializers.DictField(
         allow_null=True, help_text="The object that `manage.py collect` prints, once it is `finished`."
