@@ -8,11 +8,12 @@ import argparse
 import itertools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from panprivacy.errors import FieldError
 from panprivacy.randomizers.vector_mean import VectorMean, VectorMeanParameters
+from panprivacy.two_server import noisy_count
 from tests.panprivacy.bounds.truths import Coverage, coverage, coverage_of_coordinate
 
 LEAST = 0.945
@@ -33,9 +34,10 @@ RATES = (0.01, 0.1, 0.5, 0.9, 1)
 COHORTS: dict[str, Callable[[float, float], float]] = {
     "far below": lambda mean, deviation: 0.3 * mean,
     "at": lambda mean, deviation: mean,
-    "just above": lambda mean, deviation: mean + deviation,
+    "just above": lambda mean, deviation: mean + 1.5 * deviation,
 }
-"""Cohort sizes beside the number of reports to expect."""
+"""How many reports a result needs, beside the number to expect; with two servers the usual margin is part of
+it."""
 
 
 @dataclass(frozen=True)
@@ -69,30 +71,50 @@ def _count(point: Point, **options: object) -> Coverage:
     return coverage(*members, 0.05, point.cohort, **options)
 
 
-INTERVALS: dict[str, Callable[[Point], Coverage | None]] = {
-    "numbers of devices, one server": _count,
-    "numbers of devices, two servers": lambda point: _count(point, noisy=True),
-    "shares of devices, one server": lambda point: _count(point, of_share=True),
-    f"over {SEGMENTS} segments, one server": lambda point: _count(point, coins=SEGMENTS),
-    f"over {SEGMENTS} segments, two servers": lambda point: _count(point, coins=SEGMENTS, noisy=True),
-    "a coordinate of vectors": _vector,
+@dataclass(frozen=True)
+class Kind:
+    """Intervals, and whether the number of reports they are made from has noise."""
+
+    noisy: bool
+    coverage: Callable[[Point], Coverage | None]
+
+
+INTERVALS = {
+    "numbers of devices, one server": Kind(False, _count),
+    "numbers of devices, two servers": Kind(True, lambda point: _count(point, noisy=True)),
+    "shares of devices, one server": Kind(False, lambda point: _count(point, of_share=True)),
+    f"over {SEGMENTS} segments, one server": Kind(False, lambda point: _count(point, coins=SEGMENTS)),
+    f"over {SEGMENTS} segments, two servers": Kind(
+        True, lambda point: _count(point, coins=SEGMENTS, noisy=True)
+    ),
+    "a coordinate of vectors, two servers": Kind(True, _vector),
 }
 
 
-def points(cohort: str) -> Iterator[Point]:
-    """Of the grid, with that cohort size; none twice."""
+def points(interval: str, needed: str) -> list[Point]:
+    """Of the grid, where a result needs so many reports; none twice."""
     found = {}
     for population, share, epsilon, rate in itertools.product(POPULATIONS, SHARES, EPSILONS, RATES):
         mean = population * rate
-        size = math.ceil(COHORTS[cohort](mean, math.sqrt(mean * (1 - rate))))
+        size = _cohort(COHORTS[needed](mean, math.sqrt(mean * (1 - rate))), INTERVALS[interval].noisy)
         if size <= population:
-            found[Point(population, round(share * population), epsilon, rate, max(2, size))] = None
-    yield from found
+            found[Point(population, round(share * population), epsilon, rate, size)] = None
+    return list(found)
+
+
+def _cohort(needed: float, noisy: bool) -> int:
+    """The smallest cohort size, from 2, with which a result usually needs so many reports."""
+    low, high = 1, max(2, math.ceil(needed))
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = middle + (noisy_count.usual_margin(middle) if noisy else 0) >= needed
+        low, high = (low, middle) if enough else (middle, high)
+    return high
 
 
 def held(interval: str, point: Point) -> float | None:
     """Of the results that come out, how many hold; None if they come out too rarely, or cannot be asked."""
-    found = INTERVALS[interval](point)
+    found = INTERVALS[interval].coverage(point)
     return found.of_released if found is not None and 1 - found.nothing >= LIKELY else None
 
 
@@ -101,11 +123,11 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1)
     every = parser.parse_args().every
     write = sys.stdout.write
-    write("| intervals of | " + " | ".join(f"cohort {name}" for name in COHORTS) + " |\n|---|---|---|---|\n")
+    write("| intervals of | " + " | ".join(f"needed {name}" for name in COHORTS) + " |\n|---|---|---|---|\n")
     for interval in INTERVALS:
         cells = []
         for cohort in COHORTS:
-            found = [held(interval, point) for point in list(points(cohort))[::every]]
+            found = [held(interval, point) for point in points(interval, cohort)[::every]]
             known = [one for one in found if one is not None]
             cells.append(f"{100 * min(known):.1f}% of {len(known)}")
         write(f"| {interval} | " + " | ".join(cells) + " |\n")

@@ -12,11 +12,11 @@ from tests.panprivacy.bounds.coverage_suite import COHORTS, INTERVALS, LEAST, he
 from tests.panprivacy.bounds.truths import coverage, coverage_of_coordinate
 
 
-@pytest.mark.parametrize("cohort", COHORTS)
+@pytest.mark.parametrize("needed", COHORTS)
 @pytest.mark.parametrize("interval", INTERVALS)
 @pytest.mark.parametrize(("first", "every"), [(3, 211), pytest.param(0, 29, marks=pytest.mark.long)])
-def test_intervals_of_what_is_released_hold_over_the_grid(interval, cohort, first, every):
-    for point in list(points(cohort))[first::every]:
+def test_intervals_of_what_is_released_hold_over_the_grid(interval, needed, first, every):
+    for point in points(interval, needed)[first::every]:
         found = held(interval, point)
         assert found is None or found >= LEAST, point
 

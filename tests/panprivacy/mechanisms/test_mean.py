@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 from mpmath import mp
+from scipy import stats
 
 from panprivacy.accounting.discrete_gaussian_sum import (
     SMALLEST_EPSILON,
@@ -264,3 +265,25 @@ def test_report_draws_its_noise_from_the_exact_scale(monkeypatch):
     mechanism, key, source = Mean(parameters(noise_scale=0.1)), TransparentPublicKey(), random.Random(1)
     mechanism.report_of_count(key, 1, source)
     assert drawn == [(Fraction(0.1), mechanism.parameters.largest_noise)]
+
+
+def test_interval_allows_for_rare_devices_that_no_report_shows() -> None:
+    """20 of 2,000 devices have an event, and some 200 report. The noise is nearly always 0, so that all
+    that can come in is added up; without the allowance 10% of intervals miss."""
+    statistic = Mean(
+        MeanParameters(
+            steps=1, epsilon=20, delta=0.1, cohort_size=100, sampling_rate=0.1, k=1, guarantee=Model.LOCAL
+        ).calibrated()
+    )
+    held = total = 0.0
+    for first in range(150, 250, 5):  # five numbers of reports at a time, by the middle one
+        weight = sum(stats.binom.pmf(range(first, first + 5), 1_980, 0.1))
+        for chosen in range(10):
+            chance = weight * stats.binom.pmf(chosen, 20, 0.1)
+            interval = statistic.estimate((chosen, chosen), first + 2 + chosen).intervals[0]
+            ((low,), (high,)) = interval.low, interval.high
+            assert low is not None
+            assert high is not None
+            held += chance * (low <= 0.01 <= high)
+            total += chance
+    assert held / total >= 0.945
