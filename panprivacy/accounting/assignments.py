@@ -146,10 +146,10 @@ class Inversion:
         """
         most = max(1, _AT_ONCE // len(self._s))
         if len(ones) > most:
+            parts = [slice(i, i + most) for i in range(0, len(ones), most)]
             return np.concatenate([
-                self.bound(*(part if isinstance(part, float) else part[i : i + most]
-                             for part in (ones, zeros, excess, growth)))
-                for i in range(0, len(ones), most)
+                self.bound(ones[part], zeros[part], _part_of(excess, part), _part_of(growth, part))
+                for part in parts
             ])  # fmt: skip
         if self._hidden < 1:
             ones, zeros = np.floor(ones * self._hidden), np.floor(zeros * self._hidden)
@@ -196,6 +196,11 @@ class Inversion:
         terms *= np.exp(np.multiply.outer(few_ones, one))[of_one]
         terms *= np.exp(np.multiply.outer(few_zeros, zero))[of_zero]
         return terms
+
+
+def _part_of(value: Value, part: slice) -> Value:
+    """The part of what there is one of for each; else what there is one of for all."""
+    return value if isinstance(value, float) else value[part]
 
 
 def _frequencies(
