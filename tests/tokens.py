@@ -15,6 +15,9 @@ from tests.panprivacy.privacy_pass.keys import seeded_key
 ISSUER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(96, 128)))
 """With which the issuer signs documents."""
 
+STRANGERS_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(128, 160))).public_key().public_bytes_raw()
+"""A verification key, 32 bytes, of no server in the tests."""
+
 ATTESTER_URL = "https://attester.example/attester"
 
 

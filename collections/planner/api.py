@@ -12,9 +12,10 @@ from rest_framework.views import APIView
 from panprivacy.encryption import SCHEMES
 from panprivacy.errors import FieldError
 from panprivacy.planning.plan import Question
-from panprivacy.planning.proposal import PLANNED_TRUSTS, planned_names
+from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import Requirement
+from panprivacy.trust import Trust
 from planner.operations import plan_answer
 from planner.sending import State
 from recipes.api import GuaranteeSerializer
@@ -59,7 +60,7 @@ class QuestionSerializer(serializers.Serializer[dict[str, Any]]):
         help_text="As in a recipe file: labels by which it asks.",
     )
     trust = serializers.ChoiceField(
-        choices=[trust.value for trust in PLANNED_TRUSTS],
+        choices=[trust.value for trust in Trust],
         required=False,
         help_text="Who collects, as in a recipe file; the statistic's default if left out.",
     )

@@ -1,6 +1,6 @@
 """Sharing the connections of a process: they are fewer than its threads."""
 
-from django.db import close_old_connections, connection
+from django.db import connection
 
 
 def connection_release() -> None:
@@ -9,5 +9,6 @@ def connection_release() -> None:
 
     A transaction keeps its connection. So does a process whose threads share none (`CONN_MAX_AGE`).
     """
-    if not connection.in_atomic_block:
-        close_old_connections()
+    is_shared = connection.settings_dict["CONN_MAX_AGE"] == 0
+    if is_shared and connection.connection is not None and not connection.in_atomic_block:
+        connection.close()

@@ -31,12 +31,6 @@ def planned_names() -> list[str]:
     return [name for name in STATISTICS if not STATISTICS[name].unplanned]
 
 
-PLANNED_TRUSTS = tuple(
-    trust for trust in Trust if any(trust in trusts_of(STATISTICS[name]) for name in planned_names())
-)
-"""The trust models under which a statistic can be planned."""
-
-
 def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
     """The class behind a statistic's name.
 

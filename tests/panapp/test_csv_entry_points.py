@@ -79,8 +79,7 @@ def of_series(content: bytes, folder: Path, patch: pytest.MonkeyPatch, **changes
     def seen(*, workload: Any, **_: Any) -> None:
         raise SeenError([name for name, _ in workload])
 
-    patch.setattr(series_simulation, "require_migrated_database", lambda: None)
-    patch.setattr(series_simulation, "running_services", lambda **_: nullcontext())
+    patch.setattr(series_simulation, "shared_installation", lambda **_: nullcontext())
     patch.setattr(series_simulation, "collection_run", seen)
     recipe = folder / "series.json"
     recipe.write_text(json.dumps(recipe_members(every="week", rounds=1, **changes)))

@@ -23,7 +23,7 @@ from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from panprivacy.trust_models.single_server import OneServer
 from tests.panprivacy.privacy_pass.keys import seeded_key
 from tests.panprivacy.test_servers import LEADER_KEY, OTHER_KEY, public_key, two_servers
-from tests.tokens import ISSUER_KEY, issued_token, token_admission
+from tests.tokens import ISSUER_KEY, STRANGERS_KEY, issued_token, token_admission
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SOURCE = random.Random(9578)
@@ -282,7 +282,7 @@ def refusal_of(call: Callable[[], object]) -> str:
 def shuffled() -> PublishedRecipe:
     servers = ShufflerAndAnalyzer(
         shuffler_url="https://shuffler.example:8443/shuffler",
-        shuffler_verification_key=bytes(32),
+        shuffler_verification_key=STRANGERS_KEY,
         analyzer_key_members=public_key(1).to_json(),
     )
     return with_tokens(servers, statistic="distinct_elements", k=5, steps="absent")

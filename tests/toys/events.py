@@ -70,13 +70,16 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
         self.require_values(values)
         return tuple(values)
 
-    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         touched = self.response.debiased(total[0], reports)
-        value = (touched if self.parameters.counted == "touched" else reports - touched) / self._rate
+        return ((touched if self.parameters.counted == "touched" else reports - touched) / self._rate,)
+
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        (value,) = self.debiased(total, reports)
         return Estimate(
             values=(value,),
-            standard_errors=(self._error(reports),),
-            standard_error_note="Includes the coins of toys.",
+            standard_errors=self._standard_errors([self._error(reports)], total, reports),
+            standard_error_note=self._error_note("Includes the coins of toys."),
             projection=(min(max(value, 0.0), reports / self._rate),),
             details={"toy_box": "tidy"},
         )

@@ -46,13 +46,16 @@ class ToyRandomized(Randomizer[RandomizerParameters, bool]):
     def randomize(self, value: bool, random_source: random.Random) -> tuple[int, ...]:
         return (self.response.respond(int(value), random_source),)
 
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        return (self.response.debiased(total[0], reports) / self.parameters.sampling_rate,)
+
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        value = self.response.debiased(total[0], reports) / self.parameters.sampling_rate
+        (value,) = self.debiased(total, reports)
         return Estimate(
             values=(value,),
-            standard_errors=(self._error(reports),),
-            standard_error_note="Includes the coins of toys.",
+            standard_errors=self._standard_errors([self._error(reports)], total, reports),
+            standard_error_note=self._error_note("Includes the coins of toys."),
             projection=(min(max(value, 0.0), float(reports)),),
         )
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.management import CommandError, call_command
 from django.http import HttpResponse
 from django.test import Client
@@ -129,7 +130,8 @@ class TestLists:
         assert command("export") == f"name,key,revoked\none,{text_of(one)},no\n"
 
     def test_exported_name_is_no_formula_and_its_key_is_exact(self, tmp_path: Path) -> None:
-        key = base64_text.encode(bytes([0xF8, *range(31)]))
+        private = Ed25519PrivateKey.from_private_bytes((33).to_bytes(32, "big"))
+        key = base64_text.encode(private.public_key().public_bytes_raw())
         assert key.startswith("+")
         enrol(tmp_path, f"=1+1,{key}")
         assert command("export") == f"name,key,revoked\n'=1+1,{key},no\n"

@@ -42,6 +42,7 @@ from tests.collections.helper.scene import (
     registered,
 )
 from tests.factories import recipe_members
+from tests.tokens import STRANGERS_KEY
 
 SCHEME = "elgamal-secp256k1"
 
@@ -200,7 +201,7 @@ class TestRecipes:
         assert "helper.url" in Publication().with_servers(helper_url="https://other.test").refused()
 
     def test_recipe_with_another_verification_key_is_refused(self) -> None:
-        publication = Publication().with_servers(helper_verification_key=bytes(32))
+        publication = Publication().with_servers(helper_verification_key=STRANGERS_KEY)
         assert "helper.verification_key" in publication.refused()
 
     def test_key_that_expired_before_the_registration_is_refused_with_the_reason(self) -> None:

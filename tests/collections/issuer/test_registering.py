@@ -33,6 +33,7 @@ from tests.collections.shuffler.scene import at_once
 from tests.factories import recipe_members
 from tests.panprivacy.privacy_pass.keys import seeded_key
 from tests.panprivacy.test_servers import public_key
+from tests.tokens import STRANGERS_KEY
 
 pytestmark = pytest.mark.django_db
 
@@ -95,7 +96,7 @@ def test_registration_sent_again_gives_the_same_signature_and_changes_nothing() 
     ("field", "value"),
     [
         ("issuer_name", "other.test"),
-        ("issuer_key", bytes(32)),
+        ("issuer_key", STRANGERS_KEY),
         ("attester_url", "https://other.test/attester"),
         ("token_key", seeded_key(99).public.encoded),
     ],

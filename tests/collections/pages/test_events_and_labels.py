@@ -99,7 +99,7 @@ def test_event_and_labels_pass_from_the_form_to_the_signed_document(signed_in: C
         ({"labels": "a\r\n\r\nb"}, "labels", "one line of 1 to 60 characters each"),
         ({"labels": "a\r\nb\r\na"}, "labels", "stands twice"),
         ({"labels": "x\r\n" * 2_000}, "labels", "at most 1,001 lines"),
-        ({"labels": "a\x00\r\nb\r\nc"}, "labels", "one line of 1 to 60 characters each"),
+        ({"labels": "a\x00\r\nb\r\nc"}, "labels", "Line 1: must be UTF-8 text without NUL characters"),
         ({"event": ""}, "event", "Is missing"),
         ({"target_margin": "0"}, "target_margin", "from 1e-6 to 1,000"),
     ],
@@ -254,11 +254,6 @@ def test_share_of_a_noisy_number_of_reports_has_no_interval(
     assert {line["share_low_95"] for line in table} == {""}
     page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
     assert '<th scope="col">Share of about 60 devices</th>' in page
-    # Of simulated devices, the number is exact.
-    simulated = simulated_recipe({0: 30, 1: 30}, cohort_size=50, epsilon=4.0, **changes)
-    exact = headline(simulated, simulated.release).text
-    assert " points" in exact
-    assert "of 60 devices" in exact
 
 
 def test_mean_has_no_share(client: Client) -> None:

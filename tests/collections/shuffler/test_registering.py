@@ -26,6 +26,7 @@ from tests.collections.shuffler.scene import (
     peer,
 )
 from tests.factories import recipe_members
+from tests.tokens import STRANGERS_KEY
 
 
 def refused(collection: Collection, **changes: Any) -> str:
@@ -69,7 +70,7 @@ class TestRecipes:
         assert "shuffler.url" in refused(other)
 
     def test_recipe_of_another_shufflers_key_is_refused(self) -> None:
-        other = Collection(servers={"shuffler_verification_key": bytes(32)})
+        other = Collection(servers={"shuffler_verification_key": STRANGERS_KEY})
         assert "shuffler.verification_key" in refused(other)
 
     def test_recipe_of_another_trust_model_is_refused(self) -> None:

@@ -161,7 +161,7 @@ def coverage(
     if ones == 0:
         lowest = np.zeros_like(sizes)  # the lower end is 0 at least, and so is the upper
     if rate == 1 and ones == population and not noisy:
-        beyond = sizes + 1
+        beyond = most + 1
     true = ManySizes(0, flip, 1 - flip, 1.0, coins, sizes=reports)
     place = place.reshape(shown.shape)
     held = np.zeros(weight.shape)

@@ -23,6 +23,7 @@ from panprivacy.prio3.interface import InvalidShareError, Prepared, ReportInput
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.trust_models.single_server import OneServer
 from panprivacy.trust_models.two_server import TwoServers
+from tests.tokens import STRANGERS_KEY
 
 OPENS_AT, CLOSES_AT = datetime(2026, 11, 1, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
 KEYS = [generate_private_key("elgamal-secp256k1", random.Random(seed)) for seed in range(2)]
@@ -38,7 +39,7 @@ def servers(scheme="elgamal-secp256k1"):
         leader_key_members=keys[0].public_key.to_json(),
         helper_url="https://helper.example/helper",
         helper_key_members=keys[1].public_key.to_json(),
-        helper_verification_key=bytes(range(32)),
+        helper_verification_key=STRANGERS_KEY,
     )
 
 

@@ -11,6 +11,7 @@ from panprivacy.shuffle.recipe_statistic import shuffle_statistic
 from panprivacy.trust_models import Servers
 from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
 from panprivacy.trust_models.single_server import OneServer
+from tests.tokens import STRANGERS_KEY
 
 KEY = generate_private_key("elgamal-secp256k1", random.Random(1)).public_key
 OF_DEVICES = {"statistic": "count_nonzero", "steps": 4, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 5}
@@ -25,7 +26,7 @@ def published(members: dict[str, object], servers: Servers) -> PublishedRecipe:
 def test_statistic_of_a_recipe_of_a_shuffler_has_its_parameters() -> None:
     servers = ShufflerAndAnalyzer(
         shuffler_url="https://shuffler.example/shuffler",
-        shuffler_verification_key=bytes(32),
+        shuffler_verification_key=STRANGERS_KEY,
         analyzer_key_members=KEY.to_json(),
     )
     statistic = shuffle_statistic(published(OF_A_SHUFFLE, servers))
