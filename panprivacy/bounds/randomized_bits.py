@@ -12,12 +12,8 @@ from panprivacy.accounting.interface import LARGEST_N
 from panprivacy.accounting.rounding import log_one_plus
 from panprivacy.bounds import exact
 from panprivacy.bounds.exact import Hypotheses, Numbers
-from panprivacy.bounds.release_rule import ReleaseRule
+from panprivacy.bounds.release_rule import RARE_RELEASE, ReleaseRule
 from panprivacy.estimate import Interval
-
-_RARE_RELEASE = 0.005
-"""What less likely releases are allowed for as if they were: intervals have to end. Half of the one percent
-from which on they are to hold, as the population is only known from the reports."""
 
 _UNLIKELY_SHARE = 0.05
 """Part of what may fail, for a population so small that such a number of reports hardly comes of it."""
@@ -86,7 +82,7 @@ class RandomizedBits:
         return np.asarray(found)
 
     def released(self, failure_probability: float) -> exact.Released:
-        """About the probability that there is a result, or `_RARE_RELEASE` where it is less.
+        """About the probability that there is a result, or `RARE_RELEASE` where it is less.
 
         It depends on the population, which is as many times the hypothesis as the reports are times those of
         devices with a 1. Noise in the number of reports would make it too large half of the time, so a
@@ -109,7 +105,7 @@ class RandomizedBits:
             with np.errstate(divide="ignore"):
                 population = np.where(with_bit > 0, hypotheses * reports / with_bit, np.inf)
             population = np.clip(np.round(population), np.maximum(hypotheses, surely), LARGEST_N)
-            return np.maximum(rule.probability(population), _RARE_RELEASE)
+            return np.maximum(rule.probability(population), RARE_RELEASE)
 
         return probability
 

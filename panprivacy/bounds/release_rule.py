@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
@@ -12,6 +13,10 @@ from panprivacy.accounting import binomial
 from panprivacy.bounds.exact import Hypotheses, Numbers, first
 from panprivacy.two_server import noisy_count
 
+RARE_RELEASE = 0.005
+"""Less likely releases are allowed for as if they were that likely: intervals have to end. Half of the one
+percent from which on they are to hold, as the population is only known from the reports."""
+
 _DEVIATIONS = 12.0
 _POINTS = 256
 """Probabilities of a release are computed at so many populations, up to so many standard deviations of the
@@ -21,8 +26,8 @@ _NOISE_SCALES = 32.0
 """Noise is followed up to so many of its scales: 1e-14 is beyond."""
 
 _BLOCKS = 128
-"""Margins, and values of the noise, are taken together in so many blocks, each as its mean. They are narrow
-beside the spread of the number of reports, so that probabilities are off by less than 1e-3 of themselves."""
+"""Margins, and values of the noise, are taken together in so many blocks, each as its mean. With the
+interpolation, probabilities above 1e-3 are off by less than 1% of themselves."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +66,10 @@ class ReleaseRule:
         return np.asarray(np.minimum(1.0, np.exp(np.interp(populations, points, logarithms))))
 
     def least_population(self, shown: Hypotheses, failure: float) -> Hypotheses:
-        """The fewest devices of which at least `shown` reports come among results with more than `failure`.
+        """The fewest devices of which at least `shown` reports come, if there is a result, with more than
+        `failure`; at least those with which a result is as likely as `RARE_RELEASE`.
 
-        Where only large numbers of reports have a result, a large one says little of the population: what is
+        If only large numbers of reports have a result, a large one says little of the population: what is
         compared is Pr[so many reports, or more] / Pr[a result].
 
         Args:
@@ -79,10 +85,13 @@ class ReleaseRule:
             return np.asarray(likely > failure * self.probability(populations))
 
         most = np.ceil(np.asarray(shown, dtype=float) / rate).astype(np.int64)
-        return np.minimum(first(is_possible, np.ones_like(most), most), most)
+        least = np.minimum(
+            first(lambda tried: self.probability(tried) >= RARE_RELEASE, np.ones_like(most), most), most
+        )
+        return np.minimum(first(is_possible, least, most), most)
 
     def _noise(self) -> tuple[Numbers, Numbers]:
-        """Values of the noise and their probabilities; the largest of each block stands for the block."""
+        """Values of the noise and their probabilities, in blocks."""
         if not self.noisy:
             return np.zeros(1), np.ones(1)
         reach = math.ceil(_NOISE_SCALES * self.noise_scale)
@@ -99,7 +108,9 @@ def _released(cohort_size: int, rate: float) -> tuple[Numbers, Numbers]:
         noisy_count.margin_probabilities(cohort_size),
     )
     needed = cohort_size + np.round(margins)
-    reach = _DEVIATIONS * math.sqrt(needed[-1]) + _DEVIATIONS
+    # Of the number of reports less the margin, at the largest population that is considered.
+    own = discrete_laplace.variance(Fraction(1) / Fraction(noisy_count.margin_epsilon(cohort_size)))
+    reach = _DEVIATIONS * (math.sqrt(needed[-1] * (1 - rate) + own) + 1)
     points = np.unique(
         np.linspace(max(0.0, cohort_size - reach) / rate, (needed[-1] + reach) / rate, _POINTS).round()
     )
