@@ -132,7 +132,7 @@ def _read(file: TextIO) -> Holder | None:
     file.seek(0)
     try:
         return Holder(**json.load(file))
-    except ValueError:
+    except (ValueError, TypeError):  # half written, or of another version
         return None
 
 

@@ -28,10 +28,11 @@ class TickScheduler(Scheduler):
     def apply_async(self, entry: ScheduleEntry, *args: Any, **options: Any) -> Any:
         """As Celery's; None where nothing was sent."""
         # Settings are read before there are apps, and they name this module.
-        from storage.connections import connection_release
+        from django.db import close_old_connections
+
         from storage.periodic import periodic_claim, periodic_forget, periodic_unclaim
 
-        connection_release()  # one that was lost is not asked
+        close_old_connections()  # one that was lost is not asked
         if self._is_new:
             periodic_forget()
             self._is_new = False

@@ -188,7 +188,8 @@ class RecipeDraft:
         usual = self.steps_last + GRACE
         latest = time_after(LATEST, -usual)
         if latest is None or (self.opens_at is None and latest < opens_at):
-            most = (LATEST - opens_at - GRACE) // timedelta(seconds=self.parameters.step_count)
+            begin = min(opens_at, now)
+            most = (LATEST - begin - GRACE) // timedelta(seconds=self.parameters.step_count)
             raise FieldError(
                 "step_seconds", f"must be at most {most:,}, so that the steps end in the year {LATEST.year}"
             )

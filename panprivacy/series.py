@@ -204,7 +204,7 @@ def _moment(local: datetime, zone: ZoneInfo) -> datetime:
     shown = moment.astimezone(zone)
     if shown.replace(tzinfo=None) == local:
         return moment
-    # Read by the clock of before, the time is after the change; by that of afterwards, before it.
+    # With the offset that ends at the change, the time lies after it; with the one that begins, ahead of it.
     earlier = local.replace(tzinfo=zone, fold=1).astimezone(UTC)
     seconds = range(int((moment - earlier).total_seconds()))
     changed = bisect_left(

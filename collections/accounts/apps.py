@@ -5,7 +5,7 @@ class AccountsConfig(AppConfig):
     name = "accounts"
 
     def ready(self) -> None:
-        # Here: there are no models before.
+        # Models exist only once all apps are loaded.
         from accounts.names import names_guard
 
         names_guard()

@@ -15,6 +15,9 @@ from django.db.models import Model
 EAST_ASIAN = ("CJK", "IDEOGRAPHIC", "HIRAGANA", "KATAKANA", "HANGUL", "BOPOMOFO")
 """Written together in one word, and like no letters of other scripts."""
 
+_SAME_SCRIPT = {"EXTENDED": "ARABIC"}
+"""First words of names of characters that belong to another one's script: Persian digits."""
+
 _LOOKS_LIKE = str.maketrans(
     "АВЕКМНОРСТУХІЈЅԚԜӀавегкмнопрстухьіјѕһԁԛԝӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧαικνορτυχωɑɡıɩ",
     "ABEKMHOPCTYXIJSQWlaberkmhonpctyxbijshdqwlABEZHIKMNOPTYXaikvoptuxwagii",
@@ -43,13 +46,16 @@ class LikeNoOther:
     def __call__(self, name: str) -> None:
         others: Any = self.model._default_manager.exclude(**{self.field: name})
         looks = looks_like(name)
-        if any(looks_like(other) == looks for other in others.values_list(self.field, flat=True).iterator()):
+        if any(looks & looks_like(other) for other in others.values_list(self.field, flat=True).iterator()):
             raise ValidationError("It looks like a name that is taken.", code="looks_taken")
 
 
-def looks_like(name: str) -> str:
-    """The same for two names that can hardly be told apart."""
-    return _plain(name).translate(_LOOKS_LIKE).lower().translate(_LOOKS_LIKE)
+def looks_like(name: str) -> set[str]:
+    """How a name is read, with a capital I as one or as a small L; names that can hardly be told apart have a
+    reading in common."""
+    plain = _plain(name)
+    readings = (plain, plain.replace("I", "l"))
+    return {reading.translate(_LOOKS_LIKE).lower().translate(_LOOKS_LIKE) for reading in readings}
 
 
 def names_guard() -> None:
@@ -71,4 +77,5 @@ def _has_script(character: str) -> bool:
 def _script(character: str) -> str:
     """By the first word of its name, such as `LATIN SMALL LETTER A`."""
     first = re.split("[ -]", unicodedata.name(character, "UNKNOWN"))[0]
+    first = _SAME_SCRIPT.get(first, first)
     return "East Asian" if first in EAST_ASIAN else first.capitalize()

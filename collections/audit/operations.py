@@ -35,7 +35,7 @@ def hash_of(entry: Entry) -> str:
 
 def log_lock() -> Head:
     """The lock that all writers of the log share, until the end of the transaction: for what may be counted
-    and then made by one at a time. Call it last in a transaction, before the entry."""
+    and then made by one at a time. Whoever appends an entry has it already. Lock other rows first."""
     return Head.objects.select_for_update().get()
 
 

@@ -33,7 +33,7 @@ def token_key_make(*, request: bytes, now: datetime) -> bytes:
     """
     found = Issuance.objects.filter(request=request).first()
     if found is None:
-        connection_release()  # for primes of RSA is searched
+        connection_release()  # finding primes for RSA takes seconds
         found = _keys_store(request, RecipeKeys.generate(), now)
     return bytes(found.token_key)
 

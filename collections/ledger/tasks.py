@@ -3,14 +3,14 @@
 from celery import shared_task
 
 from ledger.remembering import books_behind, books_compute
-from storage.periodic import PeriodicTask, periodic_claim
+from storage.periodic import PeriodicTask
 
 
 @shared_task(base=PeriodicTask)
 def advance_books() -> None:
     """Have the numbers computed of books that have changed; safe to run at any time, twice."""
-    if books_behind() and (claim := periodic_claim(name=compute_books.name)):
-        compute_books.delay(claim=claim)
+    if books_behind():
+        compute_books.send()
 
 
 # Not sent again when a worker dies: the next tick finds what is missing.

@@ -5,6 +5,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import UserAdmin
+from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import User
 from django.core.exceptions import BadRequest
 from django.db import DataError
@@ -39,10 +40,19 @@ admin.site.index_title = "Administration"
 admin.site.unregister(User)
 
 
+class AccountForm(UserChangeForm):  # type: ignore[type-arg]  # as above
+    """Judges a name only if it is changed: an account of any name can be switched off."""
+
+    def _get_validation_exclusions(self) -> set[str]:
+        excluded: set[str] = super()._get_validation_exclusions()  # type: ignore[misc]  # Django's own hook
+        return excluded if "username" in self.changed_data else excluded | {"username"}
+
+
 @admin.register(User)
 class AccountAdmin(_ReadableLists, UserAdmin):  # type: ignore[type-arg]  # as above
     """Django's own, but for its lists, that nobody sets its dates, and that it can reset a second factor."""
 
+    form = AccountForm
     actions = ("reset_second_factor",)
     readonly_fields = ("last_login", "date_joined")
 

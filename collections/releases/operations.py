@@ -202,7 +202,8 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         cohort_size = recipe.cohort_size
         release.cause = Cause.TOO_FEW
         model = trust_model_of(recipe)
-        fewer, than = ("too few", "for") if model.counts_with_noise else ("fewer", "than")
+        noisy = recipe.published.calibrated_statistic.noisy_count
+        fewer, than = ("too few", "for") if noisy else ("fewer", "than")
         release.reason = f"{fewer} {model.cohort_of} {than} the cohort size of {cohort_size:,}"
         if coarse_step(cohort_size) < cohort_size:  # else there is no more to say
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)

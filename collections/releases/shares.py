@@ -7,7 +7,6 @@ from typing import Any
 from panprivacy.estimate import Interval
 from recipes.models import Recipe
 from releases.models import Release
-from trust_models import trust_model_of
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def shares_of(recipe: Recipe, release: Release) -> Shares | None:
         return None
     return Shares(
         of=release.reports / statistic.reporting_rate,
-        is_exact=not trust_model_of(recipe).counts_with_noise,
+        is_exact=not statistic.noisy_count,
         is_sampled=statistic.reporting_rate < 1,
     )
 

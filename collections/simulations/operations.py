@@ -50,6 +50,9 @@ logger = structlog.get_logger(__name__)
 MOST_AT_ONCE = 4
 """Simulations that run at a time."""
 
+FILE_ATTEMPTS = 3
+"""At a file whose worker fails or dies each time; then the simulation fails, and holds no place any more."""
+
 CHUNK_SECONDS = 2.0
 """About how long one chunk takes: for so long a real recipe's chunk may wait for the worker."""
 
@@ -324,6 +327,9 @@ def _chunks_store(simulation: Simulation, chunks: Iterable[workloads.Chunk]) -> 
 def _file_cut(row: DeviceChunk) -> None:
     """Put the devices of a file in the place of the row that holds it; the simulation fails where it is
     refused."""
+    if row.attempts >= FILE_ATTEMPTS:
+        _note_refusal(row.simulation, FieldError("workload", "could not be read, at several attempts"))
+        return
     recipe, content = row.simulation.recipe, None if row.listed is None else bytes(row.listed)
     draft, statistic = RecipeDraft.from_mapping(recipe.draft), recipe.published.calibrated_statistic
     model = reporting_model(draft)

@@ -129,7 +129,7 @@ def planned_again(
     """The plan of a `Planned.workload` without `devices`, and of its `content`."""
     if content is None:
         return _flights(model, statistic)
-    return _file(workload["kind"], content.decode(), model, statistic)
+    return _of_content(workload["kind"], content, model, statistic)
 
 
 def bucket_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) -> Bucket[Any]:
@@ -228,6 +228,11 @@ def _file(kind: str, csv: object, model: ReportingModel, statistic: Statistic[An
     content = csv.encode(errors="surrogatepass")
     if len(content) > CSV_BYTES:
         raise FieldError("workload.csv", f"must be at most {CSV_BYTES:,} bytes, not {len(content):,}")
+    return _of_content(kind, content, model, statistic)
+
+
+def _of_content(kind: str, content: bytes, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
+    """The plan of a file's bytes, which are read while they are cut."""
 
     def cut(size: int) -> Iterator[Chunk]:
         # The readers take files, of any size, and give back complete devices bit by bit.

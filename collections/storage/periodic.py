@@ -36,9 +36,21 @@ RENEW_SECONDS = 4.0
 
 
 class PeriodicTask(Task):  # type: ignore[type-arg]  # what runs it needs no types of its arguments
-    """A task without arguments that beat sends. A worker passes over what is not its turn."""
+    """A task without arguments that beat sends, or another periodic task. A worker passes over what is not
+    its turn."""
 
     typing = False  # `claim` is for this class, and no argument of the function
+
+    def send(self) -> None:
+        """Have it run, unless it waits or runs already."""
+        claim = periodic_claim(name=self.name)
+        if claim is None:
+            return
+        try:
+            self.delay(claim=claim)
+        except Exception:
+            periodic_unclaim(name=self.name, claim=claim)
+            raise
 
     def __call__(self, claim: str | None = None) -> None:
         if self.request.called_directly:

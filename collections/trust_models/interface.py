@@ -87,9 +87,6 @@ class TrustModel(ABC):
     takes_one_cohort: ClassVar[bool] = False
     """Whether no report is taken beyond the cohort size."""
 
-    counts_with_noise: ClassVar[bool] = False
-    """Whether the number of reports is published with noise."""
-
     def unavailable(self, partners: Partners) -> str:
         """Why no recipe of this model can be published, as a clause; empty where one can."""
         return "" if self.partner is None or self.trust in partners else self.partner.missing

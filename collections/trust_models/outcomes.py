@@ -106,8 +106,8 @@ class ServerProgress:
             said.
         public_rejections: reports that it rejected for what is seen without decrypting, by reason.
         hidden_rejections: for what verifying found. Who has a copy of a device's state can make reports
-            from it that are valid or not depending on what is encrypted there. Shown to
-            nobody; where all devices are simulated, to whoever simulated them.
+            from it that are valid or not depending on what is encrypted there. Never shown; only `collect`
+            and the page of a simulation count them.
         trouble: None where there is none.
         verification_key: Ed25519, 32 bytes, as the recipe's document names it; None for this very site.
         count_signature: what it says is its signature of the number of reports that is published; None where

@@ -115,7 +115,6 @@ class TwoServerModel(TrustModel):
     """A recipe is one task; the leader's periodic work moves every task on."""
 
     trust = Trust.TWO_SERVER
-    counts_with_noise = True
     partner = HELPER
     cohort_of = "valid reports"
 

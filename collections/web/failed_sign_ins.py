@@ -21,7 +21,7 @@ class _Counts:
 
 
 class FailedSignIns(AxesCacheHandler):  # type: ignore[misc]  # axes has no types
-    """What the setting `AXES_HANDLER` names."""
+    """Counts failed sign-ins in the cache; safe if a count is deleted between two steps (`AXES_HANDLER`)."""
 
     def __init__(self) -> None:
         self.cache = _Counts()

@@ -66,10 +66,7 @@ class NoisyTotal:
     def log_characteristic(self, hypotheses: Hypotheses, angles: Numbers) -> NDArray[np.complex128]:
         noise = self.reports * log_characteristic_of_noise(self.noise_scale, angles)
         share = hypotheses / self.most
-        if self.rule.noisy:
-            # φ(s) = 1 / (1 + (sin(s/2) / sinh(1/(2·scale)))²)
-            half = self._weight(hypotheses) * angles / 2
-            noise = noise - np.log1p((np.sin(half) / math.sinh(1 / (2 * self.rule.noise_scale))) ** 2)
+        noise = noise + self.rule.log_characteristic(self._weight(hypotheses) * angles)
         if self.sampling_rate == 1:
             return np.asarray(1j * angles * hypotheses / self.steps + noise)
         turns = angles * self.largest_number

@@ -75,11 +75,7 @@ class RandomizedBits:
         without = self.absent * turn
         ratio = (self.present - self.absent) * turn / (1 + without)
         found = self._bits * log_one_plus(without) + hypotheses * log_one_plus(self.sampling_rate * ratio)
-        if self.rule.noisy:
-            # φ(s) = 1 / (1 + (sin(s/2) / sinh(1/(2·scale)))²)
-            half = self.coins * self.absent * angles / 2
-            found = found - np.log1p((np.sin(half) / math.sinh(1 / (2 * self.rule.noise_scale))) ** 2)
-        return np.asarray(found)
+        return np.asarray(found + self.rule.log_characteristic(self.coins * self.absent * angles))
 
     def released(self, failure_probability: float) -> exact.Released:
         """About the probability that there is a result, or `RARE_RELEASE` where it is less.

@@ -1,4 +1,4 @@
-"""When a collection has a result: what that leaves of what is rare."""
+"""When a collection has a result, and with what probability."""
 
 import math
 from dataclasses import dataclass
@@ -56,6 +56,15 @@ class ReleaseRule:
         return (
             math.sqrt(discrete_laplace.variance(noisy_count.scale(self.cohort_size))) if self.noisy else 0.0
         )
+
+    def log_characteristic(self, angles: Numbers) -> Numbers:
+        """ln E exp(i·t·Z) of the noise Z in the number of reports; real, as Z is symmetric.
+
+        φ(t) = 1 / (1 + (sin(t/2) / sinh(1/(2·scale)))²).
+        """
+        if not self.noisy:
+            return np.zeros_like(angles)
+        return np.asarray(-np.log1p((np.sin(angles / 2) / math.sinh(1 / (2 * self.noise_scale))) ** 2))
 
     def probability(self, populations: Hypotheses) -> Numbers:
         """That there is a result, for each number of devices (any shape)."""

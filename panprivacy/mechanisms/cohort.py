@@ -46,7 +46,7 @@ class CohortStatistic(ReportStatistic[P]):
         return ReleaseRule(self.cohort_size, self.reporting_rate, self.noisy_count)
 
     def _rule_for(self, reports: int) -> ReleaseRule:
-        """The same for a sum of so many reports: of fewer than a cohort if it has fewer."""
+        """The same for a sum of so many reports; without noise, a smaller number is taken as the cohort."""
         rule = self.release_rule
         return rule if self.noisy_count else replace(rule, cohort_size=min(self.cohort_size, reports))
 

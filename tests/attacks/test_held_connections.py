@@ -84,7 +84,7 @@ def signing_in(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[tuple[H
     with ThreadPoolExecutor(number) as threads:
         answers = [threads.submit(sign_in, name) for name in range(number)]
         try:
-            wait_until(lambda: hashing.asked >= min(number, MOST_AT_ONCE), PATIENCE)
+            assert wait_until(lambda: hashing.asked >= min(number, MOST_AT_ONCE), PATIENCE)
             yield hashing, answers
         finally:
             hashing.may_end.set()
@@ -110,7 +110,7 @@ def test_uploads_api_and_pages_answer_while_many_sign_ins_hash(monkeypatch: pyte
 
 def test_sign_in_that_is_one_too_many_is_told_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     with signing_in(monkeypatch, MOST_AT_ONCE) as (hashing, answers):
-        wait_until(lambda: hashing.begun == AT_ONCE, PATIENCE)
+        assert wait_until(lambda: hashing.begun == AT_ONCE, PATIENCE)
         given = {"username": "nobody", "password": "guess"}
         refused = Client().post("/sign-in/", given)
         assert (refused.status_code, refused["Retry-After"]) == (503, "5")

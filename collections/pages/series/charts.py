@@ -75,7 +75,7 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark], segmen
         title=f"Trend of {series.name}" + (f", segment {segment}" if segment else ""),
         description="The estimate of each round with an interval, by the time at which it opened. All "
         f"intervals together contain the truths with {level:.0%}.",
-        panels=(Panel(x=Axis(scale=Scale.TIME), y=quantity, series=tuple(drawn)),),
+        panels=(Panel(x=Axis(title="opened (UTC)", scale=Scale.TIME), y=quantity, series=tuple(drawn)),),
         height=240,
     )
 

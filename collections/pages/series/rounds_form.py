@@ -32,7 +32,7 @@ def suggested_seconds(members: Mapping[str, Any]) -> int:
         recipe = RecipeDraft.from_mapping(members)
     except FieldError:  # drafted with another version; what is wrong is said once it is asked for
         return DAY
-    return recipe.parameters.step_count * (recipe.step_seconds or 0) + DAY
+    return int(recipe.steps_last.total_seconds()) + DAY
 
 
 class RoundsForm(forms.Form):

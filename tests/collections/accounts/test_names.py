@@ -25,6 +25,7 @@ WHOLE = (
     "三田さん",
     "ラーメン屋",
     "김철수金",
+    "علی۱",
     "משה",
     "anna@x.org",
 )
@@ -62,6 +63,8 @@ def test_name_of_its_own_looks_like_no_other() -> None:
     LikeNoOther(User, "username")("coco")
     assert looks_like("Вор") == looks_like("вор") == looks_like("bop")
     assert looks_like("жук") != looks_like("xyk")
+    assert looks_like("paul") & looks_like("pauI")
+    assert not looks_like("paul") & looks_like("paus")
 
 
 @pytest.mark.parametrize("name", ["аdmin", "Root"])
@@ -85,6 +88,17 @@ def test_form_that_renames_an_account_names_the_field(root: Client) -> None:
         )
         found = set() if answer.status_code == 302 else set(answer.context["adminform"].form.errors)
         assert found == errors, name
+
+
+def test_account_with_a_name_that_is_refused_today_can_be_switched_off(root: Client) -> None:
+    account("admin2")
+    alike = User.objects.create_user("аdmin2", password=PASSWORD)
+    form = root.get(f"/admin/auth/user/{alike.pk}/change/").context["adminform"].form
+    unchanged = {name: value for name, value in form.initial.items() if value not in (None, False)}
+    unchanged.pop("is_active")
+    assert root.post(f"/admin/auth/user/{alike.pk}/change/", {**unchanged, "groups": []}).status_code == 302
+    alike.refresh_from_db()
+    assert not alike.is_active
 
 
 def test_form_of_a_group_names_the_field(root: Client) -> None:

@@ -14,6 +14,8 @@ from audit.models import Entry
 from pages.publish.forms import recipe_form_class
 from pages.recipe.charts import release_chart
 from pages.recipe.presentation import estimate_rows, headline
+from panprivacy.mechanisms.count_nonzero import CountNonzero
+from panprivacy.mechanisms.histogram import Histogram
 from panprivacy.recipe import PublishedRecipe
 from recipes.models import Recipe
 from releases.selectors import interval_of
@@ -21,7 +23,6 @@ from releases.shares import shares_of
 from tests.factories import published_recipe
 from tests.page_text import page_text
 from tests.scenes import analyst, finished_recipe, simulated_recipe
-from trust_models.single_server import SingleServerModel
 
 pytestmark = pytest.mark.django_db
 
@@ -239,7 +240,8 @@ def test_share_of_sampled_devices_is_of_about_as_many_as_heard() -> None:
 def test_share_of_a_noisy_number_of_reports_has_no_interval(
     client: Client, monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
 ) -> None:
-    monkeypatch.setattr(SingleServerModel, "counts_with_noise", True)
+    for statistic in (CountNonzero, Histogram):
+        monkeypatch.setattr(statistic, "noisy_count", True)
     values = [[1, 0, 0]] * 30 + [[0, 1, 0]] * 30 if changes else [[1]] * 30 + [[0]] * 30
     recipe = finished_recipe(values, cohort_size=50, epsilon=4.0, **changes)
     said = headline(recipe, recipe.release).text

@@ -384,6 +384,7 @@ def test_file_that_is_read_twice_counts_once(site: Site) -> None:
     [
         ("", "workload.csv: is empty; line 1"),
         ("device,step,events\nd,9,1\n", "workload.csv: line 2, column 2"),
+        ("device,step,events\nd\ud800,1,1\n", "workload.csv: line 2: must be UTF-8 text"),
         ("device,step,events\n", "workload.csv: the file must name at least one device"),
     ],
 )

@@ -14,11 +14,12 @@ from tests.panprivacy.bounds.truths import coverage, coverage_of_coordinate
 
 @pytest.mark.parametrize("needed", COHORTS)
 @pytest.mark.parametrize("interval", INTERVALS)
-@pytest.mark.parametrize(("first", "every"), [(3, 211), pytest.param(0, 29, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("first", "every"), [(3, 101), pytest.param(0, 29, marks=pytest.mark.long)])
 def test_intervals_of_what_is_released_hold_over_the_grid(interval, needed, first, every):
-    for point in points(interval, needed)[first::every]:
-        found = held(interval, point)
-        assert found is None or found >= LEAST, point
+    found = {point: held(interval, point) for point in points(interval, needed)[first::every]}
+    known = {point: one for point, one in found.items() if one is not None}
+    assert known
+    assert min(known.values()) >= LEAST, known
 
 
 @pytest.mark.parametrize(
