@@ -56,7 +56,7 @@ def stream_simulate(
     except ItemError as error:
         refused = list(counts)[error.index]
         line = next(number for number, item in read_items(path, field="items") if item == refused)
-        raise FieldError("items", f"{path} line {line:,}: an item {error.message}") from None
+        raise FieldError("items", f"line {line}: an item {error.message}") from None
     in_all = counts.total()
     steps = sorted(
         Description(label="", help="", minimum=0, maximum=in_all).check("intrude", int, step)

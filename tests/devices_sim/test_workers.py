@@ -41,7 +41,7 @@ def test_interrupt_of_a_process_that_still_loads_is_left_to_the_one_that_started
     assert signal.SIGINT not in before
 
 
-def test_processes_start_where_the_folder_of_temporary_files_has_a_long_path(tmp_path: Path) -> None:
+def test_processes_start_if_the_temporary_folder_has_a_long_path(tmp_path: Path) -> None:
     folder = tmp_path / (100 * "x")
     folder.mkdir()
     script = "from devices_sim.workers import processes_prepare; processes_prepare()"

@@ -107,7 +107,7 @@ def test_command_that_is_interrupted_while_it_loads_ends_without_a_word(
     assert interrupted == (130, "")
 
 
-def test_collect_that_is_interrupted_while_it_loads_its_servers_ends_with_a_line(tmp_path: Path) -> None:
+def test_collect_interrupted_while_servers_load_ends_with_a_line(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(INTERRUPTING.format(module="panapp.services"))
     command = [sys.executable, *COLLECT.split()]
     status, said = ended(command, subprocess.DEVNULL, PYTHONPATH=str(tmp_path))
@@ -115,5 +115,5 @@ def test_collect_that_is_interrupted_while_it_loads_its_servers_ends_with_a_line
     assert said.startswith("CommandError: interrupted")
 
 
-def test_interrupt_that_comes_up_in_a_finalizer_ends_the_command_without_a_word() -> None:
+def test_interrupt_in_a_finalizer_ends_the_command_without_a_word() -> None:
     assert ended([sys.executable, "-c", LOST], subprocess.DEVNULL) == (130, "")

@@ -130,7 +130,7 @@ def test_web_worker_ends_with_its_server_when_that_is_killed() -> None:
     assert wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, PATIENCE)
 
 
-def test_look_has_a_worker_look_and_is_left_to_the_beat_where_there_is_no_broker() -> None:
+def test_look_is_a_workers_or_left_to_the_beat_without_a_broker() -> None:
     with services._broker() as server:
         broker_url = f"redis+socket://{server.unix_socket_path}"
         services._look(broker_url, QueueNames.of("ours").advance)
@@ -234,7 +234,7 @@ needs_util_linux = pytest.mark.skipif(
 
 
 @pytest.mark.parametrize("name", ["a b", "it's", "#1", "é", 100 * "x"])
-def test_broker_is_reached_whatever_the_folder_of_temporary_files_is_called(
+def test_broker_is_reached_whatever_the_temporary_folder_is_called(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / name).mkdir()
@@ -245,7 +245,7 @@ def test_broker_is_reached_whatever_the_folder_of_temporary_files_is_called(
 
 
 @needs_util_linux
-def test_broker_is_not_reached_by_ctrl_c_which_the_command_passes_on_in_its_order() -> None:
+def test_broker_is_not_reached_by_ctrl_c_but_ended_in_its_order() -> None:
     with services._broker() as server:
         broker = server.client().info()["process_id"]
         assert os.getsid(broker) == os.getpgid(broker) == broker

@@ -162,7 +162,7 @@ def collected(command: "subprocess.Popen[str]") -> str:
 
 @pytest.mark.long
 @pytest.mark.processes
-def test_two_collections_that_begin_at_once_on_a_fresh_directory_both_have_a_result(tmp_path: Path) -> None:
+def test_two_collections_at_once_on_a_fresh_directory_both_end(tmp_path: Path) -> None:
     """Whatever that and the folder of temporary files are called."""
     data, temporary = tmp_path / "it's 50% ü", tmp_path / ("a 'b" + 100 * "c")
     temporary.mkdir()
@@ -172,7 +172,7 @@ def test_two_collections_that_begin_at_once_on_a_fresh_directory_both_have_a_res
 
 @pytest.mark.long
 @pytest.mark.processes
-def test_collection_uses_servers_that_run_and_starts_its_own_once_those_were_killed(tmp_path: Path) -> None:
+def test_collection_uses_running_servers_or_starts_its_own(tmp_path: Path) -> None:
     data = tmp_path / "data"
     holding = subprocess.Popen(
         [sys.executable, "-c", HOLDING],

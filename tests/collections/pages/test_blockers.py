@@ -100,7 +100,7 @@ def test_what_devices_would_refuse_is_said_and_can_be_published_all_the_same(
         ("two_server", "1106", ""),
     ],
 )
-def test_form_of_two_servers_warns_where_the_margin_makes_a_result_unlikely(
+def test_form_warns_if_the_margin_makes_a_result_unlikely(
     signed_in: Client, settings: Any, trust: str, devices: str, said: str
 ) -> None:
     settings.LEADER_URL, settings.HELPER_URL = scene.LEADER_URL, scene.HELPER_URL

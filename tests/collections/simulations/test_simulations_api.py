@@ -70,7 +70,7 @@ def test_start_answers_202_with_an_address_that_tells_how_far_it_is(client: Clie
     assert told["result"]["devices"] == 30
 
 
-def test_held_result_is_told_until_it_may_pass_or_the_simulation_is_cancelled(
+def test_held_result_of_a_simulation_is_shown_until_decided(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """More reports than tokens: as of real devices, an administrator decides."""

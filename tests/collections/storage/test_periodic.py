@@ -172,7 +172,7 @@ def test_long_task_keeps_its_place_and_of_many_workers_one_runs(monkeypatch: pyt
     assert sorted(ran_in) == [False] * 7 + [True]
 
 
-def test_worker_passes_over_a_task_that_runs_and_a_direct_call_asks_nothing() -> None:
+def test_worker_passes_over_a_task_that_runs() -> None:
     done: list[bool] = []
 
     @shared_task(name=NAME, base=PeriodicTask)

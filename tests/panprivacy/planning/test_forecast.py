@@ -42,7 +42,7 @@ def test_below_the_cohort_size_closing_gives_nothing_and_waiting_may() -> None:
     assert forecast(asked, 400, 0.5, servers=OneServer) == nothing
 
 
-def test_two_servers_give_a_result_only_with_the_margin_beyond_the_cohort_size() -> None:
+def test_two_servers_need_the_margin_beyond_the_cohort_size() -> None:
     asked, usual = mechanism(), usual_margin(1_000)
     for reports, gives in ((1_000, False), (1_000 + usual, False), (1_000 + 2 * usual, True)):
         assert (forecast(asked, reports, 0.0, servers=TwoServers).now is not None) is gives

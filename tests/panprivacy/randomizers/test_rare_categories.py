@@ -248,7 +248,7 @@ def test_estimate_is_unbiased_whatever_share_is_stated(participation, max_weight
 @pytest.mark.parametrize("noisy", [False, True])
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("participation", ["cover", "relayed"])
-def test_intervals_are_the_bounds_of_each_category_with_its_share_of_what_may_fail(participation, k, noisy):
+def test_intervals_are_the_bounds_of_each_category_with_its_share(participation, k, noisy):
     rates = {"sampling_rate": 0.5} if participation == "cover" else {"devices": 2_000, "counted_devices": 600}
     asked = statistic(participation, k=k, cohort_size=50, rare_share=0.5, **rates)
     if noisy:

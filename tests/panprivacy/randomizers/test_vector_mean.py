@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from panprivacy.accounting.discrete_gaussian_sum import delta_of, variance
 from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.bounds.exact import bounds
 from panprivacy.dap.basics import BatchMode
 from panprivacy.dap.task import TaskConfiguration
 from panprivacy.dap.vdafs import UnsupportedVdafError, prio3_of
@@ -435,3 +436,25 @@ def test_rounded_takes_every_finite_vector(vector):
     parameters = VectorMeanParameters(epsilon=1.0, delta=1e-6, cohort_size=100, dimension=3)
     found = VectorMean(parameters).rounded(vector, random.Random(0))
     assert sum(z * z for z in found) <= parameters.squared_length
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+def test_intervals_are_the_bounds_of_each_coordinate_with_its_share(noisy):
+    """Against the exact tests of the family, without rounding of estimates, a step further on either side."""
+    statistic = vector_mean(dimension=3, cohort_size=100, epsilon=3.0, sampling_rate=0.3)
+    asked = statistic.with_noisy_count() if noisy else statistic
+    source, reports = random.Random(31), 120
+    total = [0] * statistic.contribution_length
+    for _ in range(reports):
+        total = [a + b for a, b in zip(total, statistic.randomize((0.9, 0.0, -0.4), source), strict=True)]
+    values, sums = asked.debiased(total, reports), asked.sums(reports)
+    step = 2 / sums.most
+    coarse = step * math.sqrt(reports) * sums.noise_scale / 16
+    for interval in asked.intervals(total, reports):
+        failure = (1 - interval.level) * (1 - asked.kept_for_noise) / 3
+        for place, value in enumerate(values):
+            seen = round((value + 1) / step)
+            (low,), (high,) = bounds(sums, [seen], sums.most, failure)
+            assert interval.low[place] == pytest.approx(max(step * low - 1, -1), abs=coarse + 2 * step)
+            assert interval.high[place] == pytest.approx(min(step * high - 1, 1), abs=coarse + 2 * step)
+            assert interval.low[place] < value < interval.high[place]
