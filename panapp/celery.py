@@ -1,8 +1,10 @@
 """The Celery application: `celery -A panapp worker`."""
 
 import os
+from contextlib import suppress
 
 from celery import Celery
+from celery.signals import worker_ready
 
 from panapp.ending_together import end_worker_and_beat_together
 
@@ -16,3 +18,15 @@ celery_application = Celery("panapp")
 celery_application.config_from_object("django.conf:settings", namespace="CELERY")
 celery_application.autodiscover_tasks()
 end_worker_and_beat_together()
+
+
+@worker_ready.connect
+def _unqueue(**_: object) -> None:
+    """What was sent while no worker ran may be lost, and would be sent again late."""
+    # Apps are loaded by now.
+    from django.db import Error
+
+    from storage.periodic import periodic_unqueue
+
+    with suppress(Error):  # beat sends it again, after a while
+        periodic_unqueue()

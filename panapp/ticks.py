@@ -28,11 +28,12 @@ class TickScheduler(Scheduler):
     def apply_async(self, entry: ScheduleEntry, *args: Any, **options: Any) -> Any:
         """As Celery's; None where nothing was sent."""
         # Settings are read before there are apps, and they name this module.
-        from django.db import close_old_connections
+        from django.db import close_old_connections, connection
 
         from storage.periodic import periodic_claim, periodic_forget, periodic_unclaim
 
-        close_old_connections()  # one that was lost is not asked
+        if not connection.in_atomic_block:
+            close_old_connections()  # one that was lost is not asked again
         if self._is_new:
             periodic_forget()
             self._is_new = False

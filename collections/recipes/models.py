@@ -101,7 +101,8 @@ class Recipe(models.Model):
         """
         try:
             return recipe_of(self.document)
-        except ValueError as error:
+        # What is stored may be no object, or nested beyond what can be read.
+        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
             raise UnreadableRecipeError(
                 f"the document of recipe {self.identifier} cannot be read: {error}"
             ) from error

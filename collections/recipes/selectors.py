@@ -1,6 +1,5 @@
 """Reading recipes."""
 
-import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -20,6 +19,7 @@ from recipes.models import (
     RecipeGuarantees,
     ShufflerSignature,
 )
+from web.strict_json import JSONRefusedError, json_of
 
 IDENTIFIER_LENGTH = 64
 
@@ -66,12 +66,19 @@ def served_recipe(recipe: Recipe) -> dict[str, Any]:
     }
     return {
         "id": recipe.identifier,
-        # As it was signed, whether or not it can be read here.
-        "document": json.loads(recipe.document),
+        "document": stated_document(recipe),
         "signature": base64_text.encode(bytes(recipe.signature)),
         **{name: row and base64_text.encode(bytes(row.signature)) for name, row in rows.items()},
         "status": open_or_closed(recipe),
     }
+
+
+def stated_document(recipe: Recipe) -> Any:
+    """The document as it was signed, whether or not it can be read here; its text where that is no JSON."""
+    try:
+        return json_of(recipe.document.encode())
+    except JSONRefusedError:
+        return recipe.document
 
 
 def names_of(identifiers: Iterable[str]) -> dict[str, str]:

@@ -82,10 +82,10 @@ def problem_of(simulation: Simulation) -> str:
 
 
 def outcome_of(simulation: Simulation) -> CollectionResult | None:
-    """What came of a simulation; None where it has not come to its end."""
+    """What came of a simulation; None where it has not come to its end, or cannot be read here."""
     release = Release.objects.filter(recipe=simulation.recipe_id).first()
     truth = SimulatedTruth.objects.filter(recipe=simulation.recipe_id).first()
-    if release is None or truth is None or simulation.ended_at is None:
+    if release is None or truth is None or simulation.ended_at is None or simulation.recipe.unreadable:
         return None
     fleet = counted.of_json(simulation.totals)
     total = (release.released_at - simulation.started_at).total_seconds()

@@ -14,7 +14,7 @@ from typing import Any
 
 import structlog
 from celery import Task
-from django.db import DatabaseError, connection
+from django.db import Error, connection
 from django.db.models import F, Q, QuerySet
 
 from storage import clock
@@ -68,7 +68,9 @@ def periodic_claim(*, name: str) -> str | None:
         What the message must carry, as `claim`.
     """
     now, row = clock.database_now(), _row(name)
-    claimable = PeriodicRun.objects.filter(_over("queued_until", now), _over("running_until", now), name=name)
+    claimable = PeriodicRun.objects.filter(
+        _over("queued_until", now, LONGEST_WAIT), _over("running_until", now, LEASE), name=name
+    )
     # Looked at first: that locks nothing, and at most looks there is nothing to do.
     if not claimable.exists():
         return None
@@ -84,8 +86,14 @@ def periodic_unclaim(*, name: str, claim: str) -> None:
 
 
 def periodic_forget() -> None:
-    """Nothing waits or runs, as when beat and broker begin anew. What does all the same is harmless."""
+    """Nothing waits or runs, as when beat begins anew. What does all the same is harmless."""
     PeriodicRun.objects.update(**_UNQUEUED, **_IDLE)
+
+
+def periodic_unqueue() -> None:
+    """Nothing waits, as when a worker begins: what was sent while none ran may be lost. If it is not, it is
+    passed over."""
+    PeriodicRun.objects.exclude(queued=None).update(**_UNQUEUED)
 
 
 @contextmanager
@@ -97,7 +105,7 @@ def periodic_turn(*, name: str, claim: str | None = None) -> Iterator[bool]:
     """
     _row(name)
     runner, now = uuid.uuid4(), clock.database_now()
-    free = PeriodicRun.objects.filter(_over("running_until", now), name=name)
+    free = PeriodicRun.objects.filter(_over("running_until", now, LEASE), name=name)
     if claim is not None:
         free = free.filter(queued=claim)
     if not free.update(**_UNQUEUED, running_until=now + LEASE, runner=runner):
@@ -111,7 +119,7 @@ def periodic_turn(*, name: str, claim: str | None = None) -> Iterator[bool]:
     finally:
         ended.set()
         renewing.join()
-        with suppress(DatabaseError):  # then the lease runs out
+        with suppress(Error):  # then the lease runs out
             _run_of(name, runner).update(**_IDLE)
 
 
@@ -119,7 +127,7 @@ def _renew(name: str, runner: uuid.UUID, ended: threading.Event) -> None:
     while not ended.wait(RENEW_SECONDS):
         try:
             _run_of(name, runner).update(running_until=clock.database_now() + LEASE)
-        except DatabaseError as error:
+        except Error as error:
             logger.warning("periodic_task_not_renewed", task=name, error=type(error).__name__)
         finally:
             connection.close()  # this thread's own
@@ -137,6 +145,6 @@ def _run_of(name: str, runner: uuid.UUID) -> QuerySet[PeriodicRun]:
     return PeriodicRun.objects.filter(name=name, runner=runner)
 
 
-def _over(field: str, now: datetime) -> Q:
-    """Whether a time is over. One that is further off than any is from a clock that was set back."""
-    return Q(**{field: None}) | Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + LONGEST_WAIT})
+def _over(field: str, now: datetime, longest: timedelta) -> Q:
+    """Whether a time is over. One that is further off than the longest is from a clock that was set back."""
+    return Q(**{field: None}) | Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + longest})

@@ -53,7 +53,7 @@ def count_on(counts: Any, key: str, *, seconds: float, by: int = 1) -> int:
 def _key(what: str, asker: str, day: date) -> str:
     """Hashed with the site's secret and the day: all addresses of IPv4 can be tried in minutes, so a reader
     of the cache could otherwise find them, and follow one from day to day."""
-    hashed = salted_hmac(f"{what} {day.isoformat()}", _counted_as(asker), algorithm="sha256").hexdigest()
+    hashed = salted_hmac(f"{what} {day.isoformat()}", counted_as(asker), algorithm="sha256").hexdigest()
     return f"{what}-{hashed}"
 
 
@@ -61,7 +61,7 @@ def _day(at: datetime) -> date:
     return at.astimezone(UTC).date()
 
 
-def _counted_as(asker: str) -> str:
+def counted_as(asker: str) -> str:
     """The network of an IPv6 address, the address of IPv4, or what is no address, as it is."""
     try:
         address = ipaddress.ip_address(asker)

@@ -9,9 +9,12 @@ FORMULA_SIGNS = "=⁼₌﹦＝⩴⩵⩶+⁺₊﬩﹢＋-−⁻₋﹣－@﹫＠"
 """With which a formula begins, also as wide, small, raised or lowered signs: some spreadsheets read these as
 the plain ones."""
 
+_UNSEEN = r"\s\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff"
+"""Blanks, controls and marks that show nothing."""
+
 _FORMULA = re.compile(
     # A spreadsheet whose language separates cells by semicolons, and what is pasted, begins cells at these.
-    rf"(^|[;\t\r\n])(?=[\s\0\ufeff\"]*[{re.escape(FORMULA_SIGNS)}])"
+    rf"(^|[;；\t\r\n])(?=[{_UNSEEN}\"]*[{re.escape(FORMULA_SIGNS)}])"
     # Blanks at which some begin to read.
     r"|^(?=[\t\r\n])"
 )

@@ -18,7 +18,7 @@ RARE_RELEASE = 0.005
 percent from which on they are to hold, as the population is only known from the reports."""
 
 _DEVIATIONS = 12.0
-_POINTS = 256
+_POINTS = 1_024
 """Probabilities of a release are computed at so many populations, up to so many standard deviations of the
 number of reports away from the cohort size, and interpolated."""
 

@@ -20,6 +20,7 @@ from django.urls import reverse
 
 from accounts.hashing import AT_ONCE, MOST_WAITING
 from accounts.operations import account_create, password_change
+from accounts.signing_in import MOST_OF_ONE
 from audit.sessions import sessions_end
 from issuer import registering as issuer_registering
 from ledger import composed
@@ -59,8 +60,15 @@ class Hashing:
 
 
 @contextmanager
-def signing_in(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[tuple[Hashing, list[Any]]]:
-    """So many sign-ins at once without an account, each of which has come to its hashing."""
+def signing_in(
+    monkeypatch: pytest.MonkeyPatch, number: int, addresses: list[str] | None = None
+) -> Iterator[tuple[Hashing, list[Any]]]:
+    """So many sign-ins at once without an account, each of which has come to its hashing.
+
+    Args:
+        addresses: from which they come; by default each from another.
+    """
+    came_from = addresses or [f"192.0.2.{name}" for name in range(number)]
     hashing, encode, pbkdf2 = Hashing(), FewRounds.encode, hashers.pbkdf2
 
     def slow(*arguments: Any, **options: Any) -> bytes:
@@ -77,7 +85,8 @@ def signing_in(monkeypatch: pytest.MonkeyPatch, number: int) -> Iterator[tuple[H
     def sign_in(name: int) -> int:
         try:
             given = {"username": f"nobody{name}", "password": "guess"}
-            return Client(raise_request_exception=False).post("/sign-in/", given).status_code
+            visitor = Client(raise_request_exception=False, REMOTE_ADDR=came_from[name])
+            return visitor.post("/sign-in/", given).status_code
         finally:
             connection.close()
 
@@ -117,6 +126,27 @@ def test_sign_in_that_is_one_too_many_is_told_to_come_again(monkeypatch: pytest.
         assert "The site is busy" in refused.content.decode()
         assert hashing.begun == AT_ONCE
     assert {answer.result() for answer in answers} == {200}
+
+
+def test_address_that_sends_many_passwords_leaves_places_to_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    with signing_in(monkeypatch, MOST_OF_ONE, ["192.0.2.1"] * MOST_OF_ONE) as (hashing, answers):
+        given = {"username": "nobody", "password": "guess"}
+        refused = Client(REMOTE_ADDR="192.0.2.1").post("/sign-in/", given)
+        assert (refused.status_code, refused["Retry-After"]) == (503, "5")
+        with ThreadPoolExecutor(1) as thread:
+            other = thread.submit(_signed_in_from, "192.0.2.2")
+            assert wait_until(lambda: hashing.asked > MOST_OF_ONE, PATIENCE)
+            hashing.may_end.set()
+            assert other.result() == 200
+    assert {answer.result() for answer in answers} == {200}
+
+
+def _signed_in_from(address: str) -> int:
+    try:
+        given = {"username": "nobody", "password": "guess"}
+        return Client(REMOTE_ADDR=address).post("/sign-in/", given).status_code
+    finally:
+        connection.close()
 
 
 def _change(owner: User) -> None:

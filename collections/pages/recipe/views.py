@@ -61,7 +61,7 @@ from panprivacy.coarse import coarse_beyond
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.selectors import guarantees_of, stated_plan
+from recipes.selectors import guarantees_of, stated_document, stated_plan
 from releases.exports import file_version, release_csv, release_document, release_json
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
@@ -242,7 +242,7 @@ def _unreadable_page(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     context = {
         "recipe": recipe,
         "status": status_of(recipe, release_of(recipe), timezone.now()),
-        "document": json.dumps(json.loads(recipe.document), indent=2, ensure_ascii=False),
+        "document": json.dumps(stated_document(recipe), indent=2, ensure_ascii=False),
         "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
     }
     return render(request, "recipe/unreadable.html", context)

@@ -218,7 +218,7 @@ def _proposal_page(
         "proposal": approval,
         "draft": draft,
         "every": dict(CHOICES).get(str(approval.document.get("every")), approval.document.get("every")),
-        "time_zone": approval.document["time_zone"],
+        "time_zone": approval.document.get("time_zone"),
         "round_seconds": approval.document.get("round_seconds"),
         "rounds": approval.document.get("rounds") or approval.document.get("donation_rounds"),
         "mechanism": statistic,
