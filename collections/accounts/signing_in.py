@@ -25,10 +25,16 @@ _lock = threading.Lock()
 class SharingBackend(ModelBackend):
     """Django's own, with few sign-ins at a time from one address."""
 
-    def authenticate(self, request: HttpRequest | None, **credentials: Any) -> User | None:
+    def authenticate(
+        self,
+        request: HttpRequest | None,
+        username: str | None = None,
+        password: str | None = None,
+        **credentials: Any,
+    ) -> User | None:
         """As Django's. Raises BusyError if `MOST_OF_ONE` sign-ins of this address are under way."""
         with _place(request):
-            return super().authenticate(request, **credentials)
+            return super().authenticate(request, username, password, **credentials)
 
 
 @contextmanager
