@@ -20,7 +20,7 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.bounds import exact
 from panprivacy.bounds.noisy_total import NoisyTotal
 from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate, Interval
+from panprivacy.estimate import LEVELS, Estimate, Interval, normal_factor
 from panprivacy.mechanisms import discrete_gaussian
 from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.mechanisms.combined_result import aggregator_guarantees, sampled_guarantees
@@ -47,8 +47,8 @@ _STEPS_OF_NOISE = 64.0
 _COARSE_STEPS_OF_NOISE = 16.0
 """How many steps make a standard deviation of the noise: of the means that are tested, and of estimates."""
 
-_COUNT_NOISE_SHARE = 0.25
-"""See `VectorMean.kept_for_noise`; divided by the cohort size."""
+_MOST_KEPT = 0.9
+"""Of what may fail: see `VectorMean.kept_for_noise`."""
 
 _DECIMAL = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*", re.ASCII)
 """A number as CSV files have it."""
@@ -358,9 +358,16 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
 
     @property
     def kept_for_noise(self) -> float:
-        """Part of what may fail that is kept for noise in the number of reports: tests take as many for
-        granted as are shown, and of few the noise is a large part."""
-        return _COUNT_NOISE_SHARE / self.cohort_size if self.noisy_count else 0.0
+        """Part of what may fail that is kept for noise in the number of reports.
+
+        Tests take as many for granted as are shown. If those are off by a part x, so is the deviation of a
+        coordinate by x/2, and a tail at z deviations grows by exp(z²·x/2). The noise is Laplace's with the
+        deviation 1/√(2B) of the cohort, so tails grow by 1/(1 − z⁴/(16·B)) on average.
+        """
+        if not self.noisy_count:
+            return 0.0
+        factor = normal_factor(1 - LEVELS[0], self.parameters.dimension)
+        return min(_MOST_KEPT, factor**4 / (16 * self.cohort_size))
 
     def sums(self, reports: int) -> NoisyTotal:
         """The sum of (x + 1)/2 over so many reports, for a coordinate x: how it is distributed.
