@@ -11,6 +11,7 @@ health and metrics show clocks that differ by more than 10 s.
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from celery import Celery
 from celery.beat import Scheduler
 from django.conf import settings
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 from kombu.utils.imports import symbol_by_name
@@ -210,6 +212,24 @@ def test_ticks_that_no_worker_takes_do_not_pile_up(
     waiting = broker.waiting()
     assert 1 < len(waiting) <= 10
     assert {message.headers["expires"] for message in waiting} == {None}
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no connection to lose")
+@pytest.mark.django_db(transaction=True)
+def test_beat_goes_on_after_its_connection_was_lost(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As after a restart of the database; beat keeps its connection for longer than threads do."""
+    monkeypatch.setitem(connection.settings_dict, "CONN_MAX_AGE", 60)
+    broker.conf.beat_schedule = {"tick": {"task": "releases.tasks.advance_collections", "schedule": every(2)}}
+    scheduler = TickScheduler(broker)
+    (entry,) = scheduler.schedule.values()
+    scheduler.apply_async(entry, producer=scheduler.producer)
+    with connection.cursor() as cursor, suppress(OperationalError):
+        cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+    for _ in range(2):  # one tick may find out
+        with suppress(OperationalError):
+            scheduler.apply_async(entry, producer=scheduler.producer)
+    periodic_forget()
+    assert scheduler.apply_async(entry, producer=scheduler.producer) is not None
 
 
 @pytest.mark.django_db
