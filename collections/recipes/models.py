@@ -20,6 +20,10 @@ def content_hash(document: Mapping[str, object]) -> str:
     return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
 
 
+UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
+"""What reading a stored document may raise: it may be no object, or nested beyond what can be read."""
+
+
 class Recipe(models.Model):
     """A question put to devices. Once published, the database refuses every change but closing."""
 
@@ -101,8 +105,7 @@ class Recipe(models.Model):
         """
         try:
             return recipe_of(self.document)
-        # What is stored may be no object, or nested beyond what can be read.
-        except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        except UNREADABLE as error:
             raise UnreadableRecipeError(
                 f"the document of recipe {self.identifier} cannot be read: {error}"
             ) from error
@@ -118,8 +121,17 @@ class Recipe(models.Model):
 
     @property
     def trust(self) -> Trust:
-        """The trust model that the document names, also of one that cannot be read as a whole."""
-        return trust_named(json.loads(self.document).get("trust", FIRST.value))
+        """The trust model that the document names, also of one that cannot be read as a whole.
+
+        Raises:
+            UnreadableRecipeError: it names none that is known here.
+        """
+        try:
+            return trust_named(json.loads(self.document).get("trust", FIRST.value))
+        except UNREADABLE as error:
+            raise UnreadableRecipeError(
+                f"the document of recipe {self.identifier} names no trust model: {error}"
+            ) from error
 
 
 class RecipeGuarantees(models.Model):

@@ -8,6 +8,7 @@ import io
 import itertools
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,9 @@ from panprivacy.recipe import PublishedRecipe
 from panprivacy.recipe_draft import RecipeDraft
 from panprivacy.signed_documents import SignedDocument
 from public_log.verification import log_verify
+from recipes.errors import UnreadableRecipeError
 from recipes.models import Recipe
+from recipes.selectors import stated_document
 from releases.models import Release
 from releases.operations import collections_advance, result_withhold
 from series.models import Series
@@ -149,6 +152,18 @@ def test_lists_with_an_unreadable_recipe_serve_all_others(
     page = page_text(client.get(reverse("recipe", args=[far.identifier])))
     assert "cannot be read by this version" in page
     assert "9999-01-05T00:00:00Z" in page
+
+
+@pytest.mark.parametrize(
+    "text", ["null", "[]", "3", "not JSON", "[" * 100_000, '{"epsilon": NaN}', '{"trust": 1}']
+)
+def test_document_that_is_no_recipe_is_unreadable_and_shown_as_it_is(text: str) -> None:
+    recipe = Recipe(document=text)
+    assert "cannot be read" in recipe.unreadable
+    with suppress(UnreadableRecipeError):
+        _ = recipe.trust
+    shown = stated_document(recipe)
+    assert shown == text or json.dumps(shown) == text
 
 
 def test_log_verify_with_an_unreadable_recipe_checks_its_signature(monkeypatch: pytest.MonkeyPatch) -> None:
