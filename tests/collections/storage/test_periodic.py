@@ -5,7 +5,6 @@ import uuid
 from datetime import datetime, timedelta
 
 import pytest
-from celery import shared_task
 from django.conf import settings
 from django.db import connection
 from kombu.utils.scheduling import cycle_by_name
@@ -175,7 +174,8 @@ def test_long_task_keeps_its_place_and_of_many_workers_one_runs(monkeypatch: pyt
 def test_worker_passes_over_a_task_that_runs() -> None:
     done: list[bool] = []
 
-    @shared_task(name=NAME, base=PeriodicTask)
+    # Of this application: another test's may be the current one.
+    @celery_application.task(name=NAME, base=PeriodicTask, shared=False)
     def tick() -> None:
         done.append(True)
 
