@@ -146,5 +146,6 @@ def _run_of(name: str, runner: uuid.UUID) -> QuerySet[PeriodicRun]:
 
 
 def _over(field: str, now: datetime, longest: timedelta) -> Q:
-    """Whether a time is over. One that is further off than the longest is from a clock that was set back."""
-    return Q(**{field: None}) | Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + longest})
+    """Whether a time is over. One that is more than twice the longest off is from a clock that was set back;
+    one that is hardly more than the longest off, from somebody who read the clock a moment later."""
+    return Q(**{field: None}) | Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + 2 * longest})
