@@ -47,9 +47,12 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     expect(box).to_have_value(CSV)
     expect(box).to_have_js_property("validationMessage", "")
     page.get_by_role("button", name="Simulate").click()
+    expect(page.locator("#simulation")).to_contain_text("Its file is being read.")
+    simulation = Simulation.objects.get()
+    (file_chunk,) = chunks_take(simulation=simulation)
+    chunk_run(chunk=file_chunk, transport=Site())
     expect(page.locator("#simulation")).to_contain_text("0 of 30 devices")
     assert violations(visitor) == []
-    simulation = Simulation.objects.get()
     for chunk in chunks_take(simulation=simulation):
         chunk_run(chunk=chunk, transport=Site())
     simulation.refresh_from_db()
