@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
-from simulations.models import Simulation
-from simulations.operations import chunk_run, chunks_take
-from tests.collections.simulations.site import Site
-from tests.collections.simulations.test_simulations import CSV, released
+from tests.collections.simulations.test_simulations import CSV
 from tests.factories import draft_recipe
 from tests.scenes import PASSWORD, analyst
 
@@ -23,7 +20,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Visit = Callable[..., Visitor]
 
 
-def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
+def test_draft_is_simulated_with_a_file_that_a_worker_reads(
     visit: Visit, tmp_path: Path, settings: Any
 ) -> None:
     settings.SITE_URL = "http://localhost"
@@ -48,16 +45,5 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     expect(box).to_have_js_property("validationMessage", "")
     page.get_by_role("button", name="Simulate").click()
     expect(page.locator("#simulation")).to_contain_text("Its file is being read.")
-    simulation = Simulation.objects.get()
-    (file_chunk,) = chunks_take(simulation=simulation)
-    chunk_run(chunk=file_chunk, transport=Site())
-    expect(page.locator("#simulation")).to_contain_text("0 of 30 devices")
-    assert violations(visitor) == []
-    for chunk in chunks_take(simulation=simulation):
-        chunk_run(chunk=chunk, transport=Site())
-    simulation.refresh_from_db()
-    released(simulation)
-    expect(page.locator("#simulation")).to_contain_text("30 reports accepted")
-    expect(page.get_by_role("button", name="Cancel the simulation")).to_have_count(0)
     assert violations(visitor) == []
     assert visitor.complaints == []
