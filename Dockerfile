@@ -1,5 +1,5 @@
-# One image for web, worker, beat and migrate; compose.yaml says which command runs where.
-# What runs in a browser is built first. Nothing that a package brings is run while it is installed.
+# One image for web, worker, beat and migrate; compose.yaml names the command of each container. What runs in
+# a browser is built first. Nothing that a package brings is run while it is installed.
 FROM node:22.14.0-bookworm-slim@sha256:1c18d9ab3af4585870b92e4dbc5cac5a0dc77dd13df1a5905cea89fc720eb05b AS web
 
 WORKDIR /srv/devices_web
@@ -14,7 +14,7 @@ FROM python:3.11.13-slim-bookworm@sha256:86adf8dbadc3d6e82ee5dd2c74bec2e1c2467cd
 
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
-    # What a large body took goes back to the machine once it is answered.
+    # The memory of a large body is returned to the system once it is answered.
     MALLOC_MMAP_THRESHOLD_=131072 \
     PANAPP_DATA_DIR=/var/lib/panapp \
     PANAPP_STATIC_ROOT=/srv/panapp/static

@@ -3,17 +3,24 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
+UV := $(VENV)/bin/uv
 READY := $(VENV)/.ready
-# Files go to workers whole, so that what a module sets up is set up once. Later options win over earlier.
+COMPILE = $(UV) pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
+	--annotation-style line --custom-compile-command "make pins"
+PINS ?=
+# Files go to workers whole, so that what a module sets up is set up once. Later options override those in
+# front of them.
 PYTEST := $(RUN) -m pytest --numprocesses logical --maxprocesses 8 --dist loadfile
 PYTEST_ARGS ?=
-# Of `make demo`. Said here, so that a variable of the environment that has this name means nothing.
+# Of `make demo`. Set here, so that an environment variable of this name has no effect.
 PORT := 8000
 
 # Tests start hundreds of processes: none should compile the product anew, wherever this variable comes from.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Production settings for checks: real in form, fresh each time, good for nothing.
+SPELLED = *.md docs templates collections panapp panprivacy devices_sim research examples benchmarks
+
+# Production settings for checks: valid in form, new in each run, used nowhere.
 PRODUCTION = env $$($(RUN) -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production \
 	PANAPP_ALLOWED_HOSTS=telemetry.example DATABASE_URL=postgres://panapp@database/panapp \
 	CELERY_BROKER_URL=redis://broker:6379/0 PANAPP_BEHIND_PROXY=1
@@ -29,8 +36,8 @@ ATTESTER = PANAPP_ROLE=attester PANAPP_ATTESTER_URL=https://attester.example/att
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler \
 	PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup demo example-federated test test-all web test-web test-web-node vectors check openapi \
-	architecture tables bench clean
+.PHONY: help setup pins demo example-federated test test-all library web test-web test-web-node verifier vectors \
+	check openapi architecture tables docs bench sizes clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -38,16 +45,26 @@ help: ## List the targets
 
 setup: $(READY) ## Install everything into .venv
 
-$(READY): requirements.txt requirements-dev.txt
+# uv installs what pip would take four times as long for. It reads UV_DEFAULT_INDEX, not pip's settings.
+$(READY): requirements-setup.txt requirements-dev.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." \
 		"Try: make PYTHON=python3.12 …" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || \
 		{ echo "Python's venv module does not work here. On Debian or Ubuntu: apt install python3-venv" >&2; \
 		exit 1; }
-	@echo "Installing into $(VENV) (a minute or two the first time) …"
-	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-dev.txt
+	@echo "Installing into $(VENV) …"
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-setup.txt
+	@$(UV) pip install --quiet --python $(RUN) --require-hashes -r requirements-dev.txt
 	@touch $@
+
+# The development file contains all the others: all files pin the same versions. A version that is written
+# already stays, unless its .in file asks for another; to raise the rest: make pins PINS=--upgrade
+pins: setup ## Write the requirement files from their .in files
+	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt $(PINS)
+	$(COMPILE) requirements-demo.in --constraints requirements-dev.txt --output-file requirements-demo.txt
+	$(COMPILE) requirements.in --constraints requirements-dev.txt --output-file requirements.txt
+	$(COMPILE) requirements-setup.in --output-file requirements-setup.txt $(PINS)
 
 demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000 (or PORT=8001)
 	@# What runs in a browser is for /try/ only: the rest needs no Node.
@@ -62,8 +79,17 @@ example-federated: setup ## Train a model on flights that no server sees, in som
 test: setup ## The tests, in some minutes; needs nothing that `make setup` does not install
 	$(PYTEST) -p no:schemathesis -m "not long and not browser" $(PYTEST_ARGS)
 
-test-all: setup ## All tests, those that take long too; the browser's skip where there is none
+test-all: setup ## All tests, those that take long too; browser tests are skipped without a browser
 	$(PYTEST) --hypothesis-profile thorough $(PYTEST_ARGS)
+
+# As strangers install it: in an environment of its own, in the site's versions.
+library: setup ## Build the library's wheel, and run and type-check its examples from it
+	rm -rf .cache/library
+	$(UV) build --quiet --out-dir .cache/library
+	$(UV) venv --quiet --python $(RUN) .cache/library/venv
+	$(UV) pip install --quiet --python .cache/library/venv/bin/python --constraints requirements-dev.txt \
+		"$$(ls .cache/library/*.whl)[paillier]"
+	$(RUN) -m tests.library .cache/library/venv/bin/python
 
 web: devices_web/node_modules/.ready ## Build what runs in a browser into devices_web/build (Node 20 or newer)
 	cd devices_web && node_modules/.bin/tsc --project . && node build.mjs
@@ -75,20 +101,23 @@ devices_web/node_modules/.ready: devices_web/package-lock.json
 	cd devices_web && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline
 	@touch $@
 
-test-web: setup test-web-node ## Test what runs in a browser: in Node, then in Chromium where it is found
+test-web: setup test-web-node ## Test what runs in a browser: in Node, then in Chromium if it is found
 	$(PYTEST) -p no:schemathesis tests/devices_web/test_vectors.py tests/devices_web/test_sending.py \
-		$(addprefix tests/browser/,test_device_in_browser.py test_enrolment_in_browser.py \
-		test_extension_in_browser.py test_fleet_in_browser.py test_profile_attack_in_browser.py \
-		test_try_it_in_browser.py)
+		$(addprefix tests/browser/,test_device.py test_enrolment.py \
+		test_extension.py test_fleet.py test_profile_attack.py \
+		test_try_it.py)
 
 test-web-node: web
 	cd devices_web && node --test build/tests/*.test.mjs
+
+verifier: web ## Write the pages' verifier of the public log anew, from devices_web/src/verify.ts
+	cp devices_web/build/pages/verify.js collections/pages/static/verify.js
 
 vectors: setup web ## Write devices_web/vectors anew: what devices in Python and in a browser must do alike
 	$(RUN) -m tests.devices_web.vectors
 	cd devices_web && node build.mjs && node build/tests/write_vectors.mjs
 
-check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI, picture, tables
+check: setup ## Style, types, imports, migrations, production settings of every role, OpenAPI, docs, words
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
@@ -96,6 +125,9 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	PYTHONPATH=collections $(VENV)/bin/lint-imports
 	$(RUN) -m tests.architecture.picture --check
 	$(RUN) -m tests.tables --check
+	$(RUN) -m tests.words
+	$(VENV)/bin/codespell $(SPELLED)
+	@$(MAKE) --no-print-directory docs
 	$(RUN) manage.py makemigrations --check --dry-run
 	$(HELPER) $(RUN) manage.py makemigrations --check --dry-run
 	$(SHUFFLER) $(RUN) manage.py makemigrations --check --dry-run
@@ -116,10 +148,15 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 openapi: setup ## Write docs/openapi.yaml anew
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
 
-architecture: setup ## Show the floors and rooms in the docs anew, from layers and imports
+architecture: setup ## Write the layers and packages in the docs anew, from imports
 	$(RUN) -m tests.architecture.picture
 
-tables: setup ## Write the tables of statistics and encryption schemes in the docs anew, from the registries
+# Strictly: a broken link or anchor is an error. The pages must load nothing from another site.
+docs: setup ## Build the docs as a site into site/
+	$(VENV)/bin/zensical build --strict
+	@! grep -rnoE '<(script|img|iframe|link)[^>]*(src|href)="?https?:[^"]*' site --include='*.html'
+
+tables: setup ## Write the tables of statistics, schemes and settings in the docs anew, from the code
 	$(RUN) -m tests.tables
 
 bench: setup ## Speed and memory, as ratios measured in one run
@@ -137,6 +174,14 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) -m benchmarks.public_log
 	$(RUN) -m benchmarks.randomizers
 
+PRODUCT = git ls-files collections devices_sim panapp panprivacy research manage.py | grep '\.py$$'
+sizes: ## How large the code, its tests and its docs are, in numbers that the docs quote
+	@echo "lines of product Python: $$($(PRODUCT) | xargs cat | wc -l)"
+	@echo "files of product Python: $$($(PRODUCT) | wc -l)"
+	@echo "lines of tests: $$(git ls-files tests | grep -E '\.(py|rs|[mc]?[jt]s)$$' | xargs cat | wc -l)"
+	@echo "words of docs: $$(git ls-files docs | grep '\.md$$' | xargs cat | wc -w)"
+	@echo "wheels in production: $$(grep -c '^[a-z].*==' requirements.txt)"
+
 clean: ## Remove .venv and caches; var/ (your data) stays
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -4,7 +4,7 @@
 import os
 import sys
 
-from panprivacy import console
+from panprivacy.formats import console
 
 
 def main() -> None:
@@ -35,7 +35,7 @@ def main() -> None:
     except ImproperlyConfigured as error:
         if "--traceback" in sys.argv:
             raise
-        # Whoever set a variable wrong needs its name, not how Django came to read it.
+        # The message names the wrong variable; a traceback would only show how Django read it.
         sys.exit(str(error))
 
 

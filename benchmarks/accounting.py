@@ -4,8 +4,8 @@ Run from the repository's root: `python -m benchmarks.accounting` or `python ben
 Prints milliseconds per computation, the factor over the peer of each row and how far both results are
 apart, and writes the same to `benchmarks/results/accounting.json`.
 
-Each round computes every row once, in turn, and the medians over rounds are compared. What the
-product keeps between calls is emptied before each, so that every computation is a first one.
+Each round computes every row once, in turn, and the medians over rounds are compared. What the product keeps
+between calls is emptied before each, so that every computation starts from empty caches.
 """
 
 import argparse

@@ -8,7 +8,7 @@ a report.
 
 Bare are OpenSSL's own signature and verification (RSASSA-PSS, 2,048 bits), before and after. What is counted
 is processor time: waiting for a disk or for other work is none. Writes `benchmarks/results/admission.json`.
-Exits with 1 where a bar is missed.
+Exits with 1 if a bar is not met.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def prepare(directory: Path) -> dict[str, Any]:
     """An issuer, before Django reads its settings; the signing keys of its site and attester."""
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-    from panprivacy import base64_text
+    from panprivacy.formats import base64_text
 
     partners = {"SITE": Ed25519PrivateKey.generate(), "ATTESTER": Ed25519PrivateKey.generate()}
     os.environ.update(
@@ -86,10 +86,10 @@ class Issuer:
 
         from issuer.registering import issuance_register, issuer_name, token_key_make
         from panapp.wsgi import application
-        from panprivacy.asked_admission import TokenAdmission
         from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-        from panprivacy.recipe_draft import RecipeDraft
-        from panprivacy.trust_models.single_server import OneServer
+        from panprivacy.recipe.draft import RecipeDraft
+        from panprivacy.recipe.parts.admission import TokenAdmission
+        from panprivacy.statistics.trust_models.single_server import OneServer
         from storage.signing_key import verification_key
 
         self._application, self._partners = application, partners
@@ -119,7 +119,7 @@ class Issuer:
 
     def environ(self, body: bytes) -> dict[str, Any]:
         """A request of the attester as a WSGI server hands it on, signed."""
-        from panprivacy.dap.signatures import sign_request
+        from panprivacy.protocols.dap.signatures import sign_request
 
         url, content_type = f"{ISSUER_URL}/tokens", "application/json"
         headers = sign_request(
@@ -151,7 +151,7 @@ class Issuer:
         }
 
     def answer(self, environ: dict[str, Any]) -> dict[str, Any]:
-        """What the issuer answers; RuntimeError where it refuses."""
+        """The issuer's answer; RuntimeError if it refuses."""
         status: list[str] = []
         response = self._application(environ, lambda line, *_: status.append(line))
         body = b"".join(response)
@@ -167,14 +167,14 @@ def issuing(issuer: Issuer, tokens: int) -> tuple[float, list[bytes]]:
     from django.utils import timezone
 
     from gateway.keys import key_list
-    from panprivacy import base64_text
-    from panprivacy.admission import challenge, token_key
-    from panprivacy.oblivious_http import capsules, keys, padding
-    from panprivacy.oblivious_http.binary_http import Response
-    from panprivacy.oblivious_prf.evaluation import ask
-    from panprivacy.privacy_pass import issuance
-    from panprivacy.privacy_pass.tokens import TokenResponse
-    from panprivacy.token_request import token_request
+    from panprivacy.formats import base64_text
+    from panprivacy.protocols.oblivious_http import capsules, keys, padding
+    from panprivacy.protocols.oblivious_http.binary_http import Response
+    from panprivacy.protocols.oblivious_prf.evaluation import ask
+    from panprivacy.protocols.privacy_pass import issuance
+    from panprivacy.protocols.privacy_pass.tokens import TokenResponse
+    from panprivacy.protocols.token_request import token_request
+    from panprivacy.recipe.token import challenge, token_key
 
     source = secrets.SystemRandom()
     config, *_ = keys.decode_list(key_list(now=timezone.now()))
@@ -226,7 +226,7 @@ def main() -> int:
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="panapp-benchmark-") as name:
         issuer = Issuer(prepare(Path(name)))
-        from panprivacy.admission import token_nonce
+        from panprivacy.recipe.token import token_nonce
 
         signed, checked = bare(arguments.tokens)
         issued, tokens = issuing(issuer, arguments.tokens)

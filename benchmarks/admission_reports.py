@@ -2,12 +2,12 @@
 
 Run from the repository's root: `python -m benchmarks.admission_reports [--reports N]`. One process plays
 device, relay and site (DATABASE_URL, by default SQLite), and what is between them is a function call: no
-socket, no TLS. Each report is made by a device of its own (every step), sealed where there is a relay,
+socket, no TLS. Each report is made by a device of its own (every step), sealed if there is a relay,
 forwarded, opened, its token verified, and stored. Tokens are there beforehand: `benchmarks.admission`
 measures issuing.
 
 The two kinds take turns, so that a busy machine troubles both. Writes
-`benchmarks/results/admission_reports.json`. Exits with 1 where the bar is missed.
+`benchmarks/results/admission_reports.json`. Exits with 1 if the bar is not met.
 """
 
 import argparse
@@ -42,7 +42,7 @@ class Issuer:
     def __init__(self) -> None:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        from panprivacy.privacy_pass import rsa_keys
+        from panprivacy.protocols.privacy_pass import rsa_keys
 
         self.signing_key = Ed25519PrivateKey.generate()
         self.token_key = rsa_keys.generate(secrets.SystemRandom())
@@ -50,9 +50,9 @@ class Issuer:
     def __call__(
         self, _method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> tuple[int, Mapping[str, str], bytes]:
-        from panprivacy import base64_text
-        from panprivacy.dap.signatures import sign_response
-        from panprivacy.recipe import PublishedRecipe
+        from panprivacy.formats import base64_text
+        from panprivacy.protocols.dap.signatures import sign_response
+        from panprivacy.recipe.document import PublishedRecipe
 
         if url.endswith("/token-keys"):
             members = {
@@ -70,9 +70,9 @@ class Issuer:
         return 200, answered | signed, content
 
     def token(self, recipe: Any) -> Any:
-        """A token as a device gets it from here, by way of its attester."""
-        from panprivacy.admission import challenge
-        from panprivacy.privacy_pass import issuance
+        """A token as a device gets it from here, through its attester."""
+        from panprivacy.protocols.privacy_pass import issuance
+        from panprivacy.recipe.token import challenge
 
         source = secrets.SystemRandom()
         pending = issuance.ask(self.token_key.public, challenge(recipe), source)
@@ -154,7 +154,7 @@ def measure(reports: int) -> dict[str, Any]:
     from devices_sim.algorithm import ClientAlgorithm, wire_report
     from devices_sim.transport import Delivery
     from devices_sim.trust_models import reporting_model
-    from panprivacy.admission import report_nonce
+    from panprivacy.recipe.token import report_nonce
     from storage.signing_key import verification_key
 
     issuer, (direct, _) = Issuer(), transports()
@@ -185,7 +185,7 @@ def measure(reports: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure, print and write; 1 where the bar is missed."""
+    """Measure, print and write; 1 if the bar is not met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--reports", type=int, default=200)
     reports = parser.parse_args().reports

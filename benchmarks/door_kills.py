@@ -1,13 +1,13 @@
 """Kills of the process that takes in reports, and of its connection to the database, under load.
 
-Run from the repository's root: `python -m benchmarks.door_kills`, with DATABASE_URL of an empty
-database that nothing else uses. Each round forks a process in which eight threads bring reports to the
-WSGI application, one per request; the first of them are those that earlier rounds left unanswered. A random
-time after the first answer, mostly under 0.1 s, the process is killed. In every second round on PostgreSQL
-its connections are terminated before that; with `--restart`, its server is restarted once.
+Run from the repository's root: `python -m benchmarks.door_kills`, with DATABASE_URL of an empty database that
+nothing else uses. Each round forks a process in which eight threads bring reports to the WSGI application,
+one per request; first those that previous rounds left unanswered. A random time after the first answer,
+mostly under 0.1 s, the process is killed. In every second round on PostgreSQL its connections are terminated
+before that; with `--restart`, its server is restarted once.
 
 At the end every report that was acknowledged must be stored, every stored one once, and no report refused as
-a copy or for another reason. Prints the counts; exits with 1 where they do not agree.
+a copy or for another reason. Prints the counts; exits with 1 if they do not agree.
 """
 
 import argparse
@@ -179,7 +179,7 @@ def main() -> int:
             tried = min(last + THREADS + 1, len(made))
             again = [place for place in range(1, tried) if place not in acknowledged | seen_before][:200]
             unanswered += len(again)
-        from panprivacy import base64_text
+        from panprivacy.formats import base64_text
 
         rows = ReportNonce.objects.filter(recipe=recipe)
         nonces = {bytes(nonce) for nonce in rows.values_list("nonce", flat=True)}

@@ -2,12 +2,12 @@
 
 Run from the repository's root: `python -m benchmarks.end_to_end [--million]`. It measures
 
-- a collection of 100,000 lazy devices (count_nonzero, T = 30) through the REST API and one worker,
-  as a ratio to the time of as many encryptions and decryptions alone, one core, before and after it;
+- a collection of 100,000 lazy devices (count_nonzero, T = 30) through the REST API and one worker, as a ratio
+  to the time of the same number of encryptions and decryptions alone, one core, before and after it;
 - the peak memory of its processes (VmHWM), and with `--million` how it grows with ten times the devices;
 - how much faster two workers on two cores sum the same reports than one.
 
-Prints a table and writes `benchmarks/results/end_to_end.json`. Exits with 1 where a bar is missed.
+Prints a table and writes `benchmarks/results/end_to_end.json`. Exits with 1 if a bar is not met.
 """
 
 import argparse
@@ -58,7 +58,7 @@ class Run:
 
 
 def bare_seconds(operations: int) -> float:
-    """Time of so many encryptions and decryptions, with tables, on one core."""
+    """Time of this number of encryptions and decryptions, with tables, on one core."""
     from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 
     source = secrets.SystemRandom()
@@ -112,7 +112,7 @@ def collect(devices: int, directory: Path) -> Run:
 
 
 def record_peaks(pid: int, peaks: dict[str, float]) -> None:
-    """Raise the peak of every kind of process in the tree to what the kernel says."""
+    """Raise the peak of every kind of process in the tree to what the kernel reports."""
     try:
         tree = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
     except psutil.NoSuchProcess:
@@ -140,7 +140,7 @@ def role(command: list[str]) -> str:
 
 
 def summing_rate(workers: int, directory: Path, chunks: int = 50) -> float:
-    """Chunks per second that so many workers sum, from the first to the last commit."""
+    """Chunks per second that this number of workers sums, from the first to the last commit."""
     environment = {"PANAPP_DATA_DIR": str(directory / f"workers-{workers}")}
     script = [sys.executable, "-m", "benchmarks.summing", str(workers), str(chunks)]
     variables = {
@@ -202,7 +202,7 @@ def main() -> int:
         results |= {"chunks_per_second": {"one worker": [rates[0], rates[2]], "two workers": rates[1]}}
     print()
     for label, value, bar, met in bars:
-        print(f"{label:38}{value:>10.2f}   {bar:8}{'met' if met else 'MISSED'}")
+        print(f"{label:38}{value:>10.2f}   {bar:8}{'met' if met else 'not met'}")
     results["bars"] = [
         {"name": label, "measured": value, "bar": bar, "met": met} for label, value, bar, met in bars
     ]

@@ -18,7 +18,7 @@ def prepare(directory: Path) -> None:
     """Set the site up: called before anything that reads Django's settings is imported.
 
     Args:
-        directory: of its data; with DATABASE_URL the database lies elsewhere.
+        directory: of its data; with DATABASE_URL the database is elsewhere.
     """
     os.environ.update({"PANAPP_DATA_DIR": str(directory), "DJANGO_SETTINGS_MODULE": "panapp.settings"})
     import django

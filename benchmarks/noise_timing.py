@@ -23,12 +23,12 @@ if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there 
     sys.path.insert(0, str(ROOT))
 
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-from panprivacy.mechanisms.discrete_gaussian import BITS, sample
-from panprivacy.mechanisms.mean import Mean, MeanParameters
+from panprivacy.statistics.events.discrete_gaussian import BITS, sample
+from panprivacy.statistics.events.mean import Mean, MeanParameters
 
 RESULT = ROOT / "benchmarks" / "results" / "noise_timing.json"
 SMALL, LARGE = (0.0, 0.6), (0.998, 1.0)
-"""Where the number that is drawn for the magnitude lies: this gives below 0.85·s, and above 3·s."""
+"""The range of the number that is drawn for the magnitude: this gives below 0.85·s, and above 3·s."""
 
 
 class Chosen(secrets.SystemRandom):

@@ -1,12 +1,12 @@
 """How long a running site's pages take in a browser: until the first chart, and how many bytes.
 
-Run from the repository's root, beside `make demo`: `python -m benchmarks.pages --site http://127.0.0.1:8000`.
-Each page is opened in a Chromium of its own, with nothing cached and no throttling: overview, the newest
-result, every population that has spent, the planner. Bytes are those of the network, compressed as they came.
-A page is opened several times; the median counts.
+Run from the repository's root, while `make demo` runs: `python -m benchmarks.pages --site
+http://127.0.0.1:8000`. Each page is opened in a Chromium of its own, with nothing cached and no throttling:
+overview, the newest result, every population that has spent, the planner. Bytes are those of the network,
+compressed as they came. A page is opened several times; the median counts.
 
-Prints a table and writes `benchmarks/results/pages.json`. Exits with 1 where a page with a chart takes more
-bytes or time than `MOST_BYTES` and `MOST_SECONDS` say.
+Prints a table and writes `benchmarks/results/pages.json`. Exits with 1 if a page with a chart takes more
+bytes or time than `MOST_BYTES` and `MOST_SECONDS` allow.
 """
 
 import argparse
@@ -56,7 +56,7 @@ class Measured:
         path: of the page.
         bytes: of all answers together, bodies as they came over the network.
         requests: how many answers.
-        chart: seconds to the first chart; None where there is none within five seconds.
+        chart: seconds to the first chart; None if there is none within five seconds.
         server: seconds to the whole HTML, asked for alone.
     """
 

@@ -1,11 +1,11 @@
 """How long a plan's preview takes: what a request computes, with everything cold.
 
-Run from the repository's root: `python -m benchmarks.planner`. For each of a spread of parameters over
-every statistic it measures, in one process and with all caches empty, the time from the question to
-the answer: the expectation, then curves and a solution until the request's time is up. What is left
-is a task's; its time is printed beside.
+Run from the repository's root: `python -m benchmarks.planner`. For each of a spread of parameters over every
+statistic it measures, in one process and with all caches empty, the time from the question to the answer: the
+expectation, then curves and a solution until the request's time is up. What is left is a task's; its time is
+printed too.
 
-Prints a table and writes `benchmarks/results/planner.json`. Exits with 1 where a preview took too long.
+Prints a table and writes `benchmarks/results/planner.json`. Exits with 1 if a preview took too long.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import panapp  # noqa: F401  # puts the apps on the import path
 
 django.setup()
 
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.curves import AXES
 from panprivacy.planning.plan import Question, plan_of
 from planner.operations import QUICK_SECONDS, plan_quick

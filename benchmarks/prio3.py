@@ -2,7 +2,7 @@
 
 Run from the repository's root: `python -m benchmarks.prio3` or `python benchmarks/prio3.py`. Prints µs per
 report for what leader and helper do, with the factor over the definition, and what sharding takes on a
-device; writes the same to `benchmarks/results/prio3.json`. Exits with 1 where a bar is missed.
+device; writes the same to `benchmarks/results/prio3.json`. Exits with 1 if a bar is not met.
 
 A round times both verifiers in turn on the same reports, and medians over rounds are compared: a disturbance
 of the machine falls on both alike. Before it counts, everything runs once. The definition gets fewer
@@ -26,8 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from panprivacy.prio3.interface import Prepared, ReportInput, Verifier
-from panprivacy.prio3.prio3 import (
+from panprivacy.protocols.prio3.interface import Prepared, ReportInput, Verifier
+from panprivacy.protocols.prio3.prio3 import (
     NONCE_SIZE,
     VERIFY_KEY_SIZE,
     Prio3,
@@ -37,8 +37,8 @@ from panprivacy.prio3.prio3 import (
     Prio3Sum,
     Prio3SumVec,
 )
-from panprivacy.prio3.slow_verifier import SlowVerifier
-from panprivacy.prio3.verifier import Prio3Verifier
+from panprivacy.protocols.prio3.slow_verifier import SlowVerifier
+from panprivacy.protocols.prio3.verifier import Prio3Verifier
 
 RESULT = ROOT / "benchmarks" / "results" / "prio3.json"
 CONTEXT = b"a task"
@@ -82,7 +82,7 @@ def reports_of(row: Row, count: int) -> tuple[list[ReportInput], list[ReportInpu
 def steps_of(
     verifier: Verifier, leader: Sequence[ReportInput], helper: Sequence[ReportInput]
 ) -> dict[str, Step]:
-    """The three steps of a verification, each on what the one before it gave."""
+    """The three steps of a verification, each on the previous one's output."""
     first = verifier.leader_init(leader)
     messages = [prepared.outbound for prepared in first if isinstance(prepared, Prepared)]
     second = verifier.helper_init(helper, messages)
@@ -166,7 +166,7 @@ def main() -> int:
     bars = []
     for row, result in zip(ROWS, results, strict=True):
         if row.has_bar:
-            verdict = "met" if result["factor"] >= BAR else "MISSED"
+            verdict = "met" if result["factor"] >= BAR else "not met"
             print(f"{row.name}: {result['factor']:.1f}× the definition, bar {BAR}×: {verdict}")
             bars.append({"name": row.name, "least": BAR, "measured": result["factor"]})
 

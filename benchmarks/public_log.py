@@ -2,18 +2,18 @@
 
 Run from the repository's root: `python -m benchmarks.public_log [--entries N]`. Works on an empty database of
 its own (DATABASE_URL, by default SQLite). Entries and their hashes are put there in bulk; what is measured
-goes the product's way, with its commits:
+runs the product's own code, with its commits:
 
 - an append: an entry of the audit log, its leaf, the hashes above it, a signed checkpoint;
 - a proof: of a random entry, as the API answers it;
 - a verification of such a proof, with the checkpoint's signature.
 
-Tiles are measured as files, as `manage.py log export` writes them, beside 32 bytes for each entry and level;
-and what the database holds of them, which is less: hashes of entries are computed.
+Tiles are measured as files, as `manage.py log export` writes them, compared with 32 bytes for each entry and
+level; and what the database holds of them, which is less: hashes of entries are computed.
 
 The measure is as many bare SHA-256 of 65 bytes as a path has hashes. Writes
-`benchmarks/results/public_log.json`. Exits with 1 where a median takes longer than the bar, or tiles take
-more than 2% over.
+`benchmarks/results/public_log.json`. Exits with 1 if a median takes longer than the bar, or tiles take more
+than 2% over.
 """
 
 import argparse
@@ -39,7 +39,7 @@ from benchmarks.local_site import prepare
 
 BAR = 0.020
 """Most seconds of each operation, of processor time: other work on the machine, and its disk, do not count.
-Where PostgreSQL is used, its own processor time is not seen."""
+With PostgreSQL, its own processor time is not measured."""
 
 MOST_BYTES = 1.02
 """Of tiles as files, for each 32 bytes of an entry and level."""
@@ -61,7 +61,7 @@ def build(entries: int) -> None:
 
     from audit.guards import HEAD
     from audit.models import Head
-    from panprivacy.transparency.merkle import leaf_hash
+    from panprivacy.protocols.transparency.merkle import leaf_hash
     from public_log import integrating
     from public_log.models import Tree
 
@@ -102,7 +102,7 @@ STORED = {
 
 
 def stored_bytes() -> int | None:
-    """What the table of tiles takes in the database; None where it cannot say."""
+    """What the table of tiles takes in the database; None if it cannot report it."""
     from django.db import DatabaseError, connection
 
     try:
@@ -115,7 +115,7 @@ def stored_bytes() -> int | None:
 
 def bytes_of_files(entries: int, directory: Path) -> int:
     """Sizes of the tiles as files: the last of each level as it is written, the others in full."""
-    from panprivacy.transparency.tiles import tiles_of
+    from panprivacy.protocols.transparency.tiles import tiles_of
     from public_log.selectors import tile_bytes
 
     total = length = 0
@@ -155,10 +155,10 @@ def run(entries: int, directory: Path) -> dict[str, Any]:
 
     from audit.actions import ACCESS_DENIED
     from audit.operations import entry_append
-    from panprivacy.transparency.merkle import HASH_BYTES
-    from panprivacy.transparency.policy import Policy
-    from panprivacy.transparency.signed_note import ED25519, VerifierKey
-    from panprivacy.transparency.tiles import HEIGHT, tiles_of
+    from panprivacy.protocols.transparency.merkle import HASH_BYTES
+    from panprivacy.protocols.transparency.policy import Policy
+    from panprivacy.protocols.transparency.signed_note import ED25519, VerifierKey
+    from panprivacy.protocols.transparency.tiles import HEIGHT, tiles_of
     from public_log.integrating import integrate
     from public_log.selectors import bundle_bytes, proof_of
     from storage.signing_key import verification_key

@@ -1,9 +1,9 @@
 """What leader and helper need for a randomizer's reports, as ratios to bare Prio3 in the same run.
 
 Run from the repository's root: `python -m benchmarks.randomizers [--reports N]`. No process starts and no
-database is asked: a side opens its sealed shares (HPKE) and verifies them in batches of 1,000, as its
-workers do. Bare is verification alone, of shares that are open. It prints, for each randomizer and side,
-microseconds a report and the ratio, which must be at most 2.5. Exits with 1 where it is not.
+database is used: a side opens its sealed shares (HPKE) and verifies them in batches of 1,000, as its workers
+do. Bare is verification alone, of shares that are open. It prints, for each randomizer and side, microseconds
+a report and the ratio, which must be at most 2.5. Exits with 1 if it is not.
 """
 
 import argparse
@@ -13,19 +13,19 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from panprivacy.dap.basics import BatchMode, HpkeConfig, Role
-from panprivacy.dap.client import seal_report, shard_measurement
-from panprivacy.dap.hpke import Recipient, generate_keypair, open_input_share
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.upload import InputShareAad
-from panprivacy.dap.vdafs import verifier_for
-from panprivacy.prio3.interface import ReportInput
-from panprivacy.randomizers import RANDOMIZERS
+from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Role
+from panprivacy.protocols.dap.client import seal_report, shard_measurement
+from panprivacy.protocols.dap.hpke import Recipient, generate_keypair, open_input_share
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.upload import InputShareAad
+from panprivacy.protocols.dap.vdafs import verifier_for
+from panprivacy.protocols.prio3.interface import ReportInput
+from panprivacy.statistics.randomized import RANDOMIZERS
 
 MOST_RATIO = 2.5
 BATCH = 1_000
 DIFFERENT = 20
-"""So many reports are made; they are verified again and again."""
+"""This number of reports is made; they are verified again and again."""
 
 CASES: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "categories": ({"k": 100, "epsilon": 4.0, "delta": 1e-8, "cohort_size": 1_000}, ("7",)),

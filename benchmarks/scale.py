@@ -6,10 +6,11 @@ else uses:
 
     python -m benchmarks.scale --reports 5000000 10000000 --workers 1 2
 
-Each run stores so many reports as the door does, 500 together, in a directory (PANAPP_REPORT_STORE=file://…),
-starts a worker with that many children, and closes the recipe. A report's key is random and its ciphertext
-one of 2,000: the door is measured by `benchmarks.door`, and a ciphertext takes as long to decrypt the second
-time. What is counted begins when workers may begin, and ends with the result:
+Each run stores this number of reports as the ingest endpoint does, 500 together, in a directory
+(PANAPP_REPORT_STORE=file://…), starts a worker with that many children, and closes the recipe. A report's key
+is random and its ciphertext one of 2,000: the ingest endpoint is measured by `benchmarks.door`, and a
+ciphertext takes as long to decrypt the second time. What is counted begins when workers may begin, and ends
+with the result:
 
 - processor time of the worker and its children a report, and what twice as many reports take of it;
 - reports a second, and what twice as many children make of it (worth something on free cores only);
@@ -17,7 +18,7 @@ time. What is counted begins when workers may begin, and ends with the result:
   server and the broker, which have nothing to do;
 - objects and bytes in the store, before and after sorting.
 
-Writes `benchmarks/results/scale.json`. Exits with 1 where a bar is missed.
+Writes `benchmarks/results/scale.json`. Exits with 1 if a bar is not met.
 """
 
 import argparse
@@ -79,7 +80,7 @@ class Run:
 
 
 def fill(recipe: Any, reports: int) -> None:
-    """Store so many reports as the door does after its checks."""
+    """Store this number of reports as the ingest endpoint does after its checks."""
     from reports.models import ReportSegment
     from reports.segments import segments_write
 
@@ -199,8 +200,8 @@ def run_apart(reports: int, workers: int) -> Run:
     return Run(**json.loads(output.splitlines()[-1]))
 
 
-def misses(runs: Sequence[Run]) -> list[str]:
-    """What misses a bar, in words."""
+def unmet(runs: Sequence[Run]) -> list[str]:
+    """Bars that are not met, in words."""
     found = [
         f"{name} had {megabytes} MB"
         for every in runs
@@ -244,11 +245,11 @@ def main() -> None:
         for reports in options.reports:
             runs.append(run_apart(reports, workers))
             print(json.dumps(asdict(runs[-1])), flush=True)
-    found = misses(runs)
+    found = unmet(runs)
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps([asdict(every) for every in runs], indent=1) + "\n")
     for line in found:
-        print(f"missed: {line}")
+        print(f"not met: {line}")
     sys.exit(bool(found))
 
 

@@ -1,9 +1,9 @@
 """Shuffling and analyzing 10 million one-bit messages, against NumPy's own permutation, all in one run.
 
-Run from the repository's root: `python -m benchmarks.shuffle` or `python benchmarks/shuffle.py`.
-Prints seconds and the factor over NumPy's permutation of the same bytes, which takes no cryptographic
-source; at most 8 is asked for. Beside it, how many messages per second users make, one by one as on devices,
-and counted all at once as in simulations. Writes the same to `benchmarks/results/shuffle.json`.
+Run from the repository's root: `python -m benchmarks.shuffle` or `python benchmarks/shuffle.py`. Prints
+seconds and the factor over NumPy's permutation of the same bytes, which takes no cryptographic source; at
+most 8 is asked for. It also measures how many messages per second users make, one by one as on devices, and
+counted all at once as in simulations. Writes the same to `benchmarks/results/shuffle.json`.
 """
 
 import argparse
@@ -25,9 +25,9 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from panprivacy.shuffle import SHUFFLE_STATISTICS
-from panprivacy.shuffle.distinct_elements import DistinctElements
-from panprivacy.shuffle.shuffler import permute
+from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
+from panprivacy.statistics.shuffle.distinct_elements import DistinctElements
+from panprivacy.statistics.shuffle.shuffler import permute
 
 RESULT = ROOT / "benchmarks" / "results" / "shuffle.json"
 MESSAGES = 10_000_000
@@ -57,7 +57,8 @@ def shuffling(rounds: int) -> dict[str, float]:
         start = time.perf_counter()
         mixed = permute(messages, source)
         between = time.perf_counter()
-        statistic.analyze(mixed)
+        total = np.bincount(mixed, minlength=statistic.message_values)
+        statistic.estimate(total.tolist(), MESSAGES)
         end = time.perf_counter()
         numpy_seconds = seconds(lambda: generator.permutation(messages))
         if turn > 0:  # the first round touches the memory

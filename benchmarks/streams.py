@@ -1,9 +1,9 @@
 """Items per second of the stream algorithms, against a plain program that hashes and remembers.
 
-Run from the repository's root: `python -m benchmarks.streams` or `python benchmarks/streams.py`.
-Prints million string items per second on one core, from the list of strings to the changed state, with the
-keyed hash and the randomness of the system, and writes the same to `benchmarks/results/streams.json`. Exits
-with 1 where density or cropped mean misses a bar.
+Run from the repository's root: `python -m benchmarks.streams` or `python benchmarks/streams.py`. Prints
+million string items per second on one core, from the list of strings to the changed state, with the keyed
+hash and the randomness of the system, and writes the same to `benchmarks/results/streams.json`. Exits with 1
+if density or cropped mean misses a bar.
 
 The peer hashes every item by `hashlib.blake2b` with a key and looks it up in a `dict`, in plain Python: what
 the straightforward program would do before it draws a single bit. Each round times every row once, in turn,
@@ -31,14 +31,14 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from panprivacy.streams import STREAM_STATISTICS
-from panprivacy.streams.sample import Sample
+from panprivacy.statistics.streams import STREAM_STATISTICS
+from panprivacy.statistics.streams.sample import Sample
 
 RESULT = ROOT / "benchmarks" / "results" / "streams.json"
 PEER = "blake2b and dict"
 BATCH = 100_000
 EARLIER_BATCHES = 50
-"""Length of the long stream, before which the short one has a single batch."""
+"""Length of the long stream; the short one has a single batch."""
 
 BAR = 1.0
 """Million items per second of the rows that have one."""
@@ -166,7 +166,7 @@ def main() -> int:
 
     print(f"Medians of {rounds} interleaved rounds of {BATCH:,} items; × is the factor over {PEER}.\n")
     print(f"{'':36}{'million/s':>10}{'×':>8}{'late/early':>12}")
-    missed = False
+    met = True
     for row in measured:
         rate = BATCH / medians[row.name] / 1e6
         late = growths.get(row.name)
@@ -174,8 +174,8 @@ def main() -> int:
             f"{row.name:36}{rate:>10.2f}{medians[PEER] / medians[row.name]:>8.2f}"
             + ("" if late is None else f"{late:>12.2f}")
         )
-        missed |= row.barred and (rate < BAR or (late or 0) > GROWTH_BAR)
-    print(f"\nbar of {BAR:g} million/s and {GROWTH_BAR:g} late/early: {'MISSED' if missed else 'met'}")
+        met &= not row.barred or (rate >= BAR and (late or 0) <= GROWTH_BAR)
+    print(f"\nbar of {BAR:g} million/s and {GROWTH_BAR:g} late/early: {'met' if met else 'not met'}")
 
     RESULT.parent.mkdir(exist_ok=True)
     result = {
@@ -193,10 +193,10 @@ def main() -> int:
             }
             for row in measured
         ],
-        "met": not missed,
+        "met": met,
     }
     RESULT.write_text(json.dumps(result, indent=2) + "\n")
-    return int(missed)
+    return int(not met)
 
 
 if __name__ == "__main__":

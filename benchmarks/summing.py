@@ -49,7 +49,7 @@ def main() -> None:
             counted = so_far.reports // CHUNK_REPORTS if so_far is not None else 0
             if counted > done:
                 last = time.perf_counter()
-                # Both workers must be at it before the clock starts.
+                # Both workers must be at work before the clock starts.
                 if not begun and counted >= 2 * workers:
                     first, begun = last, counted
             done = max(done, counted)

@@ -1,17 +1,17 @@
-"""How long clearing a recipe with millions of reports takes on PostgreSQL, against the DELETE of before.
+"""How long clearing a recipe with millions of reports takes on PostgreSQL, against a DELETE.
 
 Run from the repository's root: `python -m benchmarks.tier1 [--reports N] [--waiting N] [--deleted N]
 [--recipes N]`, with DATABASE_URL of a PostgreSQL database of its own. The rows are made by the database, not
 by devices: nonces and digests of random bytes, and reports that wait, each alone in its row.
 
-1. A recipe gets N nonces, N digests and so many reports that wait, and is withheld. Each statement that
-   clears is timed, and so is what upkeep does afterwards.
-2. Another recipe gets fewer (`--deleted`), which are deleted as they were before there were partitions.
-3. So many other recipes are published (`--recipes`). With their partitions there, statements of the hot path
-   are timed against what they took before, in microseconds by the clock.
+1. A recipe gets N nonces, N digests and as many waiting reports as `--waiting` names, and is withheld. Each
+   statement that clears is timed, and so is what upkeep does afterwards.
+2. Another recipe gets fewer (`--deleted`), which a DELETE of each table removes.
+3. Other recipes are published, as many as `--recipes` names. With their partitions there, statements of the
+   hot path are timed against what they take with four recipes, in microseconds by the clock.
 
-Writes `benchmarks/results/tier1.json`. Exits with 1 where a statement that clears took longer than a second.
-A COMMIT is told, and not judged: it removes files after it gave its locks back, as fast as the disk does.
+Writes `benchmarks/results/tier1.json`. Exits with 1 if a statement that clears took longer than a second. A
+COMMIT is reported, and not judged: it removes files after it released its locks, as fast as the disk does.
 """
 
 import argparse
@@ -41,14 +41,14 @@ TIMES = 200
 FILLED = {
     "reports_reportnonce": "(recipe_id, nonce) SELECT %s, uuid_send(gen_random_uuid())",
     "reports_ciphertextdigest": "(recipe_id, digest) SELECT %s, uuid_send(gen_random_uuid())",
-    # 66 bytes, as a ciphertext over secp256k1.
+    # 66 bytes, like a ciphertext over secp256k1.
     "reports_storedreports": "(recipe_id, count, payload) "
     "SELECT %s, 1, decode(repeat(md5(g::text), 4) || '0102', 'hex')",
 }
 
 
 def fill(recipe: Any, rows: Mapping[str, int]) -> None:
-    """So many rows of each table."""
+    """This number of rows of each table."""
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -100,7 +100,7 @@ def microseconds(work: Callable[[], object]) -> float:
 
 
 def hot_path(recipe: Any) -> dict[str, float]:
-    """What storing a report and looking for work cost at the database, in microseconds, without a commit."""
+    """What storing a report and finding work cost at the database, in microseconds, without a commit."""
     import secrets
 
     from django.db import connection, transaction
@@ -145,7 +145,7 @@ def withhold(recipe: Any) -> None:
 
 
 def deleted(recipe: Any) -> dict[str, float]:
-    """Seconds of a DELETE of each table's rows, as there was before partitions; none of it is kept."""
+    """Seconds of a DELETE of each table's rows; none of it is kept."""
     from django.db import connection
 
     took = {}
@@ -205,7 +205,7 @@ def measured(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure, print, write; 0 where no statement took too long."""
+    """Measure, print, write; 0 if no statement took too long."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--reports", type=int, default=10_000_000)
     parser.add_argument("--waiting", type=int, default=10_000_000)

@@ -1,9 +1,9 @@
--- Two roles for one database: panapp_owner migrates, panapp_process is what the processes sign in as. The latter
--- may write rows, and neither change a table nor switch a trigger off: what must stand (the log, releases,
--- published recipes) it cannot change. Functions make and empty partitions for it, where their conditions hold.
--- Run by a superuser, with psql 15 or newer, in the database of the application, and safe to run again: a new
--- database gets the roles, tables that stand get their owner.
--- compose.yaml runs it when a database is made; docs/operations.md says how to run it on one that stands.
+-- Two roles for one database: panapp_owner migrates, panapp_process is what the processes sign in as. The
+-- latter may write rows, and neither change a table nor switch a trigger off: it cannot change append-only
+-- tables (the log, releases, published recipes). Functions make and empty partitions for it, if their
+-- conditions hold. Run by a superuser, with psql 15 or newer, in the database of the application, and safe to
+-- run again: a new database gets the roles, existing tables get their owner. compose.yaml runs it when a
+-- database is made; docs/operations/install.md describes how to run it on an existing one.
 \set ON_ERROR_STOP on
 \getenv owner_password POSTGRES_OWNER_PASSWORD
 \getenv process_password POSTGRES_PROCESS_PASSWORD
@@ -23,13 +23,13 @@ ALTER ROLE panapp_owner LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION 
 ALTER ROLE panapp_process LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION NOBYPASSRLS
     PASSWORD :'process_password';
 
--- A statement that fails holds identifiers of reports: it must not stand in the database's log.
+-- A statement that fails holds identifiers of reports: it must not be in the database's log.
 ALTER ROLE panapp_owner SET log_min_error_statement = panic;
 ALTER ROLE panapp_owner SET log_error_verbosity = terse;
 ALTER ROLE panapp_process SET log_min_error_statement = panic;
 ALTER ROLE panapp_process SET log_error_verbosity = terse;
 
--- What stands goes to the owner; sequences go with their tables.
+-- Existing tables are given to the owner, with their sequences.
 DO $$
 DECLARE
     name text;

@@ -1,13 +1,13 @@
 """What runs on a device, and fleets of simulated devices.
 
 A real device uses `client` (events in time steps) or `value_client` (one value), and `transport`. The command
-line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`. `trust_models` has what
-differs between trust models. `identity` and `tokens` are for recipes whose reports need a token,
-`oblivious_transport` for those with a relay. `log_check` looks for a recipe in the site's public log.
-`rest_upload` and `dap_upload` send reports to one server and to two. `forecast` says how long a fleet of
-values takes, and `fleet_result` what one did. `rounds_check` looks at the document of all rounds.
-`attributes` is what a device knows of itself, for recipes with a target, and `target_check` what such a
-recipe must show. `workers` are the processes of a fleet, and says where sockets may lie.
+line is `python -m devices_sim`. Simulations use `fleet`, `workloads` and `items`. `trust_models` has the
+parts that differ between trust models. `identity` and `tokens` are for recipes whose reports need a token,
+`oblivious_transport` for those with a relay. `log_check` finds a recipe in the site's public log.
+`rest_upload` and `dap_upload` send reports to one server and to two. `forecast` states in words the time of a
+fleet of values, and `fleet_result` is the result of one. `rounds_check` checks the document of all rounds.
+`attributes` is what a device knows about itself, for recipes with a target, and `target_check` what such a
+recipe must show. `workers` are the processes of a fleet.
 
 It must not know how a server stores, adds up or releases anything: of the product it imports `panprivacy`
 alone, and reaches servers over their public API only (`docs/protocol.md`).
@@ -31,6 +31,5 @@ __all__ = [
     "transport",
     "trust_models",
     "value_client",
-    "workers",
     "workloads",
 ]

@@ -5,16 +5,16 @@
 Exit codes:
 
 - 0: done.
-- 1: the server refused, or could not be reached, or it is not time yet. Try again.
+- 1: the server refused, or could not be reached, or it is too early. Try again.
 - 2: bad input, or a state that does not allow the command.
 - 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
   users, the server rejected the report itself, it is unknown whether a value arrived, or the device gets no
   token of the recipe any more.
 - 130: interrupted.
-- 141: nobody reads the output any more. If it is full, the code is 1.
+- 141: the reader of the output has ended. If it is full, the code is 1.
 """
 
-from panprivacy import console
+from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
@@ -36,7 +36,7 @@ from devices_sim.storage import StateFileError
 from devices_sim.tokens import TokenLostError
 from devices_sim.transport import BatchFullError, RecipeClosedError, ReportRejectedError, TransportError
 from devices_sim.value_client import UnknownDeliveryError
-from panprivacy.limits import LimitError
+from panprivacy.planning.limits import LimitError
 
 BAD_INPUT = 2
 NOT_DELIVERED = 1
@@ -86,7 +86,7 @@ def _fail(error: Exception, code: int) -> int:
     first_line = (str(error) or type(error).__name__).splitlines()[0]
     if isinstance(error, LimitError):
         first_line += f"; --{error.limit.replace('_', '-')} sets another limit"
-    # What a server said goes to a terminal: no escape sequences.
+    # A server's text goes to a terminal: no escape sequences.
     printable = "".join(character if character.isprintable() else "?" for character in first_line)
     sys.stderr.write(f"error: {printable}\n")
     return code

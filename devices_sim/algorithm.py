@@ -1,6 +1,6 @@
 """What a device computes, in memory: states and the steps between them (LPP, Algorithms 3 to 6), or messages.
 
-`client` adds a file that survives crashes, `value_client` the way to a shuffler; simulations use this module
+`client` adds a file that survives crashes, `value_client` sends to a shuffler; simulations use this module
 directly.
 """
 
@@ -12,10 +12,10 @@ from typing import Any
 
 from devices_sim.transport import WireReport
 from panprivacy.encryption.interface import Ciphertext, PublicKey
-from panprivacy.mechanisms.interface import Mechanism, Report
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.shuffle.interface import ShuffleStatistic
-from panprivacy.statistic import Statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.events.interface import Mechanism, Report
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 
 NONCE_BYTES = 16
 
@@ -25,7 +25,7 @@ class DeviceError(Exception):
 
 
 class WrongStepError(DeviceError):
-    """A step out of its turn, or a report before the last step."""
+    """A step out of its turn, or a report ahead of the last step."""
 
 
 class ParticipationOverError(DeviceError):
@@ -33,7 +33,7 @@ class ParticipationOverError(DeviceError):
 
 
 class Phase(StrEnum):
-    """Where a device stands. It depends on public facts and the sampling coin, never on events."""
+    """A device's phase. It depends on public facts and the sampling coin, never on events."""
 
     COLLECTING = "collecting"
     NOT_SAMPLED = "not_sampled"
@@ -45,14 +45,14 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class DeviceState:
-    """All that a device keeps beside the public recipe.
+    """All that a device keeps in addition to the public recipe.
 
     Attributes:
         phase: see `Phase`.
         step: number of steps taken, 0..T; public.
         ciphertexts: the mechanism's state while collecting, the report once it is made.
-        nonce: the report's 16 bytes once it is made, else empty. Where ciphertexts belong to one report
-            (`PublicKey.binds_nonce`), it is there from the start, at random (or of its token) and public.
+        nonce: the report's 16 bytes once it is made, else empty. If ciphertexts belong to one report
+            (`PublicKey.binds_nonce`), it is set from the start, at random (or from its token), and public.
     """
 
     phase: Phase
@@ -62,14 +62,14 @@ class DeviceState:
 
 
 def steps_mechanism(statistic: Statistic[Any]) -> Mechanism[Any]:
-    """The statistic as one whose devices take steps; TypeError where they take none."""
+    """The statistic as one whose devices take steps; TypeError if they take none."""
     if not isinstance(statistic, Mechanism):
         raise TypeError(f"devices of {statistic.statistic} take no steps")
     return statistic
 
 
 def values_statistic(statistic: Statistic[Any]) -> ShuffleStatistic[Any]:
-    """The statistic as one whose devices have one value each; TypeError where they have none."""
+    """The statistic as one whose devices have one value each; TypeError if they have none."""
     if not isinstance(statistic, ShuffleStatistic):
         raise TypeError(f"devices of {statistic.statistic} have no values")
     return statistic
@@ -94,8 +94,8 @@ class ClientAlgorithm:
         recipe: a verified recipe.
         public_key: the recipe's own, constant-time one by default. Simulations may pass it with
             tables, which are faster but take time that depends on the randomness.
-        segment: the device's own label, where the recipe asks by segment; None for a device of none that it
-            names. It is part of the report alone: what comes before is the same in every segment.
+        segment: the device's own label, if the recipe asks by segment; None for a device in none that it
+            names. It is part of the report alone: all steps are the same in every segment.
     """
 
     def __init__(
@@ -107,15 +107,15 @@ class ClientAlgorithm:
         self.reporting_rate: float = self.mechanism.reporting_rate
 
     def is_sampled(self, random_source: random.Random) -> bool:
-        """Toss the coin that says whether the device will report: once, before its first step, whatever its
-        data. Where devices that do not take part may send a dummy, the report itself says which it is."""
+        """Toss the coin that decides whether the device will report: once, ahead of its first step, whatever
+        its data. If devices that do not take part may send a dummy, the report itself draws which it is."""
         return random_source.random() < self.reporting_rate
 
     def start(self, random_source: random.Random, nonce: bytes | None = None) -> DeviceState:
-        """The state before step 1, sampling coin included.
+        """The initial state, sampling coin included.
 
         Args:
-            nonce: of the report to be, 16 bytes, where a token fixes it; else it is drawn.
+            nonce: of the future report, 16 bytes, if a token fixes it; else it is drawn.
         """
         if not self.is_sampled(random_source):
             return DeviceState(phase=Phase.NOT_SAMPLED)
@@ -138,10 +138,10 @@ class ClientAlgorithm:
     def finish(
         self, state: DeviceState, random_source: random.Random, nonce: bytes | None = None
     ) -> DeviceState:
-        """The state that holds the report in place of the counters; WrongStepError before step T.
+        """The state in which the report replaces the counters; WrongStepError before step T.
 
         Args:
-            nonce: as of `start`.
+            nonce: as in `start`.
         """
         _check_in_collection(state)
         if state.step < self.steps:
@@ -158,10 +158,10 @@ class ClientAlgorithm:
         """A state distributed as that after `finish` of a device with `count` events in T steps; None for one
         that is not sampled.
 
-        Lazy: the steps are not taken. For simulations, where nobody sees them.
+        Lazy: the steps are not taken. For simulations, in which no attacker sees them.
 
         Args:
-            nonce: as of `start`.
+            nonce: as in `start`.
         """
         if not self.is_sampled(random_source):
             return None
@@ -170,7 +170,7 @@ class ClientAlgorithm:
         return self._reported(report, bound or nonce, random_source)
 
     def _first_nonce(self, random_source: random.Random, nonce: bytes | None) -> bytes:
-        """What the ciphertexts are bound to, empty where they are not."""
+        """The bytes to which the ciphertexts are bound, empty if they are not."""
         if not self.public_key.binds_nonce:
             return b""
         return random_source.randbytes(NONCE_BYTES) if nonce is None else nonce
@@ -185,7 +185,7 @@ class ClientAlgorithm:
 
 
 def wire_report(state: DeviceState, token: bytes | None = None) -> WireReport:
-    """The report of a state in phase `reported`, with its token where the recipe asks for one."""
+    """The report of a state in phase `reported`, with its token if the recipe asks for one."""
     return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts), token)
 
 
@@ -196,11 +196,11 @@ def value_report(
     random_source: random.Random,
     nonce: bytes | None = None,
 ) -> WireReport:
-    """All messages of one user with this value (0..k − 1), each encrypted by itself, and a fresh nonce.
+    """All messages of one user with this value (0..k − 1), each encrypted separately, and a fresh nonce.
 
     Args:
         public_key: the analyzer's; in constant time on real devices.
-        nonce: as of `ClientAlgorithm.start`.
+        nonce: as in `ClientAlgorithm.start`.
     """
     messages = statistic.randomize(value, random_source)
     return WireReport(
@@ -213,7 +213,7 @@ def reported_state(recipe: PublishedRecipe, report: WireReport) -> DeviceState:
     """The state that keeps the report of a device with one value until it is delivered.
 
     Args:
-        report: as `Upload.keeping` gives it.
+        report: the form from `Upload.keeping`.
     """
     return DeviceState(
         phase=Phase.REPORTED, ciphertexts=kept_ciphertexts(recipe, report.ciphertexts), nonce=report.nonce
@@ -221,7 +221,7 @@ def reported_state(recipe: PublishedRecipe, report: WireReport) -> DeviceState:
 
 
 def kept_ciphertexts(recipe: PublishedRecipe, encoded: Iterable[bytes]) -> tuple[Ciphertext, ...]:
-    """What a state keeps, from its bytes: ciphertexts under the recipe's key, or a sealed report where it
+    """The contents of a state, from its bytes: ciphertexts under the recipe's key, or a sealed report if it
     has none.
 
     Raises:

@@ -1,7 +1,7 @@
-"""What a recipe asks, in lines for the person who runs a device: before it takes part."""
+"""A recipe's question, in lines for the person who runs a device, shown ahead of taking part."""
 
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.shown import plain
+from panprivacy.formats.display import plain
+from panprivacy.recipe.document import PublishedRecipe
 
 
 def announcement(recipe: PublishedRecipe) -> list[str]:
@@ -25,7 +25,7 @@ def announcement(recipe: PublishedRecipe) -> list[str]:
 
 
 def _epsilons(recipe: PublishedRecipe) -> str:
-    """The ε that the recipe states, and that of a single report where it is another."""
+    """The ε that the recipe states, and that of a single report if it differs."""
     document = recipe.document
     stated = f"{plain(document['epsilon'])} at δ = {plain(document['delta'])}"
     alone = [guarantee.epsilon for guarantee in recipe.calibrated_statistic.local_guarantees()]

@@ -1,4 +1,4 @@
-"""What devices know of themselves, for recipes that ask a part of them. It never leaves a device."""
+"""The attributes of devices, for recipes that ask a part of them. They never leave a device."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Self
 
 from devices_sim.workloads.bucket import require_device_name
-from panprivacy.csv_table import CsvTable, plain_lines
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
-from panprivacy.targeting.attributes import FIELD, own_attributes, require_name, require_value
+from panprivacy.formats.csv_table import CsvTable, plain_lines
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
+from panprivacy.recipe.targeting.attributes import FIELD, own_attributes, require_name, require_value
 
 NONE_GIVEN = FieldError(FIELD, "is missing: the recipe asks devices with certain ones only (--attributes)")
 
@@ -17,7 +17,7 @@ _DEVICE = "device"
 
 
 def attributes_given(text: str) -> dict[str, str]:
-    """A device's own, as `os=linux,region=eu`, or the name of a file that says so, in one line or more.
+    """A device's own, e.g. `os=linux,region=eu`, or the name of a file with them, in one line or more.
 
     Raises:
         FieldError: named `attributes`; the file is not UTF-8 text, or not of this form.
@@ -30,7 +30,7 @@ def attributes_given(text: str) -> dict[str, str]:
 
 
 def require_given(attributes: object | None, *, has_target: bool) -> None:
-    """FieldError named `attributes` where a recipe with a target goes without them, or another has them."""
+    """FieldError named `attributes` if a recipe with a target lacks them, or another recipe has them."""
     if has_target and attributes is None:
         raise NONE_GIVEN
     if attributes is not None and not has_target:
@@ -39,11 +39,11 @@ def require_given(attributes: object | None, *, has_target: bool) -> None:
 
 @dataclass(frozen=True)
 class FleetAttributes:
-    """Those of simulated devices. Picklable.
+    """The attributes of simulated devices. Picklable.
 
     Attributes:
-        of_all: what every device has.
-        of_device: by the device's name, what it has beside that.
+        of_all: attributes that every device has.
+        of_device: by the device's name, its additional attributes.
     """
 
     of_all: Mapping[str, str] = field(default_factory=dict)
@@ -56,13 +56,13 @@ class FleetAttributes:
         A device that the file does not name has none.
 
         Raises:
-            FieldError: names the column, and says in which line.
+            FieldError: names the column and the line.
             OSError: the file cannot be read.
         """
         return cls(of_all=own_attributes(text)) if "=" in text else cls(of_device=_read(Path(text)))
 
     def of(self, device: str) -> Mapping[str, str]:
-        """What this device has."""
+        """The attributes of this device."""
         return {**self.of_all, **self.of_device.get(device, {})}
 
 
@@ -74,7 +74,7 @@ def _read(path: Path) -> dict[str, dict[str, str]]:
         for device, *values in rows:
             require_device_name(device, rows.line)
             if device in found:
-                raise FieldError(_DEVICE, f"line {rows.line}, column 1: {as_typed(device)} stands twice")
+                raise FieldError(_DEVICE, f"line {rows.line}, column 1: {as_typed(device)} is repeated")
             own = found[device] = {}
             for column, (name, value) in enumerate(zip(names, values, strict=True), start=2):
                 try:

@@ -1,8 +1,8 @@
 """A real device: one recipe, one state file, one report.
 
 The file is replaced as a whole after every step. A device that loses power has therefore taken its step, or
-has not. Someone who reads the file before and after every step sees only ciphertexts, all of which change
-each time.
+has not. An attacker that reads the file before and after every step sees only ciphertexts, and each of them
+changes every time.
 """
 
 import random
@@ -39,10 +39,10 @@ from devices_sim.transport import (
 )
 from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
-from panprivacy.errors import FieldError
-from panprivacy.limits import USUAL, RecipeLimits
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.times import format_time
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.times import format_time
+from panprivacy.planning.limits import USUAL, RecipeLimits
+from panprivacy.recipe.document import PublishedRecipe
 
 
 class AlreadyJoinedError(DeviceError):
@@ -58,7 +58,7 @@ class RecipeRefusedError(DeviceError):
 
 
 class TokenNotDueError(DeviceError):
-    """The random time at which this device asks for its token has not come."""
+    """It is too early: this device asks for its token at a later, random time."""
 
 
 class NoTokenError(DeviceError):
@@ -66,7 +66,7 @@ class NoTokenError(DeviceError):
 
 
 class TokenRefusedError(ParticipationOverError):
-    """This device is done with the recipe, of which it never got its token."""
+    """This device is done with the recipe: it never got its token."""
 
 
 class Device(Closable):
@@ -116,28 +116,29 @@ class Device(Closable):
             path: the state file to be; its directory must exist.
             served: the recipe as fetched.
             verification_key: the server's Ed25519 key (32 bytes), pinned beforehand.
-            helper_key: the helper's or the shuffler's, pinned too; a recipe of one is refused without it.
-            issuer_key: that of the issuer of tokens, pinned too; a recipe with tokens is refused without it.
+            helper_key: the helper's or the shuffler's, also pinned; a recipe with one is refused without it.
+            issuer_key: the key of the issuer of tokens, also pinned; a recipe with tokens is refused without
+                it.
             server: the server's address, kept in the file for `send`'s caller.
             simulation: whether this device is a simulated one.
             limits: of this device, for recipes that are no simulations.
-            announce: told of the verified recipe before any coin is tossed or anything stored; what it raises
-                leaves nothing behind.
-            sampled: called where the coin lets the device take part, before anything is stored.
-            attributes: what this device knows of itself; None is refused by a recipe with a target. Outside
-                of the target it goes on as one that is not sampled: it asks for its token and sends nothing.
-                That many devices are in the target is checked beside it (`target_check`).
+            announce: called first with the verified recipe, then coins are tossed and the state is stored; if
+                it raises, nothing is stored.
+            sampled: called if the coin lets the device take part, and nothing is stored yet.
+            attributes: what this device knows about itself; a recipe with a target refuses None. Outside the
+                target it behaves as a device that is not sampled: it asks for its token and sends nothing.
+                `target_check` checks separately that enough devices are in the target.
             random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
-            now: the time, by default the clock's. Between it and the first possible report lies the moment
-                from which the device asks for its token.
+            now: the time, by default the clock's. The device asks for its token from a moment between this
+                time and the first possible report.
 
         Raises:
             RecipeVerificationError: identifier or a signature does not hold, or the helper's or the issuer's
                 key is missing or another.
             FieldError: the recipe is the server's, but its noise does not keep the guarantee it names, or it
-                goes beyond this device's limits; or `attributes` are needed.
+                exceeds this device's limits; or `attributes` are needed.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, a closed one, or
-                one of values without tokens: nothing is kept of a device there.
+                one of values without tokens: such a device keeps no state.
             AlreadyJoinedError: `path` exists.
             StateFileBusyError: another process has it open.
             StateFileError: its directory does not exist or cannot be written.
@@ -177,7 +178,7 @@ class Device(Closable):
 
         Raises:
             NotJoinedError: there is none.
-            ParticipationOverError: the file says that this device is done.
+            ParticipationOverError: this device is done, according to its file.
             TokenRefusedError: it is, because no attempt can bring it a token.
             ForeignStateError, DamagedStateError: the file is not a state file, or is damaged.
             StateFileBusyError: another process has it open.
@@ -201,7 +202,7 @@ class Device(Closable):
 
     @property
     def phase(self) -> Phase:
-        """Where the device stands."""
+        """The device's phase."""
         return self._state.phase
 
     @property
@@ -211,7 +212,7 @@ class Device(Closable):
 
     @property
     def server(self) -> str:
-        """The server's address, as given to `join`."""
+        """The server's address, from `join`."""
         return self._enrolment.server
 
     def require_ahead(self, number: int) -> None:
@@ -228,10 +229,10 @@ class Device(Closable):
 
         Args:
             event: whether the event occurred in this step, once or more often.
-            number: the step (1..T) that the caller believes it to be; not checked where None.
+            number: the step (1..T) that the caller believes it to be; not checked if None.
 
         Raises:
-            WrongStepError: it is not step `number`'s turn, or all steps have been taken.
+            WrongStepError: step `number` is not the next one, or all steps are taken.
         """
         self._require_usable()
         if number is not None:
@@ -245,7 +246,7 @@ class Device(Closable):
         """Take all steps up to and including `step`, without events: the device was off.
 
         Raises:
-            WrongStepError: `step` lies before the steps taken, or beyond T.
+            WrongStepError: `step` precedes the last step taken, or is beyond T.
         """
         self._require_usable()
         if not self._state.step <= step <= self.recipe.parameters.step_count:
@@ -261,14 +262,15 @@ class Device(Closable):
 
     def finish(self, *, segment: str | None = None) -> None:
         """Make the report, after step T, and store it in place of the counters. Once made, it stays:
-        two reports with different coins would tell more than one.
+        two reports with different coins would reveal more than one.
 
         Args:
-            segment: the device's own now, where the recipe asks by segment; None for one that it does not
-                name. It is in the report, encrypted and randomized with the rest, and is stored nowhere else.
+            segment: the device's current segment, if the recipe asks by segment; None for one that it does
+                not name. It is in the report, encrypted and randomized with the rest, and is stored nowhere
+                else.
 
         Raises:
-            WrongStepError: before step T, or where devices take no steps.
+            WrongStepError: before step T, or if devices take no steps.
         """
         self._require_usable()
         if self._state.phase is Phase.REPORTED:
@@ -279,25 +281,25 @@ class Device(Closable):
 
     @property
     def asks_at(self) -> datetime | None:
-        """From when on the device asks for its token; None where it has it, or needs none."""
+        """The time from which the device asks for its token; None if it has one, or needs none."""
         return None if self._token is None or self._token.token else self._token.asks_at
 
     def obtain_token(
         self, transport: Transport, signing_key: Ed25519PrivateKey, *, now: datetime | None = None
     ) -> None:
         """Ask for the token of this recipe, sampled or not, and store it; repeat until it returns. Does
-        nothing where it is there, or where the recipe asks for none. Where no further attempt can succeed the
-        device is done: the file says so, and why, and this object refuses to go on.
+        nothing if it has one, or if the recipe asks for none. If no further attempt can succeed, the
+        device is done: the file records that with the reason, and this object refuses to go on.
 
         Args:
-            transport: what reaches other servers: the attester is asked directly.
+            transport: for requests to other servers: the device asks the attester directly.
             signing_key: by which the attester knows this device.
             now: the time, by default the clock's.
 
         Raises:
-            TokenNotDueError: its time has not come.
+            TokenNotDueError: it is too early for the token.
             RecipeClosedError: the recipe issues no tokens any more; no further attempt can succeed.
-            NotAttestedError, TokenLostError, WrongAnswerError, TransportError: as of `TokenClient.obtained`.
+            NotAttestedError, TokenLostError, WrongAnswerError, TransportError: as in `TokenClient.obtained`.
         """
         self._require_usable()
         if self._token is None or self._token.token:
@@ -317,8 +319,8 @@ class Device(Closable):
                     created=int(moment.timestamp()),
                 )
             except RecipeNotOpenError as error:
-                # Tokens are issued from the publishing on: it is not too early.
-                message = "the recipe is closed: it issues no tokens any more"
+                # The issuer issues tokens from the recipe's publication on: it is not too early.
+                message = "the recipe is closed: it issues no tokens"
                 self._end_without_token(message)
                 raise error.told_as(RecipeClosedError, message) from error
             except TokenLostError as error:
@@ -338,29 +340,29 @@ class Device(Closable):
 
         Args:
             transport: to the server that published the recipe.
-            now: the time, by default the clock's. It is looked at only where the server takes no
-                reports, to say whether it no longer does or does not yet.
-            segment: as of `finish`; not looked at where the report is made already.
-            value: of the device, where the recipe asks for one; likewise. It is in the report, randomized and
-                encrypted, and is stored nowhere else.
-            before: looks at the recipe and its site over the way that the report would go; what it raises
-                keeps the report here.
+            now: the time, by default the clock's. It is used only if the server takes no reports, to report
+                whether the recipe is closed or not yet open.
+            segment: as in `finish`; ignored if the report is already made.
+            value: of the device, if the recipe asks for one; also ignored if the report is made. It is in the
+                report, randomized and encrypted, and is stored nowhere else.
+            before: checks the recipe and its site over the report's own transport; if it raises, the report
+                is not sent.
 
         Returns:
-            how it was delivered; None for a device that was not sampled. The file then says only
-            that the device is done.
+            how it was delivered; None for a device that was not sampled. The file then records only that the
+            device is done.
 
         Raises:
             RecipeClosedError: the recipe is closed; no further attempt can succeed.
-            ReportRejectedError: the server rejected the report, as it will again.
-            TransportError: not delivered; the same report stays for another attempt.
+            ReportRejectedError: the server rejected the report, and will reject it again.
+            TransportError: not delivered; the same report is kept for another attempt.
             NoTokenError: the recipe asks for a token, and this device, sampled or not, has none yet.
             WrongStepError: before step T.
             FieldError: the recipe asks for a value, and this is none.
         """
         self._require_usable()
         if self.asks_at is not None:
-            # Before the coin is looked at: else whether devices ask late would tell who takes part.
+            # Ahead of reading the coin: otherwise a late request would reveal which devices take part.
             raise NoTokenError(
                 "this recipe takes reports with a token only, and the device has none yet: get it first "
                 f"(`token`), from {format_time(self.asks_at)} on"
@@ -393,7 +395,8 @@ class Device(Closable):
         return delivery
 
     def _give(self, value: str, upload: Upload) -> None:
-        """Make the report of a device with a value, and store it. Once made, it stays, as that of steps."""
+        """Make the report of a device with a value, and store it. Once made, it stays, like the report of
+        steps."""
         keep = upload.keeping()
         token, source = self._token, self._random_source
         if token is None:
@@ -440,14 +443,14 @@ def _now(given: datetime | None) -> datetime:
 def early_or_late(
     error: RecipeNotOpenError, recipe: PublishedRecipe, transport: Transport, now: datetime | None = None
 ) -> RecipeNotOpenError | RecipeClosedError:
-    """The same error, saying whether the recipe takes no reports any more or does not take any yet.
+    """The same error, with whether the recipe is closed or not yet open.
 
     Args:
         transport: to the server that published the recipe.
         now: the time, by default the clock's.
 
     Raises:
-        TransportError: that server cannot say.
+        TransportError: that server gives no answer.
     """
     # The server's answer is the same for both; a clock alone may be wrong, or the closing early.
     moment = _now(now)
@@ -460,8 +463,8 @@ def early_or_late(
 def require_takes_part(
     recipe: PublishedRecipe, served: ServedRecipe, *, simulation: bool, limits: RecipeLimits
 ) -> None:
-    """RecipeRefusedError where a device must keep out of a verified recipe; FieldError where the recipe goes
-    beyond the device's limits.
+    """RecipeRefusedError if a device must keep out of a verified recipe; FieldError if the recipe exceeds the
+    device's limits.
 
     Args:
         simulation: whether the device is a simulated one, which has no limits.
@@ -478,7 +481,7 @@ def require_takes_part(
 
 
 def is_in_target(recipe: PublishedRecipe, attributes: Mapping[str, str] | None) -> bool:
-    """Whether a recipe asks a device with these attributes; FieldError where it must know them."""
+    """Whether a recipe asks a device with these attributes; FieldError if it must know them."""
     if recipe.target is None:
         return True
     if attributes is None:

@@ -18,18 +18,24 @@ from devices_sim.transport import (
     refusal,
 )
 from devices_sim.upload import Upload
-from panprivacy import base64_text
-from panprivacy.dap.basics import HpkeConfig, ReportError
-from panprivacy.dap.client import ShardedReport, seal_report, shard_measurement
-from panprivacy.dap.hpke import HpkeSealError, choose_config
-from panprivacy.dap.media import is_media_type, media_type
-from panprivacy.dap.recipe_task import REPORT_TIME, task_of
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.token_extension import token_extension
-from panprivacy.dap.upload import HpkeConfigList, Report, ReportMetadata, UploadErrors, UploadRequest
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.tls_messages import InvalidMessageError
-from panprivacy.two_server.shared_key import SharedKey
+from panprivacy.formats import base64_text
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import HpkeConfig, ReportError
+from panprivacy.protocols.dap.client import ShardedReport, seal_report, shard_measurement
+from panprivacy.protocols.dap.hpke import HpkeSealError, choose_config
+from panprivacy.protocols.dap.media import is_media_type, media_type
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.token_extension import token_extension
+from panprivacy.protocols.dap.upload import (
+    HpkeConfigList,
+    Report,
+    ReportMetadata,
+    UploadErrors,
+    UploadRequest,
+)
+from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+from panprivacy.recipe.dap_task import REPORT_TIME, task_of
+from panprivacy.recipe.document import PublishedRecipe
 
 CLOSED_OR_EARLY = frozenset(
     {
@@ -40,15 +46,15 @@ CLOSED_OR_EARLY = frozenset(
         ReportError.BATCH_COLLECTED,
     }
 )
-"""A leader's reasons not to accept a good report now."""
+"""A leader's temporary reasons not to accept a good report."""
 
 
 @dataclass(frozen=True)
 class Uploaded:
-    """What became of an upload.
+    """The outcome of an upload.
 
     Attributes:
-        errors: one for each report, in their order; None where it was taken.
+        errors: one for each report, in their order; None if it was taken.
         repeated: whether the request was sent more than once, so that a report may have been replayed by
             its own first attempt.
     """
@@ -59,12 +65,12 @@ class Uploaded:
 
 class TaskClient:
     """A client of one task. Fetches the aggregators' HPKE configurations once, and again when the leader
-    says that they are outdated. Not safe to share between threads.
+    reports that they are outdated. Not safe to share between threads.
 
     Args:
         task_id: 32 bytes.
-        configuration: of the task; nothing of it is taken from the aggregators.
-        transport: what reaches other servers; stays open.
+        configuration: of the task; no part of it comes from the aggregators.
+        transport: for requests to other servers; stays open.
         random_source: `secrets.SystemRandom()` by default; seeded ones in tests only, because the seed opens
             every share.
 
@@ -129,7 +135,7 @@ class TaskClient:
         return Uploaded(tuple(errors.values()), first.repeated or second.repeated)
 
     def sealing(self) -> Callable[[ShardedReport], Report]:
-        """What seals reports to the aggregators' keys of now; raises as `upload`."""
+        """What seals reports to the aggregators' current keys; raises like `upload`."""
         configs = self._configs
         if configs is None:
             configs = self._configs = fetch_config(self._leader), fetch_config(self._helper)
@@ -149,7 +155,7 @@ class TaskClient:
         """Send reports in one request; those that were sealed to outdated keys are refused.
 
         Raises:
-            TransportError: as of `upload`.
+            TransportError: as in `upload`.
         """
         request = UploadRequest(tuple(reports)).encode()
         accept, content_type = media_type(UploadErrors), media_type(UploadRequest)
@@ -170,7 +176,7 @@ class DapUpload(Upload):
 
     Args:
         recipe: verified, of two servers.
-        transport: what reaches other servers; stays open.
+        transport: for requests to other servers; stays open.
     """
 
     def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
@@ -183,7 +189,7 @@ class DapUpload(Upload):
         return self._delivery(error)
 
     def keeping(self) -> Callable[[WireReport], WireReport]:
-        """Sealed where its shares are plain: who reads both has the measurement."""
+        """Sealed if its shares are plain: an attacker that reads both has the measurement."""
         if not self._is_plain:
             return super().keeping()
         seal = self._client.sealing()
@@ -195,7 +201,7 @@ class DapUpload(Upload):
         [sealed] = report.ciphertexts
         [error] = self._client.upload_sealed([Report.decode(sealed)]).errors
         if error is ReportError.OUTDATED_CONFIG:
-            # It was kept longer than the keys: what is sealed cannot be sealed again.
+            # The report is older than the keys: sealed shares cannot be sealed again.
             message = f"the leader answered {error.reason}: this report was kept for too long"
             raise ReportRejectedError(message, problem={"reason": error.reason})
         return self._delivery(error)
@@ -233,7 +239,7 @@ class DapUpload(Upload):
 
 
 def _shares_of(recipe: PublishedRecipe) -> Callable[[Sequence[bytes]], Sequence[bytes]]:
-    """What makes public share, leader's and helper's share of the parts of a report."""
+    """The function that makes the public, the leader's and the helper's share from the parts of a report."""
     if recipe.servers.scheme is None:
         return lambda shares: shares
     public_key = recipe.public_key
@@ -249,7 +255,7 @@ def _shares_of(recipe: PublishedRecipe) -> Callable[[Sequence[bytes]], Sequence[
 
 
 def fetch_config(aggregator: Transport) -> HpkeConfig:
-    """The HPKE configuration to seal to, as the aggregator now hands it out. Raises TransportError."""
+    """The HPKE configuration to seal to, freshly fetched from the aggregator. Raises TransportError."""
     answer = aggregator.get("/hpke_config", accept=media_type(HpkeConfigList))
     if not is_media_type(answer.headers.get("content-type", ""), HpkeConfigList):
         raise TransportError("an aggregator's HPKE configurations are not of the documented type")
@@ -260,7 +266,7 @@ def fetch_config(aggregator: Transport) -> HpkeConfig:
 
 
 def _errors_of(body: bytes, reports: Sequence[Report]) -> tuple[ReportError | None, ...]:
-    """The leader's errors, put beside their reports: it names them in the order of the request."""
+    """The leader's errors, matched to their reports: it names them in the order of the request."""
     try:
         named = list(UploadErrors.decode(body).status)
     except InvalidMessageError as error:

@@ -5,14 +5,13 @@ default) computes just that state. An *eager* fleet takes every step of every de
 the reference.
 """
 
-import contextlib
 import functools
 import hashlib
 import random
 import secrets
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from devices_sim.attributes import FleetAttributes, require_given
@@ -31,11 +30,11 @@ from devices_sim.transport import (
 )
 from devices_sim.trust_models import reporting_model
 from devices_sim.upload import Upload
-from devices_sim.workers import WorkerError, processes_prepare, run_workers
+from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
 from devices_sim.workloads.segments import checked_weights, in_segments
-from panprivacy.parameters import Description
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.formats.parameters import Description
+from panprivacy.recipe.document import PublishedRecipe
 
 BATCH_BYTES = 8 * 1024 * 1024
 PROCESSES = Description(label="Processes", help="Number of processes.", minimum=1, maximum=256)
@@ -55,31 +54,6 @@ class FleetError(Exception):
         self.problem = problem or {}
 
 
-@dataclass(frozen=True, kw_only=True)
-class FleetPlan:
-    """All that a process needs to run its share. Picklable.
-
-    Attributes are those of `run_fleet`.
-    """
-
-    served: ServedRecipe
-    verification_key: bytes
-    partner_key: bytes | None
-    issuer_key: bytes | None
-    transport_factory: TransportFactory
-    seed: int | None
-    weights: tuple[float, ...] | None
-    attributes: FleetAttributes | None
-    eager: bool
-
-    def verified_recipe(self) -> PublishedRecipe:
-        """The recipe; raises as `run_fleet` does."""
-        recipe = self.served.verified(self.verification_key, self.partner_key, self.issuer_key)
-        if not recipe.simulation:
-            raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
-        return recipe
-
-
 def run_fleet(
     *,
     served: ServedRecipe,
@@ -93,12 +67,11 @@ def run_fleet(
     attributes: FleetAttributes | None = None,
     eager: bool = False,
     processes: int = 1,
-    progress: Callable[[FleetResult], None] | None = None,
 ) -> FleetResult:
     """Let every device of a workload take part in a simulation recipe.
 
     Args:
-        served: the recipe as fetched; verified here and again in every process.
+        served: the recipe as fetched.
         verification_key: the server's Ed25519 key, 32 bytes.
         partner_key: the helper's or the shuffler's; a recipe that has one is refused without it.
         issuer_key: that of the issuer of tokens, likewise. Each device is one of its own to the attester, by
@@ -114,7 +87,6 @@ def run_fleet(
             outside of it ask for their tokens all the same, and send nothing.
         eager: take every step instead of only the last state; for values it makes no difference.
         processes: 1 works in this process, and so does any number where all devices are in one bucket.
-        progress: called in this process, after every bucket, with the result so far (not a copy).
 
     Returns:
         the result; reports that the server rejected one by one are counted there.
@@ -129,70 +101,47 @@ def run_fleet(
     """
     processes = PROCESSES.check("processes", int, processes)
     started = time.monotonic()
-    plan = FleetPlan(
-        served=served,
+    recipe = served.verified(verification_key, partner_key, issuer_key)
+    if not recipe.simulation:
+        raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
+    checked = None if weights is None else tuple(weights)
+    checked_weights("weights", checked, recipe.segments)
+    require_given(attributes, has_target=recipe.target is not None)
+    workload.require_fits(recipe)
+    share = functools.partial(
+        _run_share,
+        recipe,
+        functools.partial(HttpTransport, transport) if isinstance(transport, str) else transport,
         verification_key=verification_key,
-        partner_key=partner_key,
-        issuer_key=issuer_key,
-        transport_factory=functools.partial(HttpTransport, transport)
-        if isinstance(transport, str)
-        else transport,
         seed=seed,
-        weights=None if weights is None else tuple(weights),
+        weights=checked,
         attributes=attributes,
         eager=eager,
     )
-    recipe = plan.verified_recipe()
-    checked_weights("weights", plan.weights, recipe.segments)
-    require_given(attributes, has_target=recipe.target is not None)
-    workload.require_fits(recipe)
     total = FleetResult()
-    if _takes_processes(workload, processes):
-        results = run_workers(functools.partial(run_share, plan), workload.buckets, processes)
-    else:
-        results = run_share(plan, workload.buckets)
     try:
-        # Closed at once, not when the garbage is collected: that stops the processes.
-        with contextlib.closing(results):
-            for result in results:
+        if processes > 1 and len(workload.buckets) > 1:
+            for result in run_workers(share, workload.buckets, processes):
                 total.add(result)
-                total.elapsed_seconds = time.monotonic() - started
-                if progress is not None:
-                    progress(total)
+        else:
+            total.add(share(workload.buckets))
     except TransportError as error:
         raise FleetError(f"the reports could not be delivered: {error}", error.problem) from error
     except WorkerError as error:
         raise FleetError(str(error)) from error
+    total.elapsed_seconds = time.monotonic() - started
     return total
 
 
-def fleet_prepare(workload: Workload[Any], processes: int) -> None:
-    """Let the processes of `run_fleet` load what they need while the caller does something else before."""
-    if _takes_processes(workload, processes):
-        processes_prepare()
-
-
-def _takes_processes(workload: Workload[Any], processes: int) -> bool:
-    return processes > 1 and len(workload.buckets) > 1
-
-
-def run_share(plan: FleetPlan, buckets: Iterable[Bucket[Any]]) -> Generator[FleetResult, None, None]:
-    """Work through buckets in this process; yields what was done since the last yield.
-
-    Raises TransportError where a batch is not delivered.
-    """
-    recipe = plan.verified_recipe()
-    with plan.transport_factory() as transport:
-        yield from run_buckets(
-            recipe,
-            buckets,
-            transport,
-            verification_key=plan.verification_key,
-            seed=plan.seed,
-            weights=plan.weights,
-            attributes=plan.attributes,
-            eager=plan.eager,
-        )
+def _run_share(
+    recipe: PublishedRecipe,
+    transport_factory: TransportFactory,
+    buckets: Iterable[Bucket[Any]],
+    **options: Any,
+) -> FleetResult:
+    """`run_buckets` over a transport of its own."""
+    with transport_factory() as transport:
+        return run_buckets(recipe, buckets, transport, **options)
 
 
 def run_buckets(
@@ -206,8 +155,8 @@ def run_buckets(
     attributes: FleetAttributes | None = None,
     eager: bool = False,
     sent_before: bool = False,
-) -> Generator[FleetResult, None, None]:
-    """Let the devices of some buckets report; yields what was done since the last yield.
+) -> FleetResult:
+    """Let the devices of some buckets report.
 
     With a seed, the same bucket gives the same reports, nonces included. Sent again, each counts once.
 
@@ -224,45 +173,35 @@ def run_buckets(
     Raises:
         TransportError: a batch was not delivered.
     """
-    model = reporting_model(recipe)
+    model, result = reporting_model(recipe), FleetResult()
     devices = model.fleet_devices(recipe, eager=eager)
     random_sources = _RandomSources(seed)
     way = model.way(recipe, transport, verification_key)
+    started = time.monotonic()
     with way, FleetTokens(recipe, transport) as tokens, model.upload(recipe, way) as upload:
-        batcher = _Batcher(upload, sent_before)
-        for bucket in in_segments(recipe, buckets, seed, weights):
-            result = FleetResult()
-            started = time.monotonic()
-            submitting = batcher.seconds
-            for name, given in bucket:
-                result.devices += 1
-                source = random_sources.of(name)
-                token, came_late = _token(tokens, source, closes_when_full=model.closes_when_full)
-                if not is_in_target(recipe, None if attributes is None else attributes.of(name)):
-                    result.outside += 1
-                    continue
-                answer = devices.answer(given)
-                result.devices_by_answer[answer] += 1
-                if came_late:
-                    result.sampled += 1
-                    result.rejected[BATCH_FULL] += 1
-                    continue
-                report = devices.report(given, source, None if token is None else token.nonce)
-                if report is not None:
-                    result.sampled += 1
-                    if recipe.round is not None:
-                        result.took_part.add(name)
-                    batcher.add(tokens.shown(report, token), answer, result)
-            result.submit_seconds = batcher.seconds - submitting
-            result.device_seconds = time.monotonic() - started - result.submit_seconds
-            yield result
-        if batcher.is_empty:
-            return  # what was done has been told
-        result = FleetResult()
-        submitting = batcher.seconds
-        batcher.flush(result)
-        result.submit_seconds = batcher.seconds - submitting
-        yield result
+        batcher = _Batcher(upload, result, sent_before)
+        for name, given in chain.from_iterable(in_segments(recipe, buckets, seed, weights)):
+            result.devices += 1
+            source = random_sources.of(name)
+            token, came_late = _token(tokens, source, closes_when_full=model.closes_when_full)
+            if not is_in_target(recipe, None if attributes is None else attributes.of(name)):
+                result.outside += 1
+                continue
+            answer = devices.answer(given)
+            result.devices_by_answer[answer] += 1
+            if came_late:
+                result.sampled += 1
+                result.rejected[BATCH_FULL] += 1
+                continue
+            report = devices.report(given, source, None if token is None else token.nonce)
+            if report is not None:
+                result.sampled += 1
+                if recipe.round is not None:
+                    result.took_part.add(name)
+                batcher.add(tokens.shown(report, token), answer)
+        batcher.flush()
+    result.device_seconds = time.monotonic() - started - result.submit_seconds
+    return result
 
 
 def _token(
@@ -297,34 +236,30 @@ class _RandomSources:
 class _Batcher:
     """Collects reports, each with what is true of its device, and submits them in batches."""
 
-    def __init__(self, upload: Upload, sent_before: bool) -> None:
+    def __init__(self, upload: Upload, result: FleetResult, sent_before: bool) -> None:
         self._upload = upload
+        self._result = result
         self._sent_before = sent_before
         self._reports: list[WireReport] = []
         self._answers: list[TrueAnswer] = []
         self._size = 0
-        self.seconds = 0.0
 
-    def add(self, report: WireReport, answer: TrueAnswer, result: FleetResult) -> None:
+    def add(self, report: WireReport, answer: TrueAnswer) -> None:
         size = report.size
-        if self._reports and self._size + size > BATCH_BYTES:
-            self.flush(result)
+        if self._size + size > BATCH_BYTES:
+            self.flush()
         self._reports.append(report)
         self._answers.append(answer)
         self._size += size
         if len(self._reports) == self._upload.batch_reports:
-            self.flush(result)
+            self.flush()
 
-    @property
-    def is_empty(self) -> bool:
-        return not self._reports
-
-    def flush(self, result: FleetResult) -> None:
+    def flush(self) -> None:
         if not self._reports:
             return
-        started = time.monotonic()
+        started, result = time.monotonic(), self._result
         answered = self._upload.submit_batch(self._reports, sent_before=self._sent_before)
-        self.seconds += time.monotonic() - started
+        result.submit_seconds += time.monotonic() - started
         rejected = {rejection.index: rejection.reason for rejection in answered.rejected}
         result.accepted += answered.accepted
         result.rejected.update(rejected.values())

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from devices_sim.identity import identity_drawn
 from devices_sim.tokens import TokenClient, token_drawn
 from devices_sim.transport import Closable, Transport, WireReport
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe.document import PublishedRecipe
 
 
 @dataclass(frozen=True)

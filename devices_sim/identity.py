@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.storage import StateFileError
 from devices_sim.transport import JSON, Transport, refusal
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 
 KEY_BYTES = 32
 FORMAT = "panapp-device-identity-1"
@@ -32,7 +32,7 @@ def identity_drawn(random_source: random.Random) -> Ed25519PrivateKey:
 
 
 def identity_make(path: Path, random_source: random.Random) -> Ed25519PrivateKey:
-    """Draw a key and write it; IdentityFileError where there is a file already, or it cannot be written."""
+    """Draw a key and write it; IdentityFileError if there is a file already, or it cannot be written."""
     key = identity_drawn(random_source)
     line = f"{FORMAT} {base64_text.encode(key.private_bytes_raw())}\n"
     try:
@@ -49,7 +49,7 @@ def identity_make(path: Path, random_source: random.Random) -> Ed25519PrivateKey
 
 
 def identity_read(path: Path) -> Ed25519PrivateKey:
-    """The key of a file; IdentityFileError where it holds none."""
+    """The key of a file; IdentityFileError if it holds none."""
     try:
         text = path.read_text()
     except FileNotFoundError:
@@ -66,16 +66,16 @@ def identity_read(path: Path) -> Ed25519PrivateKey:
 
 
 def identity_public(key: Ed25519PrivateKey) -> str:
-    """What an attester's list of devices has of a key: its public half, in base64."""
+    """A key's entry in an attester's list of devices: its public half, in base64."""
     return base64_text.encode(key.public_key().public_bytes_raw())
 
 
 def identity_enrol(key: Ed25519PrivateKey, attester: Transport, code: str) -> None:
-    """Have an attester know the device from now on. The same again after a lost answer does no harm.
+    """Enrol the device at an attester. Repeating it after a lost answer is harmless.
 
     Args:
         attester: to the attester's address.
-        code: of one use, as its administrator handed it out.
+        code: a one-time code from the attester's administrator.
 
     Raises:
         TransportError: it refuses the code, or does not answer.

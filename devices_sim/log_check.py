@@ -1,4 +1,4 @@
-"""A device's look at the public log before it takes part: is the recipe in it, and does it only grow?"""
+"""A device's check of the public log ahead of taking part: is the recipe in it, and does it only grow?"""
 
 import http
 import json
@@ -9,23 +9,23 @@ from typing import NoReturn
 from devices_sim.algorithm import DeviceError
 from devices_sim.log_memory import LogMemory
 from devices_sim.transport import API, ServedRecipe, Transport, TransportError
-from panprivacy import base64_text
-from panprivacy.transparency.checking import Checked, check
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.findings import CheckError, NotWitnessedError
-from panprivacy.transparency.merkle import ProofError, consistency_proof, verify_consistency
-from panprivacy.transparency.policy import Policy
-from panprivacy.transparency.tiles import Tile, TileError, nodes_of
+from panprivacy.formats import base64_text
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.findings import CheckError, NotWitnessedError
+from panprivacy.protocols.transparency.merkle import ProofError, consistency_proof, verify_consistency
+from panprivacy.protocols.transparency.policy import Policy
+from panprivacy.protocols.transparency.tiles import Tile, TileError, nodes_of
+from panprivacy.recipe.log.checking import Checked, check
 
 EARLY = timedelta(days=1)
-"""By so much a witness's clock may be ahead of the device's."""
+"""How far a witness's clock may be ahead of the device's."""
 
 LOG = "/log"
 """Below a site's address: its log."""
 
 
 class LogRefusedError(DeviceError):
-    """The public log does not have the recipe, or contradicts what it showed before."""
+    """The public log does not have the recipe, or contradicts its previous state."""
 
 
 class NotInLogError(TransportError):
@@ -38,18 +38,18 @@ class TooFewWitnessesError(NotInLogError):
 
 @dataclass(frozen=True)
 class LogCheck:
-    """What a device asks of the log of a site.
+    """A device's checks of a site's log.
 
     Attributes:
         policy: which log it believes, and which witnesses must have signed.
-        memory: what it saw before; None for simulated devices, which have no past.
+        memory: what it already saw; None for simulated devices, which have no past.
     """
 
     policy: Policy
     memory: LogMemory | None = None
 
     def require(self, served: ServedRecipe, transport: Transport, *, now: datetime | None = None) -> Checked:
-        """Check that a recipe is in the log, and that the log continues what was seen of it.
+        """Check that a recipe is in the log, and that the log continues its known state.
 
         Args:
             transport: to the site that published the recipe.
@@ -57,7 +57,7 @@ class LogCheck:
                 count.
 
         Returns:
-            What holds. The checkpoint is remembered then.
+            What holds. The checkpoint is then remembered.
 
         Raises:
             LogRefusedError: the recipe is not there, or the log contradicts itself. Both checkpoints are then
@@ -76,10 +76,10 @@ class LogCheck:
         """The same for any signed document that the site serves with its proof.
 
         Args:
-            content: as `panprivacy.transparency.checking.check` takes it.
-            target: below the API: the document's; its proof is beside it.
-            what: it is, for people.
-            The others, and errors: as of `require`.
+            content: the input of `panprivacy.recipe.log.checking.check`.
+            target: below the API: the document's; its proof has the same prefix.
+            what: the document's type, for people.
+            The others, and errors: as in `require`.
         """
         proof = _proof(target, transport, what)
         try:
@@ -117,7 +117,7 @@ def _require_continues(checked: Checked, memory: LogMemory, transport: Transport
         raise LogRefusedError(
             f"the log {origin} contradicted itself before: both checkpoints are in {memory.path}"
         )
-    # A proof may be as of an older checkpoint than the known one, which must begin with it then.
+    # A proof may belong to an older checkpoint than the known one, which must then begin with it.
     older, newer = (known, shown) if known.size <= shown.size else (shown, known)
     try:
         _require_begins(older, newer, transport)

@@ -1,7 +1,8 @@
-"""Requests through a relay (RFC 9458): it sees who asks and not what, the server's gateway what and not who.
+"""Requests through a relay (RFC 9458): the relay sees the sender and not the request; the server's gateway
+sees the request and not the sender.
 
-Only what came out of a capsule is the server's answer. What a relay says by itself is no answer, whatever it
-is: it could say that a report has arrived, or that a recipe is closed.
+Only the content of a capsule is the server's answer. A relay's own response is no answer, whatever it
+is: it could claim that a report has arrived, or that a recipe is closed.
 """
 
 import http
@@ -14,15 +15,15 @@ from urllib.parse import urlsplit
 import urllib3
 
 from devices_sim.transport import JSON, RETRIES, Answer, Transport, TransportError
-from panprivacy.ed25519 import public_key_of
-from panprivacy.oblivious_http import capsules, padding, signed_keys
-from panprivacy.oblivious_http.binary_http import InvalidBinaryHttpError, Request, Response
-from panprivacy.oblivious_http.keys import MEDIA_TYPE, KeyConfig
-from panprivacy.oblivious_http.signed_keys import UnsignedKeysError
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.oblivious_http import capsules, padding, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import InvalidBinaryHttpError, Request, Response
+from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE, KeyConfig
+from panprivacy.protocols.oblivious_http.signed_keys import UnsignedKeysError
 
 CAPSULE_REFUSED = "/problems/capsule-refused"
-"""Type of the problem with which our gateways refuse what does not open: somebody altered or cut it."""
+"""Type of the problem with which our gateways refuse a capsule that does not open: it was altered or cut."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Behind:
     """A server whose gateway a relay leads to.
 
     Attributes:
-        name: of it below the relay's address of the publishing site; empty for that site itself.
+        name: the server's path below the relay's address for the publishing site; empty for that site itself.
         verification_key: its Ed25519 key (32 bytes), pinned, with which it signs its gateway's keys.
     """
 
@@ -40,15 +41,15 @@ class Behind:
 
 class ObliviousTransport(Transport):
     """Through a relay, with bounded retries as over HTTP. Every attempt is sealed anew, so that the relay
-    cannot tell it from another request.
+    cannot distinguish it from another request.
 
     Args:
-        server: base address of the server; its path comes before that of every request.
+        server: base address of the server; its path is the prefix of every request's path.
         relay_url: the relay's address of the publishing site.
-        direct: what reaches the relay; stays open. Its `retries` are kept to.
+        direct: the transport to the relay; stays open. Its `retries` apply.
         behind: of the server.
         others: base address → every other server that the relay leads to.
-        at_least: bytes of every request before padding, where those of a recipe have several lengths.
+        at_least: bytes of every request without padding, if those of a recipe have several lengths.
 
     Raises:
         ValueError: nothing can be reached under `relay_url`.
@@ -79,7 +80,7 @@ class ObliviousTransport(Transport):
         self._relay.close()
 
     def at(self, base_url: str) -> "ObliviousTransport":
-        """ValueError for a server to which the relay does not lead: it is not asked in the clear."""
+        """ValueError for a server to which the relay does not lead: no request goes in the clear."""
         if base_url not in self._others:
             raise ValueError(f"the recipe's relay does not lead to {base_url}")
         return ObliviousTransport(
@@ -98,7 +99,7 @@ class ObliviousTransport(Transport):
         accept: str = JSON,
         fields: Mapping[str, str] | None = None,
     ) -> Answer:
-        """As of `Transport`.
+        """As in `Transport`.
 
         Raises:
             padding.TooLongError: the request is longer than any that a gateway takes.
@@ -135,7 +136,8 @@ class ObliviousTransport(Transport):
             return failure
 
     def _answered(self, padded: bytes) -> Answer:
-        """What the server answers to one capsule; with other keys to one more, if the gateway asks for it."""
+        """The server's answer to one capsule, or to a second one with other keys if the gateway asks for
+        it."""
         if self._config is not None:
             try:
                 return self._sent(self._config, padded)
@@ -185,7 +187,7 @@ class ObliviousTransport(Transport):
 
 
 def answer_of(opened: bytes) -> Answer:
-    """What a server said in a capsule. InvalidBinaryHttpError where it is no answer."""
+    """A server's answer in a capsule. InvalidBinaryHttpError if it is no answer."""
     response = Response.decode(opened)
     headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in response.headers}
     return Answer(response.status, headers, response.content)
@@ -196,10 +198,11 @@ class _OutdatedKeyError(Exception):
 
 
 class _PassingError(Exception):
-    """What another attempt may mend.
+    """An error that another attempt may mend.
 
     Attributes:
-        status, headers: of what the relay or the gateway said outside of any capsule; 0 without an answer.
+        status, headers: of the relay's or the gateway's own response outside of any capsule; 0 without an
+            answer.
     """
 
     def __init__(self, message: str, answer: Answer | None = None) -> None:
@@ -209,7 +212,7 @@ class _PassingError(Exception):
 
 
 def _refused(outer: Answer) -> Exception:
-    """What an answer outside of any capsule means."""
+    """The meaning of an answer outside of any capsule."""
     problem = _problem(outer)
     if problem == capsules.KEY_PROBLEM:
         return _OutdatedKeyError()

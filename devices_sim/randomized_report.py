@@ -6,20 +6,20 @@ from typing import Any
 from devices_sim.algorithm import NONCE_BYTES
 from devices_sim.transport import WireReport
 from devices_sim.workloads.values_file import cells_of
-from panprivacy.randomizers.interface import Randomizer
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.statistic import Statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.randomized.interface import Randomizer
 
 
 def randomizer_of(statistic: Statistic[Any]) -> Randomizer[Any, Any]:
-    """The statistic as one whose devices randomize one value; TypeError where they do not."""
+    """The statistic as one whose devices randomize one value; TypeError if they do not."""
     if not isinstance(statistic, Randomizer):
         raise TypeError(f"devices of {statistic.statistic} do not randomize one value")
     return statistic
 
 
 class RandomizedReports:
-    """What devices of one recipe send. Holds nothing about a device; serves any number of them.
+    """The reports of one recipe's devices. Holds nothing about a device; serves any number of them.
 
     Args:
         recipe: a verified recipe.
@@ -34,21 +34,21 @@ class RandomizedReports:
             self._public_key = recipe.public_key.with_tables() if with_tables else recipe.public_key
 
     def value_of(self, text: str) -> Any:
-        """A device's value from one text, as workloads hold it; FieldError where it is none."""
+        """A device's value from one text, in the form of workloads; FieldError if it is none."""
         return self.statistic.value_of(cells_of(text, len(self.statistic.columns)))
 
     def is_sampled(self, random_source: random.Random) -> bool:
-        """Toss the coin that says whether a device takes part: once, whatever its value."""
+        """Toss the coin that decides whether a device takes part: once, whatever its value."""
         return random_source.random() < float(self.statistic.parameters.sampling_rate)
 
     def of_value(
         self, value: Any, random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
-        """The report of a device that is sampled; None where not sending is a part of the randomizer.
+        """The report of a device that is sampled; None if not sending is a part of the randomizer.
 
         Args:
             value: as `Randomizer.value_of` reads it.
-            nonce: of the report, 16 bytes, where a token fixes it; else it is drawn.
+            nonce: of the report, 16 bytes, if a token fixes it; else it is drawn.
         """
         measurement = self.statistic.randomize(value, random_source)
         if measurement is None:
@@ -62,9 +62,9 @@ class RandomizedReports:
     def _shares(
         self, measurement: tuple[int, ...], nonce: bytes, random_source: random.Random
     ) -> tuple[bytes, bytes, bytes]:
-        # Here, because devices of other recipes need none of it.
-        from panprivacy.dap.client import shard_measurement
-        from panprivacy.dap.recipe_task import REPORT_TIME, task_of
+        # Imported here, because devices of other recipes do not need it.
+        from panprivacy.protocols.dap.client import shard_measurement
+        from panprivacy.recipe.dap_task import REPORT_TIME, task_of
 
         report = shard_measurement(
             *task_of(self._recipe),

@@ -3,10 +3,7 @@
 import http
 import json
 from collections.abc import Sequence
-from typing import Any
 from urllib.parse import quote
-
-import msgpack
 
 from devices_sim.transport import (
     API,
@@ -24,9 +21,7 @@ from devices_sim.transport import (
     refusal,
 )
 from devices_sim.upload import Upload
-from panprivacy import base64_text
 
-MSGPACK = "application/msgpack"
 NOT_OPEN = "/problems/recipe-not-open"
 
 
@@ -43,13 +38,7 @@ class RestUpload(Upload):
         self._target = f"{API}/recipes/{quote(identifier, safe='')}/reports/"
 
     def submit(self, report: WireReport) -> Delivery:
-        members: dict[str, Any] = {
-            "nonce": base64_text.encode(report.nonce),
-            "ciphertexts": list(map(base64_text.encode, report.ciphertexts)),
-        }
-        if report.token is not None:
-            members["token"] = base64_text.encode(report.token)
-        body = json.dumps(members).encode()
+        body = json.dumps(report.members("ciphertexts")).encode()
         answer = self._transport.exchange("POST", self._target, body=body, content_type=JSON)
         if answer.status == http.HTTPStatus.CREATED:
             return Delivery.ACCEPTED
@@ -66,9 +55,9 @@ class RestUpload(Upload):
     def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
         if self.batch_reports == 1:
             return self._submitted_singly(reports)
-        body = msgpack.packb({"reports": list(map(_members, reports))})
+        body = json.dumps({"reports": [report.members("ciphertexts") for report in reports]}).encode()
         target = f"{self._target}batch/"
-        answer = self._transport.exchange("POST", target, body=body, content_type=MSGPACK)
+        answer = self._transport.exchange("POST", target, body=body, content_type=JSON)
         if answer.status != http.HTTPStatus.OK:
             raise refusal(answer, target)
         members = json_object(answer)
@@ -91,7 +80,8 @@ class RestUpload(Upload):
         return BatchAnswer(accepted, tuple(rejected))
 
     def _submitted_singly(self, reports: Sequence[WireReport]) -> BatchAnswer:
-        """As of `submit_batch`, each in a request of its own; what is there already was stored by us."""
+        """As in `submit_batch`, each in a request of its own; a duplicate was stored by a previous
+        attempt."""
         rejected = []
         for index, report in enumerate(reports):
             try:
@@ -99,8 +89,3 @@ class RestUpload(Upload):
             except ReportRejectedError as error:
                 rejected.append(Rejection(index, str(error.problem.get("reason")), str(error)))
         return BatchAnswer(len(reports) - len(rejected), tuple(rejected))
-
-
-def _members(report: WireReport) -> dict[str, Any]:
-    members: dict[str, Any] = {"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)}
-    return members if report.token is None else {**members, "token": report.token}

@@ -1,4 +1,4 @@
-"""A device's look at the document of all rounds before it takes part in one."""
+"""A device's check of the document of all rounds ahead of taking part in one."""
 
 import json
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from devices_sim.algorithm import DeviceError
 from devices_sim.log_check import LogCheck
 from devices_sim.rounds_memory import RoundsMemory
 from devices_sim.transport import API, Transport, TransportError, json_object
-from panprivacy import base64_text
-from panprivacy.ed25519 import public_key_of
-from panprivacy.limits import RecipeLimits
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
-from panprivacy.rounds.public_input import RoundInput
+from panprivacy.formats import base64_text
+from panprivacy.planning.limits import RecipeLimits
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
+from panprivacy.recipe.rounds.public_input import RoundInput
 
 
 class AlreadyGaveError(DeviceError):
@@ -25,10 +25,10 @@ class Turn:
     """One round, checked.
 
     Attributes:
-        rounds: what all of them are.
-        number: of this one.
-        input: its public input; None where there is none.
-        memory: where the device notes that it gives; None for simulated ones.
+        rounds: the document of all rounds.
+        number: of this round.
+        input: its public input; None if there is none.
+        memory: the device's notes about the rounds in which it gives; None for simulated ones.
     """
 
     rounds: PublishedRounds
@@ -37,8 +37,8 @@ class Turn:
     memory: RoundsMemory | None = None
 
     def give(self) -> None:
-        """Note that the device's coin let it take part. Call it before anything is kept of the round: a
-        device that loses power in between gives nothing, rather than twice."""
+        """Note that the device's coin let it take part. Call it first, and then store the round's state: a
+        device that loses power in between gives nothing, instead of twice."""
         if self.rounds.once and self.memory is not None:
             self.memory.give(self.rounds.identifier, self.number)
 
@@ -57,15 +57,15 @@ def round_require(
     Args:
         transport: to the site that published it.
         verification_key: of that site, 32 bytes, pinned.
-        memory: what was seen before; None for simulated devices, which have no past.
-        log: checks that the log has the document and the public input, where one is asked.
+        memory: what was already seen; None for simulated devices, which have no past.
+        log: checks that the log has the document and the public input, if one is asked.
         limits: of the device, for all rounds together; None for a simulated one.
 
     Raises:
-        RoundRefusedError: it is not one of the rounds that it claims to be, or another was before.
+        RoundRefusedError: it is not the round that it claims to be, or another was already seen as this one.
         AlreadyGaveError: the device has given, and gives once.
         RecipeVerificationError, FieldError: of the documents; or all rounds together are beyond the limits.
-        LogRefusedError, TransportError: as of `LogCheck`, and where no answer comes.
+        LogRefusedError, TransportError: as in `LogCheck`, and if no answer comes.
     """
     place = recipe.round
     if place is None:
@@ -91,7 +91,7 @@ def round_require(
 
 
 def _fetched(transport: Transport, target: str, log: LogCheck | None) -> tuple[dict[str, Any], str, bytes]:
-    """Document, identifier and signature, not verified but for the log."""
+    """Document, identifier and signature, not verified except for the log."""
     served = json_object(transport.get(f"{API}/{target}"))
     document, identifier = served.get("document"), served.get("id")
     try:

@@ -1,20 +1,16 @@
 """What a device remembers of recipes in rounds: which recipe it saw as each round, and whether it gave.
 
-One file for all recipes: a site could else ask the same round twice, or a device again that gives once. It
-says which rounds the device heard of, and in which one its coin let it give; nothing of any event or value.
+One file for all recipes: otherwise a site could ask the same round twice, or ask a device again that gives
+once. It holds the rounds that the device saw, and the one in which its coin let it give; nothing about any
+event or value.
 """
 
-import json
-from pathlib import Path
 from typing import Any
 
-import rfc8785
+from devices_sim.notes_file import NotesFile
+from devices_sim.storage import StateFileError
+from panprivacy.recipe.rounds.document import RoundRefusedError
 
-from devices_sim.storage import AtomicFile, StateFileError
-from devices_sim.transport import Closable
-from panprivacy.rounds.document import RoundRefusedError
-
-FORMAT = "panapp-device-rounds-1"
 SEEN, GAVE = "seen", "gave"
 """Of each document: recipe by the number of its round; and in which round the device gave, 0 for none."""
 
@@ -23,26 +19,19 @@ class RoundsMemoryError(StateFileError):
     """A file that holds no memory of rounds."""
 
 
-class RoundsMemory(Closable):
-    """A file with notes by documents of rounds, made where there is none. It is locked until it is closed.
+class RoundsMemory(NotesFile):
+    """Notes by documents of rounds, as in `NotesFile`; RoundsMemoryError if the file holds something else."""
 
-    Raises:
-        RoundsMemoryError: the file holds something else.
-        StateFileBusyError, StateFileError: as of `AtomicFile`.
-    """
+    format, named, about, refusal = "panapp-device-rounds-1", "documents", "rounds", RoundsMemoryError
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._file = AtomicFile(path)
-        try:
-            self._documents = _decode(path, self._file.read())
-        except BaseException:
-            self._file.close()
-            raise
+    @staticmethod
+    def are_notes(name: str, notes: Any) -> bool:  # noqa: ARG004  # any name may be one
+        seen, gave = notes[SEEN], notes[GAVE]
+        return type(gave) is int and all(isinstance(recipe, str) for recipe in seen.values())
 
     def is_known(self, document: str) -> bool:
-        """Whether a round of this document was seen before."""
-        return document in self._documents
+        """Whether a round of this document was already seen."""
+        return document in self._notes
 
     def gave_in(self, document: str) -> int | None:
         """The number of the round in which the device gave; None for none so far."""
@@ -53,7 +42,7 @@ class RoundsMemory(Closable):
         """Note which recipe a round is, durably.
 
         Raises:
-            RoundRefusedError: another recipe was shown as this round before.
+            RoundRefusedError: another recipe was already shown as this round.
         """
         notes = self._of(document)
         before = notes[SEEN].get(str(number), recipe)
@@ -62,34 +51,8 @@ class RoundsMemory(Closable):
         self._keep(document, {**notes, SEEN: {**notes[SEEN], str(number): recipe}})
 
     def give(self, document: str, number: int) -> None:
-        """Note that the device gives in this round, durably and before it keeps anything of it."""
+        """Note that the device gives in this round, durably, ahead of all other state of the round."""
         self._keep(document, {**self._of(document), GAVE: number})
 
-    def close(self) -> None:
-        self._file.close()
-
     def _of(self, document: str) -> dict[str, Any]:
-        return self._documents.get(document, {SEEN: {}, GAVE: 0})
-
-    def _keep(self, document: str, notes: dict[str, Any]) -> None:
-        documents = self._documents | {document: notes}
-        self._file.replace(rfc8785.dumps({"format": FORMAT, "documents": documents}) + b"\n")
-        self._documents = documents
-
-
-def _decode(path: Path, content: bytes | None) -> dict[str, dict[str, Any]]:
-    if content is None:
-        return {}
-    try:
-        members = json.loads(content)
-        documents = members["documents"]
-        if members["format"] != FORMAT or not all(_are_notes(notes) for notes in documents.values()):
-            raise ValueError
-    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
-        raise RoundsMemoryError(f"{path} is not a device's memory of rounds, or is damaged") from None
-    return dict(documents)
-
-
-def _are_notes(notes: Any) -> bool:
-    seen, gave = notes[SEEN], notes[GAVE]
-    return type(gave) is int and all(isinstance(recipe, str) for recipe in seen.values())
+        return self._notes.get(document, {SEEN: {}, GAVE: 0})

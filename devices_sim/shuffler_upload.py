@@ -1,12 +1,12 @@
-"""Messages to a shuffler, which mixes those of a whole cohort before anyone reads them (docs/protocol.md)."""
+"""Messages to a shuffler, which mixes those of a whole cohort, and only then are they read
+(docs/protocol.md)."""
 
 import http
+import json
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-import msgpack
 
 from devices_sim.transport import (
+    JSON,
     BatchAnswer,
     BatchFullError,
     Delivery,
@@ -19,12 +19,11 @@ from devices_sim.transport import (
     refusal,
 )
 from devices_sim.upload import Upload
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 
-MSGPACK = "application/msgpack"
 BATCH_FULL = "batch_full"
-"""Why a shuffler takes no more messages, as fleets count it."""
+"""Why a shuffler takes no more messages, by the names in the counts of fleets."""
 
 PROBLEMS: Mapping[object, type[TransportError]] = {
     "/problems/batch-full": BatchFullError,
@@ -33,15 +32,15 @@ PROBLEMS: Mapping[object, type[TransportError]] = {
     "/problems/invalid-ciphertext": ReportRejectedError,
     "/problems/report-rejected": ReportRejectedError,
 }
-"""Types of the shuffler's problem documents that are told apart."""
+"""Types of the shuffler's problem documents that are distinguished."""
 
 
 class ShufflerUpload(Upload):
-    """To the shuffler of a recipe, which sees who sent how many messages and can read none.
+    """Upload to the shuffler of a recipe, which sees how many messages each sender sent and can read none.
 
     Args:
         recipe: verified, of a shuffler.
-        transport: what reaches other servers; stays open.
+        transport: for requests to other servers; stays open.
     """
 
     batch_reports = 1
@@ -54,16 +53,13 @@ class ShufflerUpload(Upload):
         self._target = f"/recipes/{recipe.identifier}/messages"
 
     def submit(self, report: WireReport) -> Delivery:
-        """As of `Upload`; what has arrived before is accepted again, and counts once.
+        """As in `Upload`; what has already arrived is accepted again, and counts once.
 
         Raises:
-            BatchFullError: the shuffler has all the users that it mixes.
+            BatchFullError: the shuffler has the messages of a full cohort.
         """
-        content: dict[str, Any] = {"nonce": report.nonce, "messages": list(report.ciphertexts)}
-        if report.token is not None:
-            content["token"] = report.token
-        body = msgpack.packb(content)
-        answer = self._shuffler.exchange("POST", self._target, body=body, content_type=MSGPACK)
+        body = json.dumps(report.members("messages")).encode()
+        answer = self._shuffler.exchange("POST", self._target, body=body, content_type=JSON)
         if answer.status == http.HTTPStatus.CREATED:
             return Delivery.ACCEPTED
         error = refusal(answer, self._target)
@@ -75,7 +71,7 @@ class ShufflerUpload(Upload):
         *,
         sent_before: bool = False,  # noqa: ARG002  # a shuffler answers as it did before
     ) -> BatchAnswer:
-        """As of `Upload`; every user sends by itself, in simulations too."""
+        """As in `Upload`; every user sends separately, in simulations too."""
         rejected = []
         for index, report in enumerate(reports):
             try:

@@ -1,10 +1,10 @@
 """The bytes of a device's state file: version, checksum, canonical JSON.
 
 It holds the public recipe, the public step counter, the report's random nonce, and ciphertexts; no seed, no
-plaintext, no time of anything that happened. Of a device that is done it says only that, and why there is no
-token where that is so. Before that its size depends on the recipe and the counter only, and on
-whether the token has come where the recipe asks for one: sampled or not, every device draws, asks for and
-keeps a token in the same way.
+plaintext, no time of any event. For a device that is done it records only that, and why there is no token if
+there is none. Until then its size depends only on the recipe, on the counter, and on whether the token has
+come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token in the same
+way.
 """
 
 import hashlib
@@ -13,27 +13,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import rfc8785
-
 from devices_sim.algorithm import NONCE_BYTES, DeviceState, Phase, kept_ciphertexts
 from devices_sim.storage import StateFileError
 from devices_sim.tokens import TokenState
 from devices_sim.transport import ServedRecipe
-from panprivacy import base64_text
-from panprivacy.admission import token_nonce
-from panprivacy.privacy_pass.tokens import SIGNATURE_BYTES
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.times import format_time, parse_time
+from panprivacy.formats import base64_text
+from panprivacy.formats.canonical_json import canonical_json
+from panprivacy.formats.times import format_time, parse_time
+from panprivacy.protocols.privacy_pass.tokens import SIGNATURE_BYTES
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.token import token_nonce
 
 FORMAT = b"panapp-device-state-2\n"
-FORMATS = (FORMAT, b"panapp-device-state-1\n")
-"""Every version that is read. In the first there are no tokens; the members are the same."""
-
 ANY_FORMAT = b"panapp-device-state-"
 CHECKSUM_BYTES = 32
 
 MOST_REFUSED_BYTES = 300
-"""Of the words, partly another's, that say why a device gets no token."""
+"""Of the text that gives the reason why a device gets no token; part of it comes from the attester or the
+issuer."""
 
 
 class ForeignStateError(StateFileError):
@@ -41,19 +38,19 @@ class ForeignStateError(StateFileError):
 
 
 class DamagedStateError(StateFileError):
-    """A state file whose content is not what was written."""
+    """A state file whose content differs from what was written."""
 
 
 @dataclass(frozen=True)
 class Enrolment:
-    """What a device joined, all of it public.
+    """The recipe that a device joined, with its server and keys; all public.
 
     Attributes:
         served: the recipe as the server handed it out.
         verification_key: the pinned Ed25519 key, 32 bytes.
-        server: where to send the report, as the caller wants to remember it; may be empty.
-        helper_key: the pinned Ed25519 key of the helper, or of the shuffler; None where none was pinned.
-        issuer_key: that of the issuer of tokens; None where none was pinned.
+        server: the address that reports go to, in the caller's own form; may be empty.
+        helper_key: the pinned Ed25519 key of the helper, or of the shuffler; None if none was pinned.
+        issuer_key: the pinned key of the issuer of tokens; None if none was pinned.
     """
 
     served: ServedRecipe
@@ -70,7 +67,7 @@ class Enrolment:
 def encode(
     enrolment: Enrolment, state: DeviceState, token: TokenState | None = None, *, refused: str = ""
 ) -> bytes:
-    """The file's content. In phase `done` it says only that, which recipe is done, and what `refused` says:
+    """The file's content. In phase `done` it holds only the phase, the recipe's identifier, and `refused`:
     why the device gets no token (the first 300 bytes)."""
     members: dict[str, Any] = {"phase": state.phase.value, "recipe": enrolment.served.identifier}
     if refused:
@@ -96,13 +93,14 @@ def encode(
         members |= {name: base64_text.encode(value) for name, value in others.items() if value is not None}
         if token is not None:
             members["token"] = _token_members(token)
-    body = rfc8785.dumps(members)
+    body = canonical_json(members)
     return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
 
 @dataclass(frozen=True)
 class DoneState:
-    """A file that says only that the recipe `identifier` is done, and why without a token (else empty)."""
+    """A file that records only that the recipe `identifier` is done, and why if without a token (else
+    empty)."""
 
     identifier: str
     refused: str = ""
@@ -125,7 +123,7 @@ def decode(content: bytes) -> LiveState | DoneState:
         ForeignStateError: not a state file of this version.
         DamagedStateError: the checksum, the recipe or a ciphertext does not hold.
     """
-    if not content.startswith(FORMATS):
+    if not content.startswith(FORMAT):
         version = " of this version" if content.startswith(ANY_FORMAT) else ""
         raise ForeignStateError(f"this is not a device's state file{version}")
     checksum, _, body = content[len(FORMAT) :].partition(b"\n")
@@ -137,7 +135,7 @@ def decode(content: bytes) -> LiveState | DoneState:
         if members["phase"] == Phase.DONE:
             return DoneState(members["recipe"], members.get("refused", ""))
         return _live(members)
-    except (KeyError, TypeError, ValueError) as error:
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise DamagedStateError(f"the state file is damaged: {error}") from error
 
 
@@ -163,7 +161,7 @@ def _live(members: Mapping[str, Any]) -> LiveState:
         ciphertexts=kept_ciphertexts(recipe, map(base64_text.decode, members["ciphertexts"])),
         nonce=base64_text.decode(members["nonce"]),
     )
-    if not 0 <= state.step <= recipe.parameters.step_count:
+    if type(state.step) is not int or not 0 <= state.step <= recipe.parameters.step_count:
         raise ValueError(f"step {state.step} is not one of {recipe.parameters.step_count}")
     collects = state.phase is Phase.COLLECTING and recipe.parameters.step_count > 0
     bound = collects and recipe.public_key.binds_nonce

@@ -19,7 +19,7 @@ class AtomicFile:
     """A file, its replacement in the making (`.new`) and its lock (`.lock`, empty), in one directory.
 
     The lock keeps two processes from taking the same step twice; the operating system lets go of it
-    when the process ends, however it ends. Closing removes it where there is no file to lock.
+    when the process ends, however it ends. Closing removes it if there is no file to lock.
 
     Raises:
         StateFileBusyError: the file is open elsewhere.
@@ -46,14 +46,15 @@ class AtomicFile:
             raise
 
     def read(self) -> bytes | None:
-        """The content, or None where there is no file."""
+        """The content, or None if there is no file."""
         try:
             return self.path.read_bytes()
         except FileNotFoundError:
             return None
 
     def replace(self, content: bytes) -> None:
-        """Make `content` the file's content, durably. After an error, read the file to know which it has."""
+        """Make `content` the file's content, durably. After an error, read the file to know whether it has
+        the old or the new content."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(self._replacement, flags, 0o600)
         try:
@@ -82,12 +83,12 @@ class AtomicFile:
 
 
 def _locked(path: Path) -> IO[bytes]:
-    """The lock file, created if need be, held by this process; BlockingIOError where another holds it."""
+    """The lock file, created if need be, held by this process; BlockingIOError if another holds it."""
     while True:
         with contextlib.ExitStack() as stack:
             file = stack.enter_context(path.open("ab"))
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Its last holder may have removed it since it was opened: no other process would find this lock.
+            # Its last holder may have removed it after it was opened: no other process would find this lock.
             if _is_at(file, path):
                 stack.pop_all()
                 return file

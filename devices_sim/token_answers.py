@@ -1,4 +1,4 @@
-"""What a device does about an answer that brings no token, by the answer's `type` (docs/protocol.md).
+"""A device's reaction to an answer without a token, by the answer's `type` (docs/protocol.md).
 
 Devices in browsers have the same table; the vectors hold both equal (`tests/devices_web/vectors.py`).
 """
@@ -6,11 +6,11 @@ Devices in browsers have the same table; the vectors hold both equal (`tests/dev
 from collections.abc import Mapping
 from enum import StrEnum
 
-from panprivacy.oblivious_http.capsules import KEY_PROBLEM
+from panprivacy.protocols.oblivious_http.capsules import KEY_PROBLEM
 
 
 class Remedy(StrEnum):
-    """What is to be done."""
+    """The reactions."""
 
     FINAL = "final"
     """Nothing: no attempt can bring this device a token of the recipe any more."""
@@ -19,12 +19,12 @@ class Remedy(StrEnum):
     BLIND = "blind anew"
     """Ask for the same token with a fresh blinding factor."""
     LATER = "later"
-    """Ask again, as before. The remedy for all types that are named nowhere."""
+    """Repeat the same request. The remedy for all types that are not listed."""
 
 
 OF_ATTESTER: Mapping[str, Remedy] = {
     "/problems/already-issued": Remedy.FINAL,
-    # Another device asked with this blinded message and did not get the answer, so that nobody may.
+    # Another device asked with this blinded message and did not get the answer, so no device may get it.
     "/problems/request-used": Remedy.BLIND,
     KEY_PROBLEM: Remedy.SEAL,
     "/problems/capsule-refused": Remedy.SEAL,
@@ -32,15 +32,15 @@ OF_ATTESTER: Mapping[str, Remedy] = {
 """Of answers in the clear."""
 
 OF_ISSUER: Mapping[str, Remedy] = {
-    # What the request says was drawn when the device joined, so another attempt would say the same.
+    # The content of the request was drawn when the device joined, so another attempt would send the same.
     "/problems/malformed-token-request": Remedy.FINAL,
-    # It issues from before the recipe is published until it ends: it is never too early.
+    # It issues tokens from before the recipe's publication until its end: it is never too early.
     "/problems/recipe-not-open": Remedy.FINAL,
 }
-"""Of answers in a capsule. After any of them nothing was issued, and the next attempt seals anew: the
+"""For answers in a capsule. After any of them nothing was issued, and the next attempt seals anew: the
 attester may keep the answer to a capsule for a day."""
 
 
 def remedy(problem_type: object, answers: Mapping[str, Remedy]) -> Remedy:
-    """What to do about an answer of this type, which may be none (None) or no text at all."""
+    """The reaction to an answer of this type, which may be absent (None) or no text."""
     return answers.get(str(problem_type), Remedy.LATER)

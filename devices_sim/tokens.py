@@ -3,8 +3,8 @@
 Every device asks for one, at a random time before the first possible report, whether or not its coin lets it
 take part. The attester knows the device and not the recipe, the issuer the recipe and not the device.
 
-All draws are made when a device joins, and every request is stored before it is sent: after a crash the same
-bytes are sent, and a second token is never asked for.
+All draws are made when a device joins, and every request is stored first and then sent: after a crash the
+same bytes are sent, and a device never asks for a second token.
 """
 
 import http
@@ -18,20 +18,20 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from devices_sim.oblivious_transport import answer_of
 from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy, remedy
 from devices_sim.transport import Answer, Closable, RecipeNotOpenError, Transport, TransportError, refusal
-from panprivacy.admission import challenge, token_key, tokens_of
-from panprivacy.attestation import sign_capsule
-from panprivacy.ed25519 import public_key_of
-from panprivacy.oblivious_http import capsules, padding, signed_keys
-from panprivacy.oblivious_http.binary_http import InvalidBinaryHttpError
-from panprivacy.oblivious_http.keys import MEDIA_TYPE, KeyConfig
-from panprivacy.oblivious_http.signed_keys import UnsignedKeysError
-from panprivacy.privacy_pass import blind_rsa, issuance
-from panprivacy.privacy_pass.issuance import InvalidResponseError, PendingToken
-from panprivacy.privacy_pass.rsa_keys import PublicKey
-from panprivacy.privacy_pass.tokens import NONCE_BYTES, TokenResponse
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.tls_messages import InvalidMessageError
-from panprivacy.token_request import token_request
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.attestation import sign_capsule
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.oblivious_http import capsules, padding, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import InvalidBinaryHttpError
+from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE, KeyConfig
+from panprivacy.protocols.oblivious_http.signed_keys import UnsignedKeysError
+from panprivacy.protocols.privacy_pass import blind_rsa, issuance
+from panprivacy.protocols.privacy_pass.issuance import InvalidResponseError, PendingToken
+from panprivacy.protocols.privacy_pass.rsa_keys import PublicKey
+from panprivacy.protocols.privacy_pass.tokens import NONCE_BYTES, TokenResponse
+from panprivacy.protocols.token_request import token_request
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.token import challenge, token_key, tokens_of
 
 TOKEN_TARGET, KEYS_TARGET = "/token", "/issuer-keys"
 """Below the attester's address."""
@@ -47,21 +47,22 @@ class NotAttestedError(TransportError):
 
 
 class TokenLostError(TransportError):
-    """This device gets no token of this recipe any more: it had another one, or the issuer cannot make it."""
+    """This device will never get a token of this recipe: it had another one, or the issuer cannot make it."""
 
 
 class WrongAnswerError(TransportError):
-    """An answer that is not what it must be: attester or issuer are broken, or cheat."""
+    """An invalid answer: the attester or the issuer is broken, or cheats."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TokenState:
-    """What a device keeps of its token. Secret: who has it recognizes the report.
+    """What a device keeps of its token. Secret: an attacker that has it recognizes the report.
 
     Attributes:
-        asks_at: not before; random, of no meaning.
+        asks_at: the earliest time; random, without meaning.
         nonce, salt, factor: the client's draws (32 and 48 bytes, 1 to n - 1).
-        capsule, secret: the sealed request and what opens its answer, once it was about to be sent.
+        capsule, secret: the sealed request and the secret that opens its answer; set when it is about to be
+            sent.
         token: 354 bytes, verified, once it came; empty until then.
     """
 
@@ -75,7 +76,7 @@ class TokenState:
 
     @property
     def report_nonce(self) -> bytes:
-        """Of the one report for which the token is good, 16 bytes."""
+        """The nonce of the one report for which the token is valid, 16 bytes."""
         return self.nonce[16:]
 
 
@@ -84,7 +85,7 @@ def token_drawn(recipe: PublishedRecipe, random_source: random.Random, *, now: d
 
     Args:
         random_source: `secrets.SystemRandom()`; seeded ones in simulations only.
-        now: from then on the device may ask, until the first possible report.
+        now: the time from which the device may ask, until the first possible report.
     """
     key = token_key(tokens_of(recipe))
     return TokenState(
@@ -100,7 +101,7 @@ def _factor_drawn(key: PublicKey, random_source: random.Random) -> int:
 
 
 def _asking_time(recipe: PublishedRecipe, random_source: random.Random, now: datetime) -> datetime:
-    """Evenly between now and the first possible report; at once where that is past, or of a simulation."""
+    """Evenly between now and the first possible report; at once if that is past, or of a simulation."""
     span = (recipe.opens_at + recipe.steps_last - now).total_seconds()
     wait = 0 if recipe.simulation else max(0, int(span)) * random_source.random()
     return now.replace(microsecond=0) + timedelta(seconds=int(wait))
@@ -111,8 +112,8 @@ class TokenClient(Closable):
 
     Args:
         recipe: verified, with tokens.
-        transport: what reaches other servers; stays open. The attester, which knows its devices, is asked
-            directly.
+        transport: for requests to other servers; stays open. The device asks the attester, which knows its
+            devices, directly.
     """
 
     def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
@@ -139,22 +140,22 @@ class TokenClient(Closable):
         Args:
             state: as drawn, or as last stored.
             signing_key: by which the attester knows this device.
-            store: keeps the state; called before anything is sent, and with the token.
+            store: keeps the state; called ahead of every request, and with the token.
             random_source: `secrets.SystemRandom()`; seeded ones in simulations only.
-            created: now, in seconds since 1970.
+            created: the current time, in seconds since 1970.
 
         Raises:
             NotAttestedError: the attester does not know the device.
             TokenLostError: no further attempt can succeed.
             RecipeNotOpenError: the recipe has closed, and the issuer signs nothing for it any more.
-            WrongAnswerError: attester or issuer answered what neither answers.
+            WrongAnswerError: the attester or the issuer gave an invalid answer.
             TransportError: no token for another reason; another attempt may bring it.
         """
         pending = issuance.ask_with(self._key, self._challenge_digest, state.nonce, state.salt, state.factor)
         sealed = state if state.capsule else self._sealed(state, pending, store, random_source)
         answer = self._posted(sealed, signing_key, created)
         if answer.status != http.HTTPStatus.OK and _remedy(answer) is Remedy.SEAL:
-            # The issuer has not read the request, so sealing it to a newer key asks for no second token.
+            # The issuer has not read the request, so sealing it to a newer key requests no second token.
             self._issuer_config = None
             sealed = self._sealed(state, pending, store, random_source)
             answer = self._posted(sealed, signing_key, created)
@@ -217,7 +218,7 @@ class TokenClient(Closable):
 
 
 def _opened(state: TokenState, answer: Answer) -> Answer:
-    """What the issuer answered, which nobody else can read."""
+    """The issuer's answer, which only this device can read."""
     try:
         opened = capsules.resumed(state.capsule, state.secret).open(answer.body)
         return answer_of(opened)
@@ -230,7 +231,7 @@ def _remedy(answer: Answer) -> Remedy:
 
 
 def _refused(error: TransportError, answers: Mapping[str, Remedy]) -> TransportError:
-    """The same answer as an error that says whether another attempt is of use."""
+    """The same answer as an error that shows whether another attempt is useful."""
     kind = error.problem.get("type")
     if remedy(kind, answers) is Remedy.FINAL:
         return error.told_as(RecipeNotOpenError if kind == NOT_OPEN else TokenLostError)

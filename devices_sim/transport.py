@@ -1,4 +1,4 @@
-"""Requests of a device to a server, and what it reads of the public REST API (docs/protocol.md).
+"""Requests of a device to a server, and the parts of the public REST API that it reads (docs/protocol.md).
 
 `upload` sends reports.
 """
@@ -16,9 +16,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import urllib3
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from panprivacy import base64_text
-from panprivacy.ed25519 import public_key_of
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.formats import base64_text
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.recipe.document import PublishedRecipe
 
 API = "/api/v1"
 JSON = "application/json"
@@ -26,24 +26,24 @@ JSON = "application/json"
 TIMEOUT_SECONDS = 60.0
 RETRIES = urllib3.Retry(
     total=5,
-    allowed_methods=None,  # all of them: what a device sends again is the same, and counts once
+    allowed_methods=None,  # all of them: a repeated request is the same, and counts once
     status_forcelist=(429, 500, 502, 503, 504),
     raise_on_status=False,
     backoff_factor=0.2,
     backoff_max=10,
     retry_after_max=10,
 )
-"""Connection errors and these statuses are tried again: at once, then after growing pauses, and not before a
-server asks for it in seconds or as a date."""
+"""Connection errors and these statuses are tried again: at once, then after growing pauses, and not before
+the time that a server names, in seconds or as a date."""
 
 ANSWER_BYTES = 1024 * 1024
-"""More than any answer of the API has: a recipe, a page of summaries, the rejections of a batch."""
+"""More than the size of any answer of the API: a recipe, a page of summaries, the rejections of a batch."""
 
 PARTNER_SIGNATURES = ("helper_signature", "shuffler_signature")
-"""Members of a served recipe with the signature beside the publishing server's; at most one has a value."""
+"""Fields of a served recipe with the partner's signature; at most one has a value."""
 
 ISSUER_SIGNATURE = "issuer_signature"
-"""Another member: the signature of who issues the recipe's tokens."""
+"""Another field: the signature of the issuer of the recipe's tokens."""
 
 DUPLICATE = "duplicate_nonce"
 
@@ -59,7 +59,7 @@ class TransportError(Exception):
 
     Attributes:
         problem: the problem document (RFC 9457) with which the server answered; empty
-            where it gave none.
+            if it gave none.
         status: the HTTP status, or None without an answer.
     """
 
@@ -80,21 +80,21 @@ class TransportError(Exception):
 
 
 class ReportRejectedError(TransportError):
-    """The server rejected a single report; `problem["reason"]` says why."""
+    """The server rejected a single report; `problem["reason"]` has the reason."""
 
 
 class RecipeNotOpenError(TransportError):
-    """The server takes no reports of this recipe now: not yet, or no longer."""
+    """The server takes no reports of this recipe at this time: it is not yet open, or closed."""
 
     def closed(self) -> "RecipeClosedError":
-        """The same answer, known to be for good."""
+        """The same answer, known to be final."""
         return self.told_as(
             RecipeClosedError,
             "the recipe is closed: it takes no more reports, and this one stays undelivered",
         )
 
     def until(self, opening: str) -> "RecipeNotOpenError":
-        """The same answer, known to be for now."""
+        """The same answer, known to be temporary."""
         return self.told_as(RecipeNotOpenError, f"the recipe takes no reports yet: it opens {opening}")
 
 
@@ -103,7 +103,7 @@ class RecipeClosedError(TransportError):
 
 
 class BatchFullError(TransportError):
-    """The shuffler has the messages of all the users that it mixes, and accepts no more."""
+    """The shuffler has the messages of a full cohort, and accepts no more."""
 
 
 def _transport_error(
@@ -117,16 +117,16 @@ class Delivery(StrEnum):
 
     ACCEPTED = "accepted"
     DUPLICATE = DUPLICATE
-    """It had it already: an earlier attempt arrived, and only its answer was lost."""
+    """The server already had it: a previous attempt arrived, and only its answer was lost."""
 
 
 @dataclass(frozen=True)
 class WireReport:
-    """One report as it travels: 16-byte nonce, encoded ciphertexts, and where its recipe asks for one its
-    token (354 bytes).
+    """One report as it travels: 16-byte nonce, encoded ciphertexts, and its token (354 bytes) if its recipe
+    asks for one.
 
-    Where two servers take plain shares, public share, leader's and helper's stand for the ciphertexts; they
-    are sealed when they are sent.
+    If two servers take plain shares, the public share, the leader's and the helper's share replace the
+    ciphertexts; they are sealed when they are sent.
     """
 
     nonce: bytes
@@ -135,19 +135,25 @@ class WireReport:
 
     @property
     def size(self) -> int:
-        """About its length in MessagePack, in bytes (never below the true one)."""
-        parts = (*self.ciphertexts, self.token or b"")
-        return 64 + len(self.nonce) + sum(5 + len(part) for part in parts)
+        """Approximate length in JSON, in bytes (never below the true one)."""
+        parts = (self.nonce, *self.ciphertexts, self.token or b"")
+        return 64 + sum(4 + base64_text.encoded_length(len(part)) for part in parts)
+
+    def members(self, ciphertexts: str) -> dict[str, Any]:
+        """Its JSON fields, bytes in base64; the ciphertexts under that name."""
+        encoded = list(map(base64_text.encode, self.ciphertexts))
+        members: dict[str, Any] = {"nonce": base64_text.encode(self.nonce), ciphertexts: encoded}
+        return members if self.token is None else {**members, "token": base64_text.encode(self.token)}
 
 
 @dataclass(frozen=True)
 class ServedRecipe:
-    """A recipe as the server hands it out: nothing in it is verified yet.
+    """A recipe from the server: nothing in it is verified yet.
 
     Attributes:
         status: `open` or `closed`.
-        partner_signature: of the helper or the shuffler; None where the publishing server is alone.
-        issuer_signature: of the issuer of tokens; None where anybody may report.
+        partner_signature: of the helper or the shuffler; None if the publishing server is alone.
+        issuer_signature: of the issuer of tokens; None if the recipe needs no token.
     """
 
     identifier: str
@@ -165,9 +171,9 @@ class ServedRecipe:
         Args:
             verification_key: the server's Ed25519 key, 32 bytes.
             partner_key: the helper's or the shuffler's; a recipe that has one is refused without it, and
-                a recipe of a single server has no use for it.
-            issuer_key: of the issuer of tokens; a recipe that has one is refused without it, and others have
-                no use for it.
+                a recipe of a single server does not use it.
+            issuer_key: of the issuer of tokens; a recipe that has one is refused without it, and others do
+                not use it.
 
         Raises as `Recipe.verified` does, and ValueError for a key of another length.
         """
@@ -194,7 +200,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class BatchAnswer:
-    """What became of a batch: `accepted` + len(`rejected`) is its length."""
+    """The outcome of a batch: `accepted` + len(`rejected`) is its length."""
 
     accepted: int
     rejected: tuple[Rejection, ...]
@@ -202,7 +208,7 @@ class BatchAnswer:
 
 @dataclass(frozen=True)
 class Answer:
-    """An HTTP answer. `attempts` > 1: an earlier attempt may have arrived as well."""
+    """An HTTP answer. `attempts` > 1: a previous attempt may have arrived as well."""
 
     status: int
     headers: Mapping[str, str]
@@ -211,7 +217,7 @@ class Answer:
 
 
 class Closable:
-    """What holds connections or a file, and lets go of them at the end of a context."""
+    """An object that holds connections or a file, and closes them at the end of a context."""
 
     def close(self) -> None:
         """Let go of them."""
@@ -243,7 +249,7 @@ class Transport(Closable, ABC):
         """
 
     def once_at(self, base_url: str) -> "Transport":
-        """As `at`, for a caller that repeats requests by itself: every request is sent once."""
+        """Like `at`, for a caller that has its own retries: every request is sent once."""
         return self.at(base_url)
 
     @abstractmethod
@@ -281,7 +287,7 @@ class Transport(Closable, ABC):
 
         Args:
             status: `open`, `closed` or `all`.
-            search: words to look for; all recipes where empty.
+            search: words to search for; all recipes if empty.
         """
         query = {"status": status} | ({"search": search} if search else {})
         target: str | None = f"{API}/recipes/?{urlencode(query)}"
@@ -314,7 +320,7 @@ class Transport(Closable, ABC):
         """The answer 200 of a path (with query).
 
         Raises:
-            TransportError: no answer, or another one.
+            TransportError: no answer, or an unexpected one.
         """
         answer = self.exchange("GET", target, accept=accept)
         if answer.status != http.HTTPStatus.OK:
@@ -322,7 +328,7 @@ class Transport(Closable, ABC):
         return answer
 
     def _target_of(self, url: str) -> str:
-        """Path and query of a `next` link, kept on this server whatever host it names."""
+        """Path and query of a `next` link, always on this server, whatever host the link names."""
         parts = urlsplit(url)
         start = parts.path.find(API)
         if start < 0:
@@ -331,22 +337,29 @@ class Transport(Closable, ABC):
 
 
 class HttpTransport(Transport):
-    """Over kept-alive connections, with bounded retries: the same body each time, as often as `RETRIES` says.
+    """Over kept-alive connections, with bounded retries: the same body each time, at most as often as
+    `RETRIES` allows.
 
     Args:
         base_url: e.g. `https://telemetry.example` or `http://127.0.0.1:8000`; may have a path.
         timeout: seconds to wait for the server at each read or write.
         retries: how often a request is repeated, and after which pauses.
+        largest_answer: bytes of an answer's body; a longer one is refused unread.
 
     Raises:
         ValueError: `base_url` is not an http(s) URL.
     """
 
     def __init__(
-        self, base_url: str, *, timeout: float = TIMEOUT_SECONDS, retries: urllib3.Retry = RETRIES
+        self,
+        base_url: str,
+        *,
+        timeout: float = TIMEOUT_SECONDS,
+        retries: urllib3.Retry = RETRIES,
+        largest_answer: int = ANSWER_BYTES,
     ) -> None:
         parts = urlsplit(base_url)
-        has_host = parts.hostname and parts.port != 0  # reading the port raises where it is no number
+        has_host = parts.hostname and parts.port != 0  # reading the port raises if it is no number
         if parts.scheme not in ("http", "https") or not has_host or parts.query or parts.fragment:
             raise ValueError(
                 f"the server's address must look like https://host or http://host:port, not {base_url!r}"
@@ -354,16 +367,22 @@ class HttpTransport(Transport):
         self.base_url = base_url.rstrip("/")
         self._timeout = timeout
         self.retries = retries
+        self._largest_answer = largest_answer
         self._connections = urllib3.PoolManager(timeout=timeout)
 
     def close(self) -> None:
         self._connections.clear()
 
     def at(self, base_url: str) -> "HttpTransport":
-        return HttpTransport(base_url, timeout=self._timeout, retries=self.retries)
+        return self._with(base_url, self.retries)
 
     def once_at(self, base_url: str) -> "HttpTransport":
-        return HttpTransport(base_url, timeout=self._timeout, retries=self.retries.new(total=0))
+        return self._with(base_url, self.retries.new(total=0))
+
+    def _with(self, base_url: str, retries: urllib3.Retry) -> "HttpTransport":
+        return HttpTransport(
+            base_url, timeout=self._timeout, retries=retries, largest_answer=self._largest_answer
+        )
 
     def exchange(
         self,
@@ -401,14 +420,16 @@ class HttpTransport(Transport):
             )
             retries = response.retries or retries
             try:
-                answered = response.read(ANSWER_BYTES + 1)
+                answered = response.read(self._largest_answer + 1)
             except urllib3.exceptions.HTTPError as error:
                 retries = retries.increment(method, url, error=error)
                 retries.sleep()
                 continue
-            if len(answered) > ANSWER_BYTES:
+            if len(answered) > self._largest_answer:
                 response.close()
-                raise TransportError(f"the answer from {self.base_url} is longer than {ANSWER_BYTES} bytes")
+                raise TransportError(
+                    f"the answer from {self.base_url} is longer than {self._largest_answer} bytes"
+                )
             answer_headers = {name.lower(): value for name, value in response.headers.items()}
             return Answer(response.status, answer_headers, answered, 1 + len(retries.history))
 
@@ -420,7 +441,7 @@ def refusal(answer: Answer, target: str) -> TransportError:
         try:
             problem = json.loads(answer.body)
         except (ValueError, RecursionError):
-            problem = None  # An error page that only claims to be JSON: the status has to do.
+            problem = None  # An error page that only claims to be JSON: only the status is used.
     if not isinstance(problem, dict):
         location = answer.headers.get("location")
         moved = f"; it points to {location}" if location else ""
@@ -432,10 +453,10 @@ def refusal(answer: Answer, target: str) -> TransportError:
 
 
 def json_object(answer: Answer) -> dict[str, Any]:
-    """The members of the JSON object that the answer's body is, unchecked.
+    """The fields of the JSON object in the answer's body, unchecked.
 
     Raises:
-        TransportError: the body is not JSON, or JSON of another kind; it has the answer's status.
+        TransportError: the body is not JSON, or not a JSON object; it has the answer's status.
     """
     try:
         members = json.loads(answer.body)
@@ -458,6 +479,6 @@ def _from_base64(value: object, name: str) -> bytes:
 
 
 def _innermost(error: BaseException) -> BaseException:
-    """What went wrong, without the wrappings of urllib3 that say where."""
+    """The cause of the error, without the wrappers of urllib3 that name the place."""
     inner = error.__cause__ or next((part for part in error.args if isinstance(part, Exception)), None)
     return error if inner is None else _innermost(inner)

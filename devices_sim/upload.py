@@ -6,47 +6,47 @@ from collections.abc import Callable, Sequence
 from devices_sim.transport import BatchAnswer, Closable, Delivery, WireReport
 
 BATCH_REPORTS = 1_000
-"""Most reports of one batch: what every server takes."""
+"""The most reports of one batch: every server accepts that number."""
 
 
 class Upload(Closable, ABC):
-    """The way of one recipe's reports. Not safe to share between threads."""
+    """The upload of one recipe's reports. Not safe to share between threads."""
 
     batch_reports: int = BATCH_REPORTS
-    """Most reports of one batch; 1 through a relay, where every request has the length of one report."""
+    """Most reports of one batch; 1 through a relay, because every request has the length of one report."""
 
     @abstractmethod
     def submit(self, report: WireReport) -> Delivery:
-        """Send one report. May be repeated: the nonce makes it count once.
+        """Send one report. May be repeated: because of its nonce it counts once.
 
         Raises:
-            ReportRejectedError: for good, with the reason.
-            RecipeNotOpenError: the recipe takes no reports: not yet, or no longer.
+            ReportRejectedError: finally, with the reason.
+            RecipeNotOpenError: the recipe takes no reports: it is not yet open, or closed.
             TransportError: not delivered for another reason.
         """
 
     def keeping(self) -> Callable[[WireReport], WireReport]:
-        """What makes of a report that which a device may keep of it until it is delivered: as it is, where
-        its parts are encrypted. Ask for it before the report is made: later, nothing can fail any more.
+        """The function that turns a report into what a device may store until delivery: the report itself if
+        its parts are encrypted. Get it first, then make the report: after that, nothing can fail.
 
         Raises:
-            TransportError: a server that it takes cannot be reached.
+            TransportError: a required server cannot be reached.
         """
         return lambda report: report
 
     def submit_kept(self, report: WireReport) -> Delivery:
-        """Send one report that was kept; raises as `submit`."""
+        """Send one stored report; raises like `submit`."""
         return self.submit(report)
 
     @abstractmethod
     def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
         """Send up to `batch_reports` reports in one request.
 
-        Where the request had to be repeated, a report that is rejected because it is there already was
-        stored by the earlier attempt: it counts as accepted.
+        If the request had to be repeated, a report that is rejected as a duplicate was
+        stored by a previous attempt: it counts as accepted.
 
         Args:
-            sent_before: the caller may have sent the same reports in an earlier request.
+            sent_before: the caller may have sent the same reports in a previous request.
 
         Raises:
             TransportError: the batch as a whole was refused or not delivered.

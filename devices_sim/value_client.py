@@ -1,6 +1,6 @@
 """A real device with one value: it verifies a recipe and sends, once, messages to a shuffler or a report.
 
-Nothing is kept: value, randomness and what is sent are gone with the process.
+Nothing is kept: value, randomness and messages end with the process.
 """
 
 import http
@@ -17,14 +17,14 @@ from devices_sim.transport import (
     TransportError,
 )
 from devices_sim.trust_models import reporting_model
-from panprivacy.asked_admission import ADMISSION
-from panprivacy.errors import FieldError
-from panprivacy.limits import USUAL, RecipeLimits
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.limits import USUAL, RecipeLimits
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.parts.admission import ADMISSION
 
 
 class UnknownDeliveryError(TransportError):
-    """Messages were sent, and no answer says whether they arrived."""
+    """Messages were sent, and no answer shows whether they arrived."""
 
 
 def send_value(
@@ -40,40 +40,40 @@ def send_value(
     sampled: Callable[[], None] | None = None,
     random_source: random.Random | None = None,
 ) -> Delivery | None:
-    """Randomize a value, and send what comes of it: messages to a shuffler, or a report to one server or two.
+    """Randomize a value, and send the result: messages to a shuffler, or a report to one server or two.
 
     Call it once: a value that is sent twice counts twice, and both together protect it less. The
     transport repeats what got no answer, with the same nonce and the same bytes, which count once.
 
     Args:
-        text: the value, as the recipe's statistic reads it.
+        text: the value, in the form that the recipe's statistic reads.
         served: the recipe as fetched.
         transport: to the server that published it; stays open.
         verification_key: that server's Ed25519 key (32 bytes), pinned beforehand.
-        partner_key: the shuffler's or the helper's, pinned too; a recipe that has one is refused without it.
+        partner_key: the shuffler's or the helper's, also pinned; a recipe that has one is refused without it.
         simulation: whether this device is a simulated one.
         limits: of this device, for recipes that are no simulations.
-        announce: told of the verified recipe before the value is looked at.
-        sampled: called where the coin lets the device take part, before anything is sent.
+        announce: called with the verified recipe; the value is read afterwards.
+        sampled: called if the coin lets the device take part, and nothing is sent yet.
         random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
 
     Returns:
-        how it was delivered; None for a device that does not take part, as a coin says.
+        how it was delivered; None for a device whose coin keeps it out.
 
     Raises:
         RecipeVerificationError: identifier or a signature does not hold, or the partner's key is missing or
             another.
-        FieldError: the recipe takes no values, or not this one; it does not keep its promise, or goes beyond
-            this device's limits.
+        FieldError: the recipe takes no values, or not this one; it does not keep its promise, or exceeds this
+            device's limits.
         RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
-        RecipeNotOpenError: the recipe takes no values yet; RecipeClosedError: any more.
-        BatchFullError: the shuffler has all the users that it mixes, and accepts no more.
-        ReportRejectedError: it refused the messages, as it will again.
+        RecipeNotOpenError: the recipe takes no values yet; RecipeClosedError: it has ended.
+        BatchFullError: the shuffler has the messages of a full cohort, and accepts no more.
+        ReportRejectedError: it refused the messages, and will refuse them again.
         UnknownDeliveryError: no answer after several attempts.
         TransportError: refused for another reason: the messages have not been taken.
     """
     if ADMISSION in served.document:
-        # Before it is verified, which takes the issuer's key: to refuse needs no proof.
+        # Checked first: verification takes the issuer's key, and a refusal needs no proof.
         raise RecipeRefusedError("this recipe needs a token, which has to be kept: join, token, send")
     recipe = served.verified(verification_key, partner_key)
     statistic = recipe.calibrated_statistic
@@ -86,7 +86,7 @@ def send_value(
         announce(recipe)
     source = secrets.SystemRandom() if random_source is None else random_source
     model = reporting_model(recipe)
-    # Before the coin: a value that is none leaves nothing behind.
+    # Ahead of the coin: an invalid value leaves nothing behind.
     model.require_value(statistic, text)
     if not model.is_sampled(recipe, source):
         return None

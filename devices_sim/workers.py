@@ -1,29 +1,24 @@
-"""Processes that work through a list of units together; one failure stops them all.
+"""Processes that share a list of units; one failure stops them all.
 
-Processes are forked from one that does nothing but load what they need, never from this one, whose threads
-and locks would do harm. `ProcessPoolExecutor` does not fit: a process must go on from unit to unit with
-reports that wait for a full batch and send the rest at its end, and an interrupt must stop it in the middle
-of a unit, which the executor cannot do before Python 3.14.
+They are new processes, never forked from this one, whose threads and locks would do harm. A pool does not
+fit: an interrupt stops a process in the middle of its work.
 """
 
 import multiprocessing
 import pickle
-import re
 import signal
-import tempfile
 import traceback
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import forkserver, resource_tracker, util
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
-Share = Callable[[Iterable[Unit]], Iterator[Result]]
-
-STOP_SECONDS = 5.0
+Share = Callable[[Sequence[Unit]], Result]
 
 
 class WorkerError(Exception):
@@ -35,143 +30,78 @@ class _Failed:
     error: Exception
 
 
-@dataclass(frozen=True)
-class _Finished:
-    """The process has worked off all its units."""
-
-
-_FINISHED = _Finished()
-
-
-def run_workers(
-    share: "Share[Unit, Result]", units: Sequence[Unit], processes: int
-) -> Generator[Result, None, None]:
-    """Run `share` in several processes, which take the units one by one.
+def run_workers(share: "Share[Unit, Result]", units: Sequence[Unit], processes: int) -> list[Result]:
+    """Run `share` in several processes, each on its part of the units.
 
     Args:
-        share: picklable; takes units and yields results, one after each unit or more.
+        share: picklable; takes units, and gives what came of them.
         units: picklable; each is worked off once.
         processes: number of processes (≥ 1); never more than units are started.
 
-    Yields:
-        all results, in the order in which they come in.
+    Returns:
+        the results, in the order in which they come in.
 
     Raises:
         WorkerError: a process died.
         Exception: whatever `share` raised in a process, if it can be pickled (else WorkerError).
             In every case the other processes are stopped first.
     """
-    processes_prepare()
-    context = multiprocessing.get_context("forkserver")
-    remaining = iter(units)
+    context = multiprocessing.get_context("spawn")
+    count = min(processes, len(units))
     workers: dict[Connection, BaseProcess] = {}
     try:
-        for _ in range(min(processes, len(units))):
-            here, there = context.Pipe()
-            process = context.Process(target=_work, args=(share, there), daemon=True)
-            workers[here] = process
-            process.start()
+        for first in range(count):
+            here, there = context.Pipe(duplex=False)
+            started = context.Process(target=_work, args=(share, units[first::count], there), daemon=True)
+            workers[here] = started
+            with _interrupts_blocked():
+                started.start()
             # Only the child may hold its end, so that its death ends the connection.
             there.close()
-        unfinished = set(workers)
+        unfinished, results = set(workers), list[Result]()
         while unfinished:
             for connection in wait(list(unfinished)):
                 if not isinstance(connection, Connection):
                     raise TypeError(f"unexpected {connection!r}")
-                message = _receive(connection, workers[connection])
-                if message is None:
-                    _send_next(connection, remaining)
-                elif isinstance(message, _Finished):
-                    unfinished.remove(connection)
-                else:
-                    yield message
+                results.append(_receive(connection, workers[connection]))
+                unfinished.remove(connection)
+        return results
     finally:
-        _stop(workers)
+        for process in workers.values():
+            if process.pid is not None:
+                process.kill()
+                process.join()
 
 
-def processes_prepare() -> None:
-    """Start the process from which others are forked. Called early, it loads what they need meanwhile, where
-    the current folder is that of the product. It ends with this process and its own. May be called twice.
-    """
-    forkserver.set_forkserver_preload(["devices_sim.fleet"])
-    # The socket on which it listens lies in a folder that is chosen once for all of this process.
-    usual = tempfile.tempdir
-    tempfile.tempdir = socket_folder()
-    try:
-        util.get_temp_dir()
-    finally:
-        tempfile.tempdir = usual
-    # Starting this one lets interrupts through again, so it is started before.
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Processes started meanwhile are never interrupted: the one that started them stops them."""
+    # Starting the tracker unblocks interrupts, so it runs already.
     resource_tracker.ensure_running()
-    # What is started now inherits that interrupts wait, so that none ends it while it loads. This process
-    # takes its own afterwards.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        forkserver.ensure_running()
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def socket_folder() -> str:
-    """Where folders with sockets may lie: beside other temporary files, or in `/tmp` if that path is too long
-    for the address of a socket, or has characters that URLs and configuration files would have to quote."""
-    usual = tempfile.gettempdir()
-    is_plain = re.fullmatch(r"[A-Za-z0-9/._+-]{1,70}", usual)
-    return usual if is_plain else "/tmp"  # noqa: S108  # a folder of ours is made there
 
 
 def _receive(connection: Connection, process: BaseProcess) -> Any:
     try:
         message = connection.recv()
     except (EOFError, ConnectionError):
-        process.join(STOP_SECONDS)
+        process.join()
         raise WorkerError(f"a process ended unexpectedly (exit code {process.exitcode})") from None
     if isinstance(message, _Failed):
         raise message.error
     return message
 
 
-def _send_next(connection: Connection, remaining: Iterator[Any]) -> None:
+def _work(share: "Share[Any, Any]", units: Sequence[Any], connection: Connection) -> None:
+    """The child's main function."""
     try:
-        connection.send(next(remaining, _FINISHED))
+        connection.send(share(units))
     except ConnectionError:
-        # The process died after asking; reading from it says so.
-        return
-
-
-def _stop(workers: dict[Connection, BaseProcess]) -> None:
-    for connection, process in workers.items():
-        connection.close()
-        if process.pid is None:
-            continue
-        process.join(0.2 if process.exitcode is None else 0)
-        process.terminate()
-        process.join(STOP_SECONDS)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
-
-
-def _work(share: "Share[Any, Any]", connection: Connection) -> None:
-    """The child's main function: None asks for a unit, `_FINISHED` ends either side."""
-
-    # An interrupt from the terminal reaches the parent as well, which then stops the children.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def units() -> Iterator[Any]:
-        while True:
-            connection.send(None)
-            unit = connection.recv()
-            if isinstance(unit, _Finished):
-                return
-            yield unit
-
-    try:
-        for result in share(units()):
-            connection.send(result)
-        connection.send(_FINISHED)
-    except (EOFError, ConnectionError):
-        return  # The parent has gone, or has stopped listening: nobody wants the results.
+        return  # The parent has ended: the results are not needed.
     except Exception as error:
         connection.send(_told(error))
 

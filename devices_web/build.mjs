@@ -40,6 +40,17 @@ await build({
   platform: "browser",
 });
 
+// `make verifier` copies it to where the site serves it, also from a clone in which nothing was built.
+const origin = "Made of devices_web/src/verify.ts by `make verifier`.";
+await build({
+  ...common,
+  entryPoints: ["src/verify.ts"],
+  outfile: "build/pages/verify.js",
+  minify: true,
+  platform: "browser",
+  banner: { js: `/* ${[origin, ...notices].join("\n\n")}*/` },
+});
+
 // A container image has no tests.
 const programs = existsSync("tests") ? readdirSync("tests").filter((name) => name.endsWith(".ts")) : [];
 await build({

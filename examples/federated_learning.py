@@ -6,10 +6,10 @@ A device is an aircraft with its flights of January 2013. Each round publishes t
 document. Devices fetch it, and some of them take part, by a coin. Such a device computes how the model should
 change to predict its own flights better (whether they arrive more than a quarter of an hour late), and
 reports that vector with noise. The servers add vectors up and learn the sum. The same training without noise
-stands beside it, and accuracy is measured on aircraft that never took part.
+is shown for comparison, and accuracy is measured on aircraft that never took part.
 """
 
-from panprivacy import console
+from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
@@ -30,7 +30,7 @@ import django
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.shown import plain
+from panprivacy.formats.display import plain
 
 ROUNDS = 40
 RATE = 0.05
@@ -41,17 +41,17 @@ ROUND_SECONDS = 3_600
 
 COHORT = 70
 EPSILON, DELTA = 1.0, 1e-6
-"""Of one round, where it is known who took part."""
+"""Of one round, if it is known which devices took part."""
 
 DEMO_URL = "http://127.0.0.1:8000"
-"""Where `make demo` serves what the example leaves."""
+"""The address at which `make demo` serves the example's results."""
 
 STEP = 1.5
 """How far the first round moves the model along the mean gradient; later ones less."""
 
 LATE_MINUTES = 15
 HELD_OUT = 5
-"""One of so many aircraft only tells how good the model is."""
+"""One of this many aircraft is only used to measure the model."""
 
 REGIONAL = frozenset({"EV", "MQ", "9E"})
 
@@ -189,7 +189,7 @@ def main() -> None:
     from panapp.rounds_collection import rounds_run
     from panapp.services import SIMULATING
     from panapp.shared_installation import shared_installation
-    from panprivacy.rounds.draft import RoundsDraft
+    from panprivacy.recipe.rounds.draft import RoundsDraft
     from releases.models import Release
     from storage.columns import stored
 

@@ -8,13 +8,13 @@ Ray is no requirement of the product. Give it an environment of its own:
     var/ray/bin/python -m examples.ray_shards [--reports 20000] [--store s3://bucket/prefix]
 
 It collects made-up reports in an installation of its own, a part of them sent twice, and closes the recipe.
-Ray adds up the sealed shards with `panprivacy.report_shards`, on all cores of this machine. Then a worker
-does the same and releases the result, with which Ray's is compared. The store is a directory by default;
-another one needs its variables to sign in (docs/operations.md), and AWS_ALLOW_HTTP=true where it speaks plain
-http. Ray itself writes a token into its own folder of the home directory.
+Ray adds up the sealed shards with `panprivacy.recipe.report_shards`, on all cores of this machine. Then a
+worker does the same and releases the result, with which Ray's is compared. The store is a directory by
+default; another one needs its variables to sign in (docs/operations/install.md), and AWS_ALLOW_HTTP=true if
+it speaks plain http. Ray itself writes a token into its own folder of the home directory.
 """
 
-from panprivacy import console
+from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
@@ -34,9 +34,9 @@ from obstore import get, get_range
 from obstore.store import from_url
 
 from panprivacy.encryption import load_private_key
-from panprivacy.recipe import recipe_of
-from panprivacy.report_shards.manifest import MANIFEST, Manifest, Range, shard_slices
-from panprivacy.report_shards.summing import ShardSum, shard_sum
+from panprivacy.recipe.document import recipe_of
+from panprivacy.recipe.report_shards.manifest import MANIFEST, Manifest, Range, shard_slices
+from panprivacy.recipe.report_shards.summing import ShardSum, shard_sum
 
 MEMBERS: dict[str, Any] = {
     "name": "Crashes",
@@ -58,8 +58,8 @@ class Sealed:
     Attributes:
         store: address of the store.
         document: the published recipe.
-        key: the private key, and its scheme. Whoever has it can decrypt every report: it belongs on workers
-            only, and is gone with the result.
+        key: the private key, and its scheme. It decrypts every report, so it belongs on workers only, and is
+            deleted with the result.
         manifest: SHA-256 of the sealed manifest; it is in the log.
     """
 
@@ -99,7 +99,7 @@ def sum_of_shard(sealed: Sealed, shard: int, seed: bytes) -> ShardSum:
 
 def sums_under_ray(sealed: Sealed, seeds: Mapping[int, bytes]) -> list[ShardSum]:
     """Of every shard, by number. A task whose process dies is run again, and gives the same sum."""
-    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # it would tell its makers
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # otherwise Ray sends usage data to its makers
     import ray
 
     ray.init(include_dashboard=False, log_to_driver=False)
@@ -139,9 +139,10 @@ def sealed_of(recipe: Any) -> tuple[Sealed, dict[int, bytes]]:
 
 
 def collected(reports: int) -> Any:
-    """A closed recipe with so many reports, every third a 1, every tenth sent twice; sorted and sealed."""
+    """A closed recipe with this many reports, every third a 1, every tenth sent twice; sorted and sealed."""
     from aggregation import shards
     from aggregation.models import Chunk
+    from panprivacy.formats import base64_text
     from recipes.models import Recipe
     from reports.operations import reports_submit
     from trust_models.publishing import recipe_close, recipe_publish_file
@@ -151,11 +152,14 @@ def collected(reports: int) -> Any:
     key, source = recipe.published.public_key.with_tables(), secrets.SystemRandom()
     for start in range(0, reports, 500):
         batch = [
-            {"nonce": source.randbytes(16), "ciphertexts": [bytes(key.encrypt(number % 3 == 0, source))]}
+            {
+                "nonce": base64_text.encode(source.randbytes(16)),
+                "ciphertexts": [base64_text.encode(bytes(key.encrypt(number % 3 == 0, source)))],
+            }
             for number in range(start, min(start + 500, reports))
         ]
         for sent in (batch, batch[::10]):
-            reports_submit(recipe=recipe, reports=sent, decode=lambda raw: raw)
+            reports_submit(recipe=recipe, reports=sent)
     recipe = recipe_close(recipe=recipe, actor=None)
     for step, process in ((Chunk.Step.SORT, shards.segments_sort), (Chunk.Step.SEAL, shards.manifest_seal)):
         shards.shards_plan(recipe=recipe, least=recipe.cohort_size)
@@ -178,7 +182,7 @@ def main() -> int:
 
 
 def compared(reports: int) -> int:
-    """0 where both have the same."""
+    """0 if both have the same."""
     import django
 
     import panapp  # noqa: F401  # puts the apps on the import path

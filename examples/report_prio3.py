@@ -5,7 +5,7 @@
 `task.json` is what `manage.py task create` printed; measurements are JSON: 3, or for a vector [0,1,1].
 """
 
-from panprivacy import console
+from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from devices_sim.dap_upload import TaskClient
 from devices_sim.transport import HttpTransport
-from panprivacy.base64_text import decode_url
-from panprivacy.dap.task import TaskConfiguration
+from panprivacy.formats.base64_text import decode_url
+from panprivacy.protocols.dap.task import TaskConfiguration
 
 
 def main(file: str, *measurements: str) -> None:

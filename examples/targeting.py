@@ -1,14 +1,15 @@
-"""Ask a part of the devices, and nobody learns which: on how many aircraft of Kennedy was a flight late?
+"""Ask a part of the devices, without anyone learning which: on how many aircraft of Kennedy was a flight
+late?
 
     .venv/bin/python -m examples.targeting
 
 A device is an aircraft of American Airlines in January 2013. It alone knows from which airport it leaves most
 often. First `categories` counts these airports. A second recipe has a target, and cites that result: it asks
 aircraft of Kennedy. All others take a token, too, and send nothing. The issuer, the attester and the relay
-run beside the site.
+run next to the site.
 """
 
-from panprivacy import console
+from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
@@ -74,7 +75,7 @@ def targeted(count: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Count, ask, and say what came of both."""
+    """Count, ask, and print both results."""
     django.setup()
     # Django's apps can be imported from here on only.
     from ledger.budget import Budget
@@ -83,8 +84,8 @@ def main() -> None:
     from panapp.collection import collection_run, roles_beside
     from panapp.services import SIMULATING
     from panapp.shared_installation import shared_installation
-    from panprivacy.recipe_draft import RecipeDraft
-    from panprivacy.targeting.attributes import Attributes
+    from panprivacy.recipe.draft import RecipeDraft
+    from panprivacy.recipe.targeting.attributes import Attributes
 
     late = flights(AIRLINE)
     names = {name for name, _ in late}
@@ -106,7 +107,6 @@ def main() -> None:
             "seed": None,
             "eager": False,
             "processes": 1,
-            "actor": None,
             "say": lambda _: None,
         }
         counted = collection_run(members=COUNT, workload=ValueWorkload(listed(homes)), **common).as_dict()

@@ -1,6 +1,6 @@
 """Wiring: settings, urls, Celery, WSGI, and the commands that run the whole.
 
-Nothing imports this room but entry points.
+Nothing imports this package but entry points.
 
 It must not decide what a role does: a role is a choice of urls, apps and keys in settings.
 """
@@ -9,7 +9,8 @@ import gc
 import sys
 from pathlib import Path
 
-# What is loaded stays: looking for garbage among it is a fifth of a start. `PanappConfig.ready` ends this.
+# Loaded modules stay: a search for garbage among them takes a fifth of the start. `PanappConfig.ready` ends
+# this.
 gc.disable()
 
 # The apps live in collections/, a plain folder that bears the name of a standard-library

@@ -20,6 +20,4 @@ class DevicesCollector(DatabaseCollector):
         yield devices
         yield gauge("panapp_attester_tokens", "Tokens handed out by an attester.", Issued.objects.count())
         untold = Handle.objects.filter(withheld=True, told=False).count()
-        yield gauge(
-            "panapp_attester_untold", "Withheld tokens of which the issuer does not know yet.", untold
-        )
+        yield gauge("panapp_attester_untold", "Withheld tokens that the issuer does not know yet.", untold)

@@ -8,7 +8,7 @@ from celery.signals import worker_ready
 
 from panapp.ending_together import end_worker_and_beat_together
 
-# `celery --app panapp` is an entry point of its own, beside manage.py and wsgi.py.
+# `celery --app panapp` is an entry point of its own, like manage.py and wsgi.py.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
 # Workers and the beat would check the whole project at each start, and load every page for it: a third of the
 # start. `manage.py check` does that.
@@ -23,7 +23,7 @@ end_worker_and_beat_together()
 @worker_ready.connect
 def _unqueue(**_: object) -> None:
     """What was sent while no worker ran may be lost, and would be sent again late."""
-    # Apps are loaded by now.
+    # Apps are loaded at this point.
     from django.db import Error
 
     from storage.periodic import periodic_unqueue

@@ -9,7 +9,7 @@ from storage import clock
 
 
 class ClocksCollector(DatabaseCollector):
-    """The database's clock beside this process's and those of the machines that look at it."""
+    """The database's clock compared with this process's and those of the machines that read it."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         noted = clock.recent_notes()

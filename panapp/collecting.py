@@ -12,8 +12,8 @@ from panapp.collection import CollectionStalledError, collection_run, roles_besi
 from panapp.rounds_collection import rounds_collect, rounds_run
 from panapp.services import SIMULATING, SIMULATING_ALONE, ServiceError
 from panapp.shared_installation import Warn, shared_installation
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
 
 
@@ -25,6 +25,7 @@ def collect(
     workload: Workload[Any],
     attributes: FleetAttributes | None,
     workers: int,
+    processes: int,
     warn: Warn,
     **options: Any,
 ) -> dict[str, Any]:
@@ -34,34 +35,38 @@ def collect(
         members: fields of the recipe file.
         draft: what they say; of a recipe in rounds, that of each round.
         attributes: of the devices, for a recipe with a target; rounds have none.
-        workers: worker processes.
+        workers: processes that sum reports.
+        processes: those that run devices.
         warn: as of `shared_installation`.
-        options: what `collection_run` and `rounds_run` take alike: seed, weights, eager, processes, say,
-            forewarn.
+        options: what `collection_run` and `rounds_run` take alike: seed, weights, eager, say, forewarn.
 
     Raises:
         CommandError: it did not come to its end; it says why.
     """
     statistic = draft.calibrated_statistic()
     beside = roles_beside(draft)
+    simulating = SIMULATING if beside else SIMULATING_ALONE
     try:
         with shared_installation(
             partners=beside,
             warn=warn,
             workers=workers,
-            environment=SIMULATING if beside else SIMULATING_ALONE,
+            devices=processes,
+            environment={**simulating, "PANAPP_RECIPE_CHUNKS": str(workers)},
             # Publishing asks for them, and they are remembered.
             meanwhile=statistic.guarantees,
         ) as services:
             if rounds is not None:
-                results = rounds_run(draft=rounds, workload=workload, services=services, **options)
+                results = rounds_run(
+                    draft=rounds, workload=workload, services=services, processes=processes, **options
+                )
                 return rounds_collect(draft=rounds, results=results)
             return collection_run(
                 members=members,
                 workload=workload,
                 attributes=attributes,
                 services=services,
-                actor=None,
+                processes=processes,
                 **options,
             ).as_dict()
     except (FleetError, PartnerUnavailableError, ServiceError, CollectionStalledError) as error:

@@ -1,37 +1,38 @@
-"""A whole collection with simulated devices: publish, run the devices, release."""
+"""A whole collection with simulated devices: start the simulation, and watch it until its result is there."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
-from django.contrib.auth.models import User
+from django.db import OperationalError
 
 from admission.selectors import issuer_must_hear
 from devices_sim.attributes import FleetAttributes
-from devices_sim.fleet import run_fleet
-from devices_sim.fleet_result import FleetResult
+from devices_sim.fleet import FleetError
 from devices_sim.forecast import Forecast
 from devices_sim.rounds_check import Turn, round_require
-from devices_sim.transport import HttpTransport, ServedRecipe
+from devices_sim.transport import HttpTransport
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.bucket import Workload
-from panapp.fleet_log import fleet_log_require, fleet_target_require
 from panapp.pairing import Pairing, RelayPairing
-from panapp.services import ServiceError, Services, wait_until
-from panprivacy.asked_admission import Admission
-from panprivacy.asked_round import AskedRound
-from panprivacy.recipe_draft import RecipeDraft
+from panapp.services import ADVANCE_COLLECTIONS, ADVANCE_SIMULATIONS, ServiceError, Services, wait_until
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts.admission import Admission
+from panprivacy.recipe.parts.round import AskedRound
+from public_log.cosigning import witnesses_ask
+from public_log.integrating import integrate
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import truth_record
 from releases.rates import held_of
-from simulations.ending import simulation_close, simulation_give_up
-from simulations.outcome import CollectionResult, rejections, seconds_shared
-from simulations.selectors import HELD
+from simulations.errors import SimulationRefusedError
+from simulations.models import Simulation
+from simulations.operations import CANCELLED, devices_add, simulation_cancel, simulation_open
+from simulations.outcome import CollectionResult
+from simulations.selectors import HELD, outcome_of
+from storage import clock
 from storage.signing_key import verification_key
 from trust_models import TRUST_MODELS, trust_model_of
 from trust_models.admitting import Admitting
-from trust_models.publishing import recipe_publish_file
 
 STALLED_SECONDS = 600.0
 """Without any progress for so long, waiting for the workers is given up."""
@@ -40,7 +41,10 @@ PARTNER_SECONDS = 30.0
 """For how long a partner is waited for to hear that a recipe has ended, and to delete what it holds."""
 
 SHORT_PARTNER_SECONDS = 10.0
-"""The same where somebody waits for an interrupted command to end."""
+"""The same while a user waits for an interrupted command to end."""
+
+TROUBLE_SECONDS = 20.0
+"""For which devices that cannot report are waited for: witnesses of the log, or servers that come back."""
 
 POLL_SECONDS = 0.05
 
@@ -57,7 +61,7 @@ AtRound = Callable[[Turn], Workload[Any]]
 
 
 class CollectionStalledError(Exception):
-    """The workers made no progress, or the result waits for somebody's decision."""
+    """The workers made no progress, or the result waits for an administrator's decision."""
 
 
 def collection_run(
@@ -70,100 +74,70 @@ def collection_run(
     attributes: FleetAttributes | None = None,
     eager: bool,
     processes: int,
-    actor: User | None,
     say: Say,
     forewarn: Callable[[Forecast], None] = lambda _: None,
     place: AskedRound | None = None,
     others_follow: bool = False,
 ) -> CollectionResult:
-    """Publish a simulation recipe, let its devices report over HTTP, and wait for the release.
+    """Publish a simulation recipe, let workers simulate its devices, and wait for the release.
 
     Args:
         members: fields of a recipe file.
-        workload: the devices and their events or values; or what makes them of a round, as devices fetched
-            and checked it.
+        workload: the devices and their events or values; or what makes them of a round, as devices fetch
+            and check it.
         services: running web server and workers, with the helper or the shuffler that the recipe needs.
         seed: repeats the devices' coins; simulations only.
         weights: relative sizes of the recipe's segments, for devices whose own is not known.
         attributes: what each device knows of itself, for a recipe with a target, and only there.
         eager: devices take every step.
-        processes: processes that run devices.
-        actor: who publishes.
+        processes: most workers that run devices at a time.
         say: takes lines that tell the progress.
+        forewarn: takes how much work the devices have, before they begin, if that may be much.
         place: of a round of a recipe in rounds: which it is.
-        others_follow: whether the services go on, so that nobody need wait here until partners have heard of
-            the end (`wait_until_heard`).
-        forewarn: takes how much work the devices have, before they begin, where that may be much.
+        others_follow: whether the services go on, so that the command need not wait here until partners
+            have heard of the end (`wait_until_heard`).
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was published.
-        ServiceError, CollectionStalledError: the recipe is closed; its result is released or withheld as
-            soon as workers run.
+        ServiceError, CollectionStalledError: the workers end; if all devices have reported, the result is
+            released or withheld as soon as others run. Otherwise as below.
         FleetError, and whatever interrupts: the recipe is closed, and its result withheld.
     """
-    started = time.monotonic()
-    partners = {
-        trust: services.pairings[model.partner.name].partner()
-        for trust, model in TRUST_MODELS.items()
-        if model.partner is not None and model.partner.name in services.pairings
-    }
-    recipe = recipe_publish_file(
+    simulation = simulation_open(
         members=members,
-        actor=actor,
-        simulation=True,
-        partners=partners,
+        seed=seed,
+        weights=weights,
+        eager=eager,
+        at_once=processes,
+        partners={
+            trust: services.pairings[model.partner.name].partner()
+            for trust, model in TRUST_MODELS.items()
+            if model.partner is not None and model.partner.name in services.pairings
+        },
         admitting=admitting_beside(services.pairings),
         place=place,
     )
-    devices = reporting_model(recipe.published)
+    recipe = simulation.recipe
     try:
-        served, turn = _looked_at(recipe, services)
+        _ask_witnesses(services)
         if not isinstance(workload, Workload):
-            if turn is None:
-                raise TypeError("the workload is made of a round, and the recipe is none")
-            workload = workload(turn)
-        forecast = devices.forecast(recipe.published, workload, processes)
-        if forecast is not None:
+            workload = workload(_turn(recipe, services))
+        devices = reporting_model(recipe.published)
+        forecast = devices_add(simulation=simulation, workload=workload, attributes=attributes)
+        if devices.sends_many:
             forewarn(forecast)
-        fleet = _run_devices(
-            recipe, served, workload, services, seed, weights, attributes, eager, processes, say
-        )
-        statistic = recipe.published.calibrated_statistic
-        truth = devices.truth(statistic, fleet)
-        truth_record(
-            recipe=recipe,
-            values=truth,
-            devices=fleet.devices,
-            sampled=fleet.sampled,
-            segments=devices.segment_truths(statistic, fleet),
-        )
-        submitted = time.monotonic()
-        services.check()  # from here on, workers release by themselves
-        simulation_close(recipe=recipe, actor=actor)
-        release = _wait_for_release(devices.sends, recipe, services, say)
-    except (ServiceError, CollectionStalledError):
-        # No report will follow, so the recipe must not stay open with its key. Other workers may end it.
-        simulation_close(recipe=recipe, actor=actor)
-        raise
+        _wait_for_devices(simulation, services, say)
+        result = _wait_for_release(simulation, devices.sends, services, say)
     except BaseException as error:
-        # Not all devices have reported, and the partner ends with this command: nobody else would end it.
-        simulation_give_up(recipe=recipe, reason=reason_of(error), actor=actor)
-        wait_until_heard(recipe, say, briefly=True)
+        if not isinstance(error, ServiceError | CollectionStalledError) or not _have_reported(simulation):
+            # The partner ends with this command: its result would never come.
+            with suppress(SimulationRefusedError):
+                simulation_cancel(simulation=simulation, actor=None, reason=reason_of(error))
+            wait_until_heard(recipe, say, briefly=True)
         raise
-    recipe.refresh_from_db()
-    ended = time.monotonic()
     if not others_follow:
         wait_until_heard(recipe, say)
-    return CollectionResult(
-        recipe=recipe,
-        fleet=fleet,
-        release=release,
-        rejected=rejections(recipe, fleet),
-        truth=truth,
-        seconds=seconds_shared(
-            fleet, reporting=fleet.elapsed_seconds, processing=ended - submitted, total=ended - started
-        ),
-    )
+    return result
 
 
 def roles_beside(draft: RecipeDraft) -> list[str]:
@@ -189,73 +163,72 @@ def reason_of(error: BaseException) -> str:
     return FAILED if isinstance(error, Exception) else INTERRUPTED
 
 
-def _looked_at(recipe: Recipe, services: Services) -> tuple[ServedRecipe, Turn | None]:
-    """What devices fetch and check before they take part: once for all of them."""
+def _ask_witnesses(services: Services) -> None:
+    """Have the public log take in the recipe at once, rather than at the tick that does so."""
+    with suppress(OperationalError):  # the database is busy: the tick comes to it
+        integrate()
+        witnesses_ask(now=clock.database_now(), policy=services.log_policy)
+
+
+def _turn(recipe: Recipe, services: Services) -> Turn:
     with HttpTransport(services.base_url) as transport:
-        served = transport.recipe(str(recipe.identifier))
-        fleet_log_require(served, transport, services)
-        fleet_target_require(recipe.published, transport, services)
         key = verification_key().public_bytes_raw()
-        return served, round_require(recipe.published, transport, key, memory=None)
+        turn = round_require(recipe.published, transport, key, memory=None)
+    if turn is None:
+        raise TypeError("the workload is made of a round, and the recipe is none")
+    return turn
 
 
-def _run_devices(
-    recipe: Recipe,
-    served: ServedRecipe,
-    workload: Workload[Any],
-    services: Services,
-    seed: int | None,
-    weights: Sequence[float] | None,
-    attributes: FleetAttributes | None,
-    eager: bool,
-    processes: int,
-    say: Say,
-) -> FleetResult:
-    partner = trust_model_of(recipe).partner
-    pairing = None if partner is None else services.pairings.get(partner.name)
-    issuer = services.pairings.get("issuer")
-    told = _FleetProgress(say)
-    fleet = run_fleet(
-        served=served,
-        verification_key=verification_key().public_bytes_raw(),
-        partner_key=None if pairing is None else pairing.key,
-        issuer_key=None if issuer is None else issuer.key,
-        workload=workload,
-        transport=services.base_url,
-        seed=seed,
-        weights=weights,
-        attributes=attributes,
-        eager=eager,
-        processes=processes,
-        progress=told.tell,
-    )
-    told.end(fleet)
-    return fleet
+def _wait_for_devices(simulation: Simulation, services: Services, say: Say) -> None:
+    """Until all have reported; tells how far they are once a second, and at the end.
+
+    Raises:
+        FleetError: the simulation ends otherwise, or its devices cannot report.
+        CollectionStalledError: no further device has reported for a long time, as when the task of a chunk
+            dies each time.
+    """
+    services.look(ADVANCE_SIMULATIONS)
+    told_at = well_at = moved_at = time.monotonic()
+    done, said = 0, ""
+    while True:
+        simulation.refresh_from_db(fields=("state", "done", "totals", "problem", "ended_at"))
+        accepted = simulation.totals.get("accepted", 0)
+        if simulation.state == Simulation.State.REPORTED:
+            say(f"{simulation.done:,} devices, {accepted:,} reports accepted")
+            return
+        services.check()
+        now = time.monotonic()
+        well_at = well_at if simulation.problem else now
+        if simulation.state != Simulation.State.RUNNING or now - well_at > TROUBLE_SECONDS:
+            raise FleetError(f"the devices do not report: {simulation.problem or CANCELLED}")
+        if simulation.done != done:
+            done, moved_at = simulation.done, now
+        elif now - moved_at > STALLED_SECONDS:
+            raise CollectionStalledError(
+                f"no device reported for {STALLED_SECONDS:.0f} seconds; "
+                f"{simulation.done:,} of {simulation.devices:,} have"
+            )
+        line = f"{simulation.done:,} devices, {accepted:,} reports accepted"
+        if simulation.done and line != said and now - told_at >= TELLING_SECONDS:
+            told_at, said = now, line
+            say(line)
+        time.sleep(POLL_SECONDS)
 
 
-class _FleetProgress:
-    """Tells how far devices are, at most once a second, and once at the end."""
-
-    def __init__(self, say: Say) -> None:
-        self._say, self._told_at = say, time.monotonic()
-
-    def tell(self, result: FleetResult) -> None:
-        if time.monotonic() - self._told_at >= TELLING_SECONDS:
-            self._told_at = time.monotonic()
-            # They are sent in batches: nothing is wrong where none was sent yet.
-            sent = f", {result.accepted:,} reports accepted" if result.accepted else ""
-            self._say(f"{result.devices:,} devices{sent}")
-
-    def end(self, result: FleetResult) -> None:
-        self._say(f"{result.devices:,} devices, {result.accepted:,} reports accepted")
+def _have_reported(simulation: Simulation) -> bool:
+    simulation.refresh_from_db(fields=("state",))
+    return simulation.state == Simulation.State.REPORTED
 
 
-def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -> Release:
+def _wait_for_release(simulation: Simulation, what: str, services: Services, say: Say) -> CollectionResult:
+    recipe = simulation.recipe
+    recipe.refresh_from_db()  # it is closed
     last_progress, moved_at = None, time.monotonic()
     while True:
-        release = Release.objects.filter(recipe=recipe).first()
-        if release is not None:
-            return release
+        result = outcome_of(simulation)
+        if result is not None:
+            recipe.refresh_from_db()
+            return result
         if held_of(recipe) is not None:
             raise CollectionStalledError(HELD)
         services.check()
@@ -264,7 +237,7 @@ def _wait_for_release(what: str, recipe: Recipe, services: Services, say: Say) -
         if progress != last_progress:
             say(f"{progress[0]:,} reports summed, {progress[1]:,} {what} waiting")
             last_progress, moved_at = progress, time.monotonic()
-            services.look()
+            services.look(ADVANCE_COLLECTIONS)
         elif time.monotonic() - moved_at > STALLED_SECONDS:
             errors = "".join(
                 f"; {server.name}: {server.trouble.error}" for server in so_far.servers if server.trouble
@@ -281,6 +254,6 @@ def wait_until_heard(recipe: Recipe, say: Say, *, briefly: bool = False) -> None
     model = trust_model_of(recipe)
     seconds = SHORT_PARTNER_SECONDS if briefly else PARTNER_SECONDS
     if model.partner and not wait_until(lambda: not model.partner_must_hear(recipe), seconds, POLL_SECONDS):
-        say(f"the {model.partner.name} has not heard of the end; it is told when both run again")
+        say(f"the {model.partner.name} was not notified of the end; it will be when both run again")
     if not wait_until(lambda: not issuer_must_hear(recipe), seconds, POLL_SECONDS):
-        say("the issuer has not heard of the end; it is told when both run again")
+        say("the issuer was not notified of the end; it will be when both run again")

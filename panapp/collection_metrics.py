@@ -1,4 +1,4 @@
-"""How the collections stand, for `/metrics` (metrics.py)."""
+"""The state of the collections, for `/metrics` (metrics.py)."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ MANY_ATTEMPTS = 3
 
 
 class CollectionsCollector(DatabaseCollector):
-    """How the collections stand, read from the database at every scrape."""
+    """The state of the collections, read from the database at every scrape."""
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         now = timezone.now()
@@ -37,7 +37,7 @@ class CollectionsCollector(DatabaseCollector):
             "panapp_reports_waiting",
             "Reports stored, not yet decrypted.",
             total(StoredReports.objects.all(), "count")
-            # In the object store: of recipes that are closed. Those of open ones nobody decrypts yet.
+            # In the object store: of recipes that are closed. Those of open ones are not decrypted yet.
             + total(chunks.exclude(step=Chunk.Step.SUM), "count"),
         )
         yield gauge(

@@ -1,4 +1,4 @@
-"""What gives the demo a ledger to look at: recipes for real devices, which alone spend a budget."""
+"""Fills the demo's ledger: recipes for real devices, because only those spend a budget."""
 
 from typing import Any
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from django.core.management.base import CommandParser
 
 from devices_sim.trust_models import TRUST_MODELS, ReportingModel
-from panprivacy.csv_table import header_text
-from panprivacy.errors import FieldError
+from panprivacy.formats.csv_table import header_text
+from panprivacy.formats.errors import FieldError
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     model.option: model.header for model in TRUST_MODELS.values() if isinstance(model, ReportingModel)
@@ -24,7 +24,7 @@ def add_weights_option(parser: CommandParser) -> None:
         type=float,
         metavar="WEIGHT",
         help="relative sizes of the recipe's segments, in their order, for devices whose own the file does "
-        "not name; equal where left out",
+        "not name; equal if left out",
     )
 
 
@@ -32,7 +32,7 @@ def device_file(model: ReportingModel, options: Mapping[str, Path | None], stati
     """The file among these that the devices need.
 
     Args:
-        options: by name, every one of `OPTIONS`; None where it was not given.
+        options: by name, every one of `OPTIONS`; None if it was not given.
         statistic: named in refusals.
 
     Raises:

@@ -12,8 +12,8 @@ from typing import Any
 from django.urls import Resolver404, get_resolver
 
 from panapp.door import MOST_ADDRESSES, Application, Environ, StartResponse
-from panprivacy.attestation import KEY_HEADER
-from panprivacy.oblivious_http.signed_keys import HEADER
+from panprivacy.protocols.attestation import KEY_HEADER
+from panprivacy.protocols.oblivious_http.signed_keys import HEADER
 
 ALLOWED = "Access-Control-Allow-Origin"
 
@@ -22,8 +22,8 @@ PREFLIGHT_SECONDS = 7_200
 
 
 ASKED_WITH = ("Content-Type", "Content-Digest", "Signature", "Signature-Input", KEY_HEADER)
-"""Fields of requests that a browser must be allowed to send: with those beside the type, a device shows an
-attester which one it is."""
+"""Fields of requests that a browser must be allowed to send: besides the type, a device identifies itself to
+an attester with them."""
 
 
 class DeviceOrigins:
@@ -48,7 +48,7 @@ class DeviceOrigins:
         if not self._is_asked_by_devices(environ["PATH_INFO"]):
             return self._application(environ, start_response)
         origin = environ.get("HTTP_ORIGIN")
-        # What is kept on the way may not be handed to another origin.
+        # A cached answer may not be handed to another origin.
         added = [("Vary", "Origin")]
         if origin in self._origins:
             added += [(ALLOWED, origin), ("Access-Control-Expose-Headers", HEADER)]

@@ -1,8 +1,8 @@
 """In front of Django: reports, items and uploads are answered without sessions, accounts, forms and cookies.
 
 Devices report one at a time, so this is the hot path. The views are those of the site, and so are errors and
-counters; only what no device needs is left out. Whatever is unusual (another method, a query, a wrong host)
-goes to Django as it came, unread.
+counters; only what no device needs is left out. Every unusual request (another method, a query, a wrong host)
+is passed to Django unread.
 """
 
 import threading
@@ -87,7 +87,7 @@ class Door:
         return [response.content]  # type: ignore[attr-defined]  # no view here streams
 
     def _request(self, environ: Environ) -> WSGIRequest | None:
-        """What was asked, with the view that answers it; None where Django is to answer."""
+        """What was asked, with the view that answers it; None if Django is to answer."""
         if environ["REQUEST_METHOD"] != "POST" or environ.get("QUERY_STRING"):
             return None
         try:

@@ -38,7 +38,7 @@ def end_worker_and_beat_together() -> None:
     """Have a worker end with the beat that is its child (`celery worker --beat`), and the beat with it.
 
     Celery leaves this open: without the beat a worker went on, and nothing was due any more; and a beat whose
-    worker was killed went on beside that of the next worker.
+    worker was killed went on next to that of the next worker.
     """
     worker_ready.connect(_watch_beat)
     beat_embedded_init.connect(partial(_end_with, os.getpid()), weak=False)
@@ -52,9 +52,9 @@ def _watch_beat(sender: Any, **_: Any) -> None:
 
 def _end_with_beat(worker: Any) -> None:
     worker.beat.join()
-    # A worker that is being stopped stops its beat by itself, and may have a task in hand.
+    # A worker that is being stopped stops its beat by itself, and may be running a task.
     if worker.blueprint.human_state() == "running":
-        # As whoever watches over workers ends them (panapp.services), and that starts both anew.
+        # Like the watcher of workers does (panapp.services), which starts both anew.
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -63,6 +63,6 @@ def _end_with(parent: int, **_: Any) -> None:
     ask_kernel = end_with_parent(signal.SIGKILL)
     if ask_kernel is not None:
         ask_kernel()
-    # That may have ended before.
+    # That may already have ended.
     if os.getppid() != parent:
         os._exit(1)

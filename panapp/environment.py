@@ -12,10 +12,11 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
-from panprivacy import base64_text
-from panprivacy.ed25519 import KeyRefusedError, public_key_of
-from panprivacy.transparency.policy import Policy, PolicyError
-from panprivacy.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
+from panapp.declared_settings import default_of
+from panprivacy.formats import base64_text
+from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
+from panprivacy.protocols.transparency.policy import Policy, PolicyError
+from panprivacy.protocols.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
 from storage.key_halves import public_half
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -27,19 +28,47 @@ LONGEST_SECONDS = 100 * 365 * 86_400
 """Of a duration."""
 
 
-def text(name: str, default: str | None = None) -> str:
-    """The variable's value; without a default it must be set."""
-    value = os.environ.get(name) or default
+def _given(name: str, *, local: bool = False) -> str | None:
+    """The value of a declared variable, or its default; None if it has neither."""
+    default = default_of(name, local=local)
+    return os.environ.get(name) or default
+
+
+def _given_or_default(name: str, *, local: bool = False) -> str:
+    """The value of a variable that has a default."""
+    value = _given(name, local=local)
     if value is None:
-        raise ImproperlyConfigured(
-            f"{name} must be set when PANAPP_MODE is production (see docs/operations.md)"
-        )
+        raise TypeError(f"{name} has no default")
     return value
 
 
-def choice(name: str, default: str, choices: tuple[str, ...]) -> str:
+def text(name: str, default: str | None = None, *, local: bool = False) -> str:
+    """The variable's value, which must be set if it has no default.
+
+    Args:
+        default: the default that settings compute, if none is declared.
+        local: whether its default is that of local mode.
+    """
+    value = _given(name, local=local) or default
+    if value is None:
+        raise ImproperlyConfigured(
+            f"{name} must be set when PANAPP_MODE is production (see docs/operations/settings.md)"
+        )
+    return require_utf8(name, value)
+
+
+def require_utf8(name: str, value: str) -> str:
+    """The value; ImproperlyConfigured if its bytes are not UTF-8, which no address or database takes."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise ImproperlyConfigured(f"{name} must be UTF-8 text, not {os.fsencode(value)!r}") from None
+    return value
+
+
+def choice(name: str, choices: tuple[str, ...]) -> str:
     """One of the choices."""
-    value = os.environ.get(name) or default
+    value = _given_or_default(name)
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}")
     return value
@@ -53,17 +82,25 @@ def long_text(name: str, minimum: int) -> str:
     return value
 
 
-def flag(name: str, *, default: bool) -> bool:
-    """`1`/`true` or `0`/`false`."""
-    value = os.environ.get(name, "").lower()
-    if value in {"", "1", "0", "true", "false"}:
-        return default if value == "" else value in {"1", "true"}
+def flag(name: str, *, local: bool = False) -> bool:
+    """`1`/`true` or `0`/`false`.
+
+    Args:
+        local: whether its default is that of local mode.
+    """
+    value = _given_or_default(name, local=local).lower()
+    if value in {"1", "0", "true", "false"}:
+        return value in {"1", "true"}
     raise ImproperlyConfigured(f"{name} must be 1 or 0, not {value!r}")
 
 
-def whole_number(name: str, default: int, minimum: int) -> int:
-    """A whole number of at least `minimum`."""
-    value = os.environ.get(name) or str(default)
+def whole_number(name: str, *, minimum: int, local: bool = False) -> int:
+    """A whole number of at least `minimum`.
+
+    Args:
+        local: whether its default is that of local mode.
+    """
+    value = _given_or_default(name, local=local)
     try:
         number = int(value)
     except ValueError:
@@ -73,17 +110,21 @@ def whole_number(name: str, default: int, minimum: int) -> int:
     return number
 
 
-def seconds(name: str, default: int, minimum: int) -> int:
+def seconds(name: str, *, minimum: int) -> int:
     """A duration in whole seconds, at least `minimum` and at most 100 years: no time overflows by it."""
-    found = whole_number(name, default, minimum)
+    found = whole_number(name, minimum=minimum)
     if found > LONGEST_SECONDS:
         raise ImproperlyConfigured(f"{name} must be at most {LONGEST_SECONDS} (100 years), not {found}")
     return found
 
 
-def number(name: str, default: float, most: float) -> float:
-    """A number above 0, at most `most`."""
-    value = os.environ.get(name) or str(default)
+def number(name: str, *, most: float, local: bool = False) -> float:
+    """A number above 0, at most `most`.
+
+    Args:
+        local: whether its default is that of local mode.
+    """
+    value = _given_or_default(name, local=local)
     try:
         found = float(value)
     except ValueError:
@@ -95,7 +136,7 @@ def number(name: str, default: float, most: float) -> float:
 
 def words(name: str) -> list[str]:
     """A comma-separated list."""
-    return [word.strip() for word in os.environ.get(name, "").split(",") if word.strip()]
+    return [word.strip() for word in (_given(name) or "").split(",") if word.strip()]
 
 
 def key_of_32_bytes(name: str, value: str) -> bytes:
@@ -107,26 +148,26 @@ def key_of_32_bytes(name: str, value: str) -> bytes:
 
 
 def address(name: str, *, path: str, secure: bool) -> str | None:
-    """A base address such as `https://helper.example/helper`; None where the variable is unset or empty.
+    """A base address such as `https://helper.example/helper`; None if the variable is unset or empty.
 
     Args:
-        path: where the resources lie on their host. Requests are signed with their whole address, so a proxy
-            cannot move them.
+        path: the path of the resources on their host. Requests are signed with their whole address, so a
+            proxy cannot move them.
         secure: whether it must be https.
     """
-    value = os.environ.get(name)
+    value = _given(name)
     return _base_address(name, value, path=path, secure=secure) if value else None
 
 
 def relay_address(name: str, *, secure: bool) -> str | None:
-    """Where a relay passes on what is for us, as `https://relay.example/relay/hospital`.
+    """The address at which a relay forwards to us, such as `https://relay.example/relay/hospital`.
 
-    None where the variable is unset or empty.
+    None if the variable is unset or empty.
 
     Args:
         secure: whether it must be https.
     """
-    value = os.environ.get(name)
+    value = _given(name)
     if not value:
         return None
     found = re.search(r"/relay/[a-z0-9-]{1,60}$", value)
@@ -140,7 +181,7 @@ def _base_address(name: str, value: str, *, path: str, secure: bool) -> str:
         host = f"{parts.hostname}" if parts.port is None else f"{parts.hostname}:{parts.port}"
     except ValueError:
         parts, host = urlsplit(""), ""
-    # Put together again it must be the same: no user, no query, nothing that is read in two ways.
+    # Put together again it must be the same: no user, no query, nothing ambiguous.
     if (
         parts.scheme not in schemes
         or parts.port == 0
@@ -181,7 +222,7 @@ def origins(name: str, *, secure: bool) -> list[str]:
 
 def attestation(name: str, *, local: bool) -> str:
     """How an attester knows devices: `roster`, `webauthn`, `mtls`, and locally `trial`."""
-    kind = choice(name, "roster", ("roster", "webauthn", "mtls", "trial"))
+    kind = choice(name, ("roster", "webauthn", "mtls", "trial"))
     if kind == "trial" and not local:
         raise ImproperlyConfigured(
             f"{name} must not be trial in production: it lets every fresh key be a device"
@@ -190,17 +231,18 @@ def attestation(name: str, *, local: bool) -> str:
 
 
 def header(name: str, *, needed: bool) -> str | None:
-    """Name of a header that the proxy overwrites in every request; None where the variable is unset or empty.
+    """Name of a header that the proxy overwrites in every request; None if the variable is unset or empty.
 
     Letters and digits only: WSGI makes one name of `X-Subject` and `X_Subject`, and of two such headers the
-    server takes the last. With a hyphen anybody could be any device, where the proxy passes the other one on.
+    server takes the last. With a hyphen a client could pose as any device, if the proxy passes the other
+    header on.
 
     Args:
         needed: whether it must be set; otherwise it must not be.
     """
-    value = os.environ.get(name) or None
+    value = _given(name)
     if needed != (value is not None):
-        raise ImproperlyConfigured(f"{name} must be set where PANAPP_ATTESTATION is mtls, and nowhere else")
+        raise ImproperlyConfigured(f"{name} must be set if PANAPP_ATTESTATION is mtls, and only then")
     if value is not None and not re.fullmatch(r"[A-Za-z][A-Za-z0-9]{0,60}", value):
         raise ImproperlyConfigured(
             f"{name} must be a header's name of letters and digits only, not {value!r}"
@@ -209,12 +251,12 @@ def header(name: str, *, needed: bool) -> str | None:
 
 
 def verification_key(name: str, *, own: bytes) -> bytes | None:
-    """The other side's Ed25519 verification key, 32 bytes; None where the variable is unset or empty.
+    """The other side's Ed25519 verification key, 32 bytes; None if the variable is unset or empty.
 
     Args:
-        own: our signing key, empty where this process has none. Its public half is no key of another.
+        own: our signing key, empty if this process has none. Its public half is no key of another.
     """
-    value = os.environ.get(name)
+    value = _given(name)
     if not value:
         return None
     key = key_of_32_bytes(name, value)
@@ -230,9 +272,9 @@ def verification_key(name: str, *, own: bytes) -> bytes | None:
 def log_origin(name: str, *, signing_key: bytes) -> str:
     """The name of this installation's public log, such as `telemetry.example/log`.
 
-    Where it is unset, one made from the signing key; empty where there is none of either.
+    If it is unset, one made from the signing key; empty if there is none of either.
     """
-    value = os.environ.get(name)
+    value = _given(name)
     if not value:
         return log_name(public_half(signing_key)) if signing_key else ""
     if not is_name(value) or len(value) > LONGEST_ORIGIN:
@@ -243,7 +285,7 @@ def log_origin(name: str, *, signing_key: bytes) -> str:
 
 
 def log_name(verification_key: bytes) -> str:
-    """What a public log is called where nothing else is said, by its installation's key (32 bytes)."""
+    """The default name of a public log, by its installation's key (32 bytes)."""
     return f"log-{hashlib.sha256(verification_key).hexdigest()[:16]}"
 
 
@@ -259,8 +301,8 @@ def verifier_keys(name: str) -> tuple[VerifierKey, ...]:
 
 
 def log_policy(name: str) -> Policy | None:
-    """The policy in the file of this path; None where the variable is unset or empty."""
-    path = os.environ.get(name)
+    """The policy in the file of this path; None if the variable is unset or empty."""
+    path = _given(name)
     if not path:
         return None
     try:
@@ -286,24 +328,24 @@ def networks(name: str) -> tuple[Network, ...]:
         raise ImproperlyConfigured(f"{name} must be networks such as 10.1.0.0/16: {error}") from None
 
 
-def ports(name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+def ports(name: str) -> tuple[int, ...]:
     """Numbers of TCP ports, comma-separated."""
     given = words(name)
     if not all(word.isascii() and word.isdigit() and 0 < int(word) < 65_536 for word in given):
         raise ImproperlyConfigured(f"{name} must be ports from 1 to 65535, comma-separated, not {given}")
-    return tuple(int(word) for word in given) or default
+    return tuple(int(word) for word in given)
 
 
 def mail_sender(name: str) -> str:
-    """An e-mail address; empty where the variable is unset or empty."""
-    value = os.environ.get(name, "")
+    """An e-mail address; empty if the variable is unset or empty."""
+    value = _given(name) or ""
     if value and not re.fullmatch(r"[!-;=?A-~]+@[A-Za-z0-9.-]+", value):
         raise ImproperlyConfigured(f"{name} must be an address such as telemetry@example.org, not {value!r}")
     return value
 
 
 class MailServer(NamedTuple):
-    """Where mails are handed in; `tls` is `implicit`, `starttls`, or empty for none."""
+    """The mail server; `tls` is `implicit`, `starttls`, or empty for none."""
 
     host: str
     port: int
@@ -319,7 +361,7 @@ def mail_server(name: str, *, local: bool) -> MailServer:
         local: whether one on this machine may go without TLS.
     """
     try:
-        parts = urlsplit(os.environ.get(name, ""))
+        parts = urlsplit(_given(name) or "")
         host, port = parts.hostname, parts.port
     except ValueError:
         parts, host, port = urlsplit(""), None, None
@@ -342,15 +384,15 @@ STORE_ENDPOINTS = (
     "AZURE_ENDPOINT",
     "AZURE_STORAGE_ENDPOINT",
 )
-"""Variables that say where such a store is, if not at its usual place."""
+"""Variables with the address of such a store, if it is not the usual one."""
 
 
 def report_store(name: str, *, local: bool) -> str:
-    """Address of an object store, as `s3://bucket/prefix`, without a slash at its end; empty where unset.
+    """Address of an object store, as `s3://bucket/prefix`, without a slash at its end; empty if unset.
 
     A directory, `file:///path`, is for trials: what is written there is not flushed to the disk.
     """
-    value = os.environ.get(name, "").rstrip("/")
+    value = (_given(name) or "").rstrip("/")
     if not value:
         return ""
     parts = urlsplit(value)
@@ -358,7 +400,7 @@ def report_store(name: str, *, local: bool) -> str:
         raise ImproperlyConfigured(f"{name} must hold no credentials: they have variables of their own")
     if parts.scheme == "file":
         if not local:
-            raise ImproperlyConfigured(f"{name} must not be a directory where PANAPP_MODE is production")
+            raise ImproperlyConfigured(f"{name} must not be a directory if PANAPP_MODE is production")
         if parts.netloc or not parts.path.startswith("/"):
             raise ImproperlyConfigured(f"{name} must be file:///path, not {value!r}")
         return value
@@ -381,12 +423,21 @@ def _is_this_machine(host: str) -> bool:
 
 
 def token(name: str) -> str | None:
-    """A bearer token of 32 characters or more; None where the variable is unset or empty."""
-    return long_text(name, minimum=32) if os.environ.get(name) else None
+    """A bearer token of 32 characters or more; None if the variable is unset or empty."""
+    return long_text(name, minimum=32) if _given(name) else None
 
 
 def local_secrets(path: Path) -> dict[str, str]:
     """Secrets of an installation that serves this machine only: made once, readable by the owner only."""
+    try:
+        return _secrets_of(path)
+    except OSError as error:
+        raise ImproperlyConfigured(
+            f"PANAPP_DATA_DIR must be a directory that can be written, not {path.parent}: {error.strerror}"
+        ) from None
+
+
+def _secrets_of(path: Path) -> dict[str, str]:
     if not path.exists():
         # Database, secrets and sessions: for the owner only.
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -401,5 +452,8 @@ def local_secrets(path: Path) -> dict[str, str]:
             pass
         finally:
             draft.unlink()
-    content: dict[str, str] = json.loads(path.read_text())
+    try:
+        content: dict[str, str] = json.loads(path.read_text())
+    except ValueError as error:
+        raise ImproperlyConfigured(f"{path} is damaged: restore it from a backup ({error})") from error
     return content

@@ -22,7 +22,8 @@ def gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
 
 
 def seconds_since_first(now: datetime, column: str, *tables: QuerySet[Any]) -> float:
-    """Since the earliest time in a column of these rows; 0 where there is none, or it is still to come."""
+    """Since the earliest time in a column of these rows; 0 if there is none, or that time is in
+    the future."""
     moments = [rows.aggregate(at=Min(column))["at"] for rows in tables]
     first = min((moment for moment in moments if moment is not None), default=now)
     return max(0.0, (now - first).total_seconds())

@@ -1,10 +1,10 @@
 """`python -m panapp.generate_secrets`: fresh secrets, as lines for an environment file.
 
-Not a Django command: those need complete settings, and this is what completes them. What is for the
-other server of a collection goes to standard error: no secret, and not for this environment file.
+Not a Django command: those need complete settings, and this is what completes them. Values for the other
+server of a collection are printed to standard error: no secret, and not for this environment file.
 """
 
-from panprivacy import console
+from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
@@ -23,7 +23,7 @@ READ_BY_COMPOSE = (
     "POSTGRES_PROCESS_PASSWORD",
     "REDIS_PASSWORD",
 )
-"""Passwords of what runs beside the processes."""
+"""Passwords of the services that the processes use."""
 
 
 def named_secrets() -> dict[str, str]:
@@ -35,7 +35,7 @@ def named_secrets() -> dict[str, str]:
 
 
 def for_the_other_side(signing_key: str) -> list[str]:
-    """What another organization that runs the other server must be told, for every role."""
+    """What the organization of the other server must be given, for every role."""
     key = verification_key(signing_key)
     return [
         "The public half of PANAPP_SIGNING_KEY. The other side of a collection is set up with",
@@ -50,7 +50,7 @@ def for_the_other_side(signing_key: str) -> list[str]:
 
 
 def keep_from_others(descriptor: int) -> None:
-    """Make an open file readable by its owner only; shells make files that everybody may read."""
+    """Make an open file readable by its owner only; shells make files that all users may read."""
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.fchmod(descriptor, 0o600)
 

@@ -4,14 +4,15 @@ from collections.abc import Callable
 
 import structlog
 from django.conf import settings
+from django.core.management.base import CommandError
 from django.db import Error, connection
-from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from panapp.celery import celery_application
+from panapp.database import is_migrated
 from storage import clock
 from storage.object_store import store_check
 from storage.writing import require_room
@@ -30,8 +31,8 @@ class _NotReadyError(Exception):
 
 
 class _IncompleteError(Exception):
-    """Something is lost, of which all else is independent: no reason to stop serving. A message is fit for
-    strangers, and shown."""
+    """A loss on which nothing else depends: no reason to stop serving. A message is fit for strangers, and
+    shown."""
 
 
 @never_cache
@@ -44,7 +45,7 @@ def live(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def ready(request: HttpRequest) -> JsonResponse:
-    """200 if what this role needs is as it must be; else 503 that names what is not.
+    """200 if everything that this role needs works; otherwise 503 that names what does not.
 
     The answer is the same for all who ask, and holds no address and no message of a library.
     """
@@ -71,8 +72,11 @@ def _database() -> None:
 
 
 def _migrations() -> None:
-    executor = MigrationExecutor(connection)
-    if executor.migration_plan(executor.loader.graph.leaf_nodes()):
+    try:
+        well = is_migrated()
+    except CommandError:
+        well = False
+    if not well:
         raise _NotReadyError
 
 
@@ -110,13 +114,13 @@ def _store() -> None:
 
 
 def _clock() -> None:
-    """This process's clock and those of all machines that work here, beside the database's."""
+    """This process's clock and those of all machines that work here, compared with the database's."""
     if abs(clock.process_ahead()) > LARGEST_SKEW:
         raise _NotReadyError
     notes = clock.recent_notes()
     if any(abs(row.ahead_seconds) > LARGEST_SKEW for row in notes):
         raise _NotReadyError
-    # Closings wait, and everything else goes on.
+    # Closings wait, and everything else continues.
     if any(row.doubted_at is not None for row in notes):
         raise _IncompleteError
 
@@ -137,7 +141,7 @@ def _series() -> None:
 def _log() -> None:
     """The public log, which signs nothing more once it lost entries.
 
-    What waits is signed here: where no worker runs, a process may have died before it did, or have no key.
+    What waits is signed here: if no worker runs, a process may have died before it signed, or have no key.
     """
     # Here, as above.
     from public_log.lost_states import lost_state

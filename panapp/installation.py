@@ -1,7 +1,6 @@
-"""Which installation this process belongs to: what is known of it before its settings are complete.
+"""Which installation this process belongs to: what is known until its settings are complete.
 
-Another side must be told our verification key while its own key, which our settings ask for, is still on its
-way.
+The other side needs our verification key while we still wait for its key, which our settings require.
 """
 
 from pathlib import Path
@@ -16,24 +15,24 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 def role() -> Role:
     """That of PANAPP_ROLE."""
-    return role_named(environment.text("PANAPP_ROLE", "all-in-one"))
+    return role_named(environment.text("PANAPP_ROLE"))
 
 
 def is_local() -> bool:
     """Whether it serves this machine only, with secrets of its own making."""
-    mode = environment.text("PANAPP_MODE", "local")
+    mode = environment.text("PANAPP_MODE")
     if mode not in {"local", "production"}:
         raise ImproperlyConfigured(f"PANAPP_MODE must be local or production, not {mode!r}")
     return mode == "local"
 
 
 def data_directory() -> Path:
-    """Where SQLite and local secrets lie."""
+    """The folder of SQLite and local secrets."""
     return Path(environment.text("PANAPP_DATA_DIR", str(BASE_DIR / role().data_folder)))
 
 
 def own_secrets() -> dict[str, str]:
-    """Those of a local installation, made where there are none."""
+    """Those of a local installation, made if there are none."""
     return environment.local_secrets(data_directory() / "local-secrets.json")
 
 

@@ -1,8 +1,8 @@
 """Interrupts that are not lost: SIGINT and SIGTERM unwind the stack, sooner or later.
 
-Python raises what a signal's handler raises wherever it is at that moment, and where that is a finalizer or
-the callback of a weak reference, it would only be printed. So what came is remembered, and raised again where
-one waits, and before something is published.
+Python raises what a signal's handler raises wherever it is at that moment, and if that is a finalizer or the
+callback of a weak reference, it would only be printed. So a signal is remembered, and raised again while the
+command waits, and before something is published.
 """
 
 import signal
@@ -29,7 +29,7 @@ def interrupts_remembered() -> Iterator[Callable[[], None]]:
     if threading.current_thread() is not threading.main_thread():
         yield lambda: None
         return
-    # Where SIGINT is ignored, as in the background of a shell, it stays so.
+    # If SIGINT is ignored, such as in the background of a shell, it stays so.
     numbers = [signal.SIGTERM]
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
         numbers.append(signal.SIGINT)

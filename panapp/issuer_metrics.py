@@ -1,4 +1,4 @@
-"""How the recipes of an issuer stand, for `/metrics` (metrics.py)."""
+"""The state of an issuer's recipes, for `/metrics` (metrics.py)."""
 
 from collections.abc import Iterator
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from recipes.item_lists import csv_items
 
 
@@ -11,7 +11,7 @@ def read_items(path: Path, *, field: str) -> Iterator[tuple[int, str]]:
     """The items of a file in their order, each with the number of its line. Blank lines are skipped.
 
     Raises:
-        FieldError: named `field`, where the file cannot be read or is no such CSV.
+        FieldError: named `field`, if the file cannot be read or is no such CSV.
     """
     try:
         if path.exists() and not path.is_file():

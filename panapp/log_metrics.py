@@ -1,4 +1,4 @@
-"""How the public log stands, for `/metrics` (metrics.py)."""
+"""The state of the public log, for `/metrics` (metrics.py)."""
 
 from collections.abc import Iterator
 
@@ -24,7 +24,7 @@ class LogCollector(DatabaseCollector):
             "How long an entry has waited to be signed: grows when beat stands still, or entries were lost.",
             seconds_since_first(now, "at", Entry.objects.filter(index__gt=size)),
         )
-        yield gauge("panapp_log_stopped", "1 where entries were lost.", int(lost_state() is not None))
+        yield gauge("panapp_log_stopped", "1 if entries were lost.", int(lost_state() is not None))
         yield gauge("panapp_log_witnesses_failing", "Witnesses that did not sign.", failing.count())
         yield gauge(
             "panapp_log_witness_failing_seconds",

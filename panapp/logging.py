@@ -27,7 +27,7 @@ LOGGING = {
         "panapp": {"level": "INFO"},
         "aggregation": {"level": "INFO"},
         "releases": {"level": "INFO"},
-        # Says at every orderly shutdown that the queue outlives its last worker.
+        # Logs at every orderly shutdown that the queue outlives its last worker.
         "kombu.transport.virtual.base": {"level": "ERROR"},
         # Every failed attempt; the audit log has them, without the address.
         "axes": {"level": "ERROR"},

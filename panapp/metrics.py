@@ -1,7 +1,7 @@
 """Numbers for operators, in the text format of Prometheus.
 
-They are sums over all recipes, but exact and live: who may watch them could tell
-that one more report came in. Hence the token.
+They are sums over all recipes, but exact and live: a reader could notice that one more report came in. Hence
+the token.
 """
 
 import hmac
@@ -41,7 +41,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
 
 
 def _process_registry() -> CollectorRegistry:
-    """Counters of requests: of this process, or of all where they share a directory."""
+    """Counters of requests: of this process, or of all if they share a directory."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return prometheus_client.REGISTRY
     registry = CollectorRegistry()

@@ -8,7 +8,7 @@ from django.views.generic import RedirectView
 from pages.api_docs import ApiDocsView, SchemaView
 from panapp.watching_urls import urlpatterns as watching
 
-# Looked up at each request: in production its name has a hash that `collectstatic` makes.
+# Resolved at each request: in production its name has a hash that `collectstatic` makes.
 _ICON = lazy(static, str)("icon.svg")
 
 urlpatterns = [

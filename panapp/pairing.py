@@ -1,6 +1,7 @@
-"""This installation and its partners on one machine, each told of the other: for `collect`, `demo`, tests.
+"""This installation and its partners on one machine, each configured for the other: for `collect`, `demo`,
+tests.
 
-Between two organizations people do the same by hand (docs/operations.md).
+Between two organizations people do the same by hand (docs/operations/two-organizations.md).
 """
 
 import os
@@ -14,15 +15,15 @@ from django.conf import settings
 
 from panapp import environment
 from panapp.ports import HOST, held_lasting_port
-from panprivacy import base64_text
-from panprivacy.transparency.policy import NO_QUORUM
-from panprivacy.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
+from panprivacy.formats import base64_text
+from panprivacy.protocols.transparency.policy import NO_QUORUM
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
 from peers.partner import Partner
 from storage.key_halves import public_half
 from storage.signing_key import witness_key_from
 
 SERVICES = ("DATABASE_URL", "CELERY_BROKER_URL")
-"""What an installation keeps for itself, beside all that begins with PANAPP_."""
+"""Variables that an installation keeps for itself, besides all that begin with PANAPP_."""
 
 P = TypeVar("P", bound="Pairing")
 
@@ -32,9 +33,9 @@ class Pairing:
     """Addresses and verification keys of this installation, the site, and of one partner.
 
     Attributes:
-        site_port: where the site listens.
+        site_port: port of the site.
         site_key, key: Ed25519 verification keys of the site and of the partner, 32 bytes each.
-        port: where the partner listens.
+        port: port of the partner.
         data: the partner's data directory.
         witness_key: with which the partner signs as a witness, 32 bytes.
     """
@@ -43,7 +44,7 @@ class Pairing:
     """The partner's PANAPP_ROLE, and the path of its resources."""
 
     site_key_variable: ClassVar[str] = ""
-    """What tells the partner the site's key; empty where it need not know it."""
+    """Variables that give the partner the site's key; empty if it need not know it."""
 
     is_witness: ClassVar[bool] = True
     """Whether it witnesses the site's log."""
@@ -62,16 +63,16 @@ class Pairing:
 
     @property
     def witness(self) -> VerifierKey:
-        """The partner as a witness: as it is called where nothing names its log."""
+        """The partner as a witness: under the default name of its log."""
         return VerifierKey(environment.log_name(self.key), COSIGNATURE, self.witness_key)
 
     @property
     def witness_url(self) -> str:
-        """Where it answers as a witness."""
+        """Its address as a witness."""
         return f"http://{HOST}:{self.port}/witness"
 
     def site_variables(self) -> dict[str, str]:
-        """What tells the site of this partner."""
+        """Variables that configure the site for this partner."""
         name = f"PANAPP_{self.role.upper()}"
         return {f"{name}_URL": self.url, f"{name}_KEY": base64_text.encode(self.key)}
 
@@ -81,7 +82,7 @@ class Pairing:
         """The partner's whole environment: nothing of the site's database, broker, secrets or settings.
 
         Args:
-            beside: the partners that run beside, this one too, by their roles.
+            beside: all partners that run, this one too, by their roles.
         """
         site_key = base64_text.encode(self.site_key)
         return {
@@ -98,7 +99,7 @@ class Pairing:
         }
 
     def own_variables(self, beside: "Mapping[str, Pairing]") -> dict[str, str]:
-        """What tells the partner of itself, and of others than the site."""
+        """Variables that configure the partner itself, and its peers other than the site."""
         return {f"PANAPP_{self.role.upper()}_URL": self.url}
 
     @property
@@ -107,7 +108,7 @@ class Pairing:
         return ""
 
     def partner(self) -> Partner:
-        """The partner, as those know it who publish recipes here."""
+        """The partner in the form that publishers of recipes need."""
         return Partner(
             url=self.url,
             verification_key=self.key,
@@ -142,7 +143,7 @@ class ShufflerPairing(Pairing):
 
 
 class IssuerPairing(Pairing):
-    """An issuer of tokens, which knows the recipes, beside an attester, which knows the devices."""
+    """An issuer of tokens, which knows the recipes, with an attester, which knows the devices."""
 
     role = "issuer"
     site_key_variable = "PANAPP_SITE_KEY"
@@ -180,7 +181,7 @@ class RelayPairing(Pairing):
 
     @property
     def relay_url(self) -> str:
-        """Where devices reach the site."""
+        """The site's address for devices."""
         return f"{self.url}/site"
 
     def site_variables(self) -> dict[str, str]:
@@ -194,7 +195,7 @@ class RelayPairing(Pairing):
 
 
 BEHIND_RELAY = ("helper", "shuffler")
-"""Partners to which devices speak, beside the site."""
+"""Partners to which devices send requests, besides the site."""
 
 KINDS: dict[str, type[Pairing]] = {
     kind.role: kind for kind in (HelperPairing, ShufflerPairing, IssuerPairing, AttesterPairing, RelayPairing)
@@ -219,7 +220,7 @@ def log_policy_text(pairings: Iterable[Pairing]) -> str:
 
 def paired(kind: type[P], *, site_port: int, port: int, data: Path) -> P:
     """This installation paired with a partner that listens on `port`. Its secrets lie in `data`, and are made
-    where there are none."""
+    if there are none."""
     own = environment.local_secrets(data / "local-secrets.json")
     signing_key = environment.key_of_32_bytes("PANAPP_SIGNING_KEY", own["signing_key"])
     return kind(

@@ -11,19 +11,19 @@ LARGEST_PORT = 65_535
 
 @contextmanager
 def held_port(port: int = 0) -> Iterator[int]:
-    """A port of 127.0.0.1, held until the end: no program is given it by chance before our server listens
-    there, nor while that server is started again. A fresh one where `port` is 0.
+    """A port of 127.0.0.1, held until the end: the system gives it to no other program until our server
+    listens there, nor while that server restarts. A fresh one if `port` is 0.
 
-    Web servers here listen with SO_REUSEPORT, so two that were told one port would share its requests
-    without an error. This socket never listens; with the same option it leaves the port to our own.
+    Web servers here listen with SO_REUSEPORT, so two with the same port would share its requests without an
+    error. This socket never listens; with the same option it leaves the port to our own.
     """
     with socket.socket() as holder:
         holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         try:
             holder.bind((HOST, port))
         except OSError:
-            # The last connections of another program still wind down there. Only now, as with this option
-            # the port would look free to others until our server listens.
+            # The last connections of another program still wind down there. Only here, because with this
+            # option the port would look free to others until our server listens.
             holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             holder.bind((HOST, port))
         yield holder.getsockname()[1]
@@ -43,10 +43,10 @@ def is_free(port: int) -> bool:
 
 @contextmanager
 def held_lasting_port(file: Path) -> Iterator[int]:
-    """The port that `file` holds, so that an address outlives the process behind it; a fresh one at first.
-    Held as `held_port` does.
+    """The port that `file` holds, so that an address outlives the process behind it; a fresh one on first
+    use. Held as `held_port` does.
 
-    Where something else listens there now, another port, which is not remembered.
+    If something else listens there, another port, which is not remembered.
     """
     remembered = file.read_text() if file.exists() else ""
     # A file that a crash left half-written is not believed.

@@ -1,7 +1,7 @@
-"""What one process of an installation is given: the kinds of PANAPP_PROCESS, as a table.
+"""The settings that one process of an installation is given: the values of PANAPP_PROCESS, as a table.
 
-Who breaks into a process has what it was given, so each gets only what it needs. Where nothing is said, a
-process may do everything and wants everything.
+A compromised process exposes its secrets, so each gets only those it needs. Without this variable a process
+may do everything and needs everything.
 """
 
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ class ProcessKind:
         keys: variables of the secrets that it needs, of `KEYS`; it refuses the others.
         broker: whether it speaks to it. Without a broker it has no cache either. All speak to the database.
         threads: whether threads share its connections to the database.
-        mails: whether it speaks to the mail server, where there is one.
+        mails: whether it uses the mail server, if there is one.
         owns_tables: whether it signs in to the database as the owner of the tables, to migrate them.
     """
 
@@ -62,14 +62,14 @@ KINDS = {
         ProcessKind("beat"),
         ProcessKind("migrate", broker=False, owns_tables=True),
         ProcessKind("upkeep", broker=False),
-        # An attester's, which tells the issuer what was withheld.
+        # An attester's, which notifies the issuer of withheld tokens.
         ProcessKind("signing-upkeep", broker=False, keys=(SIGNING,)),
     )
 }
 
 
 def process_kind_named(name: str) -> ProcessKind:
-    """The kind of this name. Raises ImproperlyConfigured where there is none."""
+    """The kind of this name. Raises ImproperlyConfigured if there is none."""
     if name not in KINDS:
         raise ImproperlyConfigured(f"PANAPP_PROCESS must be one of {', '.join(KINDS)}, not {name!r}")
     return KINDS[name]

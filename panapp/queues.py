@@ -9,10 +9,9 @@ ADVANCE = "-advance"
 """With which the name of the first queue ends."""
 
 
-class FairTurns(round_robin_cycle):  # type: ignore[type-arg]  # it has none where it runs
-    """In which order a worker looks into its queues: that of periodic tasks first, and of the others last
-    those that had a task most lately. So no backlog keeps another queue waiting for more than one task of
-    each.
+class FairTurns(round_robin_cycle):  # type: ignore[type-arg]  # the class at run time has none
+    """The order in which a worker polls its queues: that of periodic tasks first, then the others, those with
+    the most recent task last. So no backlog keeps another queue waiting for more than one task of each.
     """
 
     def rotate(self, last_used: str) -> None:
@@ -22,7 +21,7 @@ class FairTurns(round_robin_cycle):  # type: ignore[type-arg]  # it has none whe
 
 
 class QueueNames(NamedTuple):
-    """In the order in which a worker looks into them at first; then they take turns (`FairTurns`).
+    """In the order in which a worker polls them at the start; then they take turns (`FairTurns`).
 
     Attributes:
         advance: of the periodic tasks. Always first: a backlog of chunks must not hold up the closing and
@@ -31,7 +30,7 @@ class QueueNames(NamedTuple):
         shuffler, helper: of what asks one of them. Each has workers of its own in production and in
             panapp/services.py: one that answers late must hold up neither other recipes nor requests to the
             other one.
-        notifications: of what asks receivers of webhooks and the mail server, likewise.
+        notifications: for requests to receivers of webhooks and the mail server, likewise.
         plans: anyone may ask for plans.
         simulations: of short tasks of simulated devices.
     """
@@ -51,5 +50,5 @@ class QueueNames(NamedTuple):
         return cls(f"{name}{ADVANCE}", name, *(f"{name}-{kind}" for kind in kinds))
 
     def queues(self) -> list[Queue]:
-        """As they are declared; an exchange each, so that who deletes a queue leaves nothing of it."""
+        """Their declarations; an exchange each, so that deleting a queue leaves nothing of it."""
         return [Queue(name, Exchange(name, "direct"), routing_key=name) for name in self]

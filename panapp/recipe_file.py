@@ -5,27 +5,27 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from panapp.items_file import read_items
-from panprivacy.errors import FieldError
-from panprivacy.json_objects import without_repetition
-from panprivacy.parameters import as_typed
-from panprivacy.recipe_members import SERIES_FIELDS
-from panprivacy.rounds.draft import FIELDS as ROUNDS_FIELDS
-from panprivacy.streams.parameters import LISTED
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.json_objects import without_repetition
+from panprivacy.formats.parameters import as_typed
+from panprivacy.recipe.members import SERIES_FIELDS
+from panprivacy.recipe.rounds.draft import FIELDS as ROUNDS_FIELDS
+from panprivacy.statistics.streams.parameters import LISTED
 from recipes.item_lists import distinct_items
 
 MAX_BYTES = 1024 * 1024
 WITHOUT_APPROVAL = "Published by the operator, without the approval of another analyst: so says the log."
-"""What commands say where a population needs four eyes: the shell is not bound by it."""
+"""The message of commands if a population needs four eyes: the shell is not bound by it."""
 
 LONGEST_NAME = 200
-"""Most characters of a member's name, or of the name of another file."""
+"""Most characters of a field's name, or of the name of another file."""
 
 
 def read_recipe_file(path: Path) -> dict[str, Any]:
-    """The members of a recipe file, not yet validated.
+    """The fields of a recipe file, not yet validated.
 
     Raises:
-        FieldError: named `file`, where it cannot be read or is not a JSON object.
+        FieldError: named `file`, if it cannot be read or is not a JSON object.
     """
     try:
         with path.open("rb") as file:
@@ -51,7 +51,7 @@ def has_rounds(members: dict[str, Any]) -> bool:
 
 
 def require_series_file(members: dict[str, Any]) -> None:
-    """FieldError where the file is of one recipe."""
+    """FieldError if the file is of one recipe."""
     if "every" not in members and not has_rounds(members):
         raise FieldError(
             "every",
@@ -61,7 +61,7 @@ def require_series_file(members: dict[str, Any]) -> None:
 
 
 def require_clocked_file(members: dict[str, Any]) -> None:
-    """FieldError where the file is not of a series by the clock."""
+    """FieldError if the file is not of a series by the clock."""
     require_series_file(members)
     if has_rounds(members):
         raise FieldError(
@@ -72,7 +72,7 @@ def require_clocked_file(members: dict[str, Any]) -> None:
 
 
 def require_recipe_file(members: dict[str, Any]) -> None:
-    """FieldError where the file is of a series."""
+    """FieldError if the file is of a series."""
     for name in SERIES_FIELDS:
         if name in members:
             raise FieldError(
@@ -81,16 +81,16 @@ def require_recipe_file(members: dict[str, Any]) -> None:
 
 
 def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
-    """The items that `universe` names a file of, beside the recipe's; None where there is no such member.
+    """The items in the file that `universe` names, next to the recipe file; None if there is no such field.
 
-    It is taken out of the members, and what follows from it put in: that items are listed, and how many.
+    It is taken out of the fields, and its consequences are put in: that items are listed, and how many.
 
     Args:
-        folder: where the recipe file lies.
+        folder: of the recipe file.
 
     Raises:
-        FieldError: named `universe`, where it cannot be read or lists an item twice; or another member says
-            otherwise.
+        FieldError: named `universe`, if it cannot be read or lists an item twice; or another field
+            contradicts it.
     """
     if "universe" not in members:
         return None
@@ -110,12 +110,12 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
 
 def _named_members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if not all(_is_name(name) for name, _ in pairs):
-        raise FieldError("file", f"has a member whose name is not 1 to {LONGEST_NAME} printable characters")
+        raise FieldError("file", f"has a field whose name is not 1 to {LONGEST_NAME} printable characters")
     return without_repetition(pairs, _refuse_repeated)
 
 
 def _refuse_repeated(name: str) -> NoReturn:
-    raise FieldError(name, "stands more than once in the file")
+    raise FieldError(name, "occurs more than once in the file")
 
 
 def _is_name(text: str) -> bool:

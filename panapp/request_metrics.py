@@ -5,7 +5,7 @@ them in took. How long a stream is, no guarantee covers. Requests are counted al
 any number of items, or none.
 
 Read before and after a request, sums of bytes and times are those of this request. How many messages a user
-of a shuffler sends may depend on chance, which belongs to the user's randomizer and to nobody else.
+of a shuffler sends may depend on chance, which belongs to the user's randomizer alone.
 """
 
 from functools import cache

@@ -89,7 +89,7 @@ _SITE_MAY_HAVE = (
     ("PANAPP_RELAY_URL",),
 )
 
-# Of the servers that others run: no accounts, sessions or forms, for nobody signs in there.
+# Of the servers that others run: no accounts, sessions or forms, because they have no sign-in.
 _PARTNER_APPS = (
     "django.contrib.staticfiles",
     "csp",
@@ -125,18 +125,18 @@ class Role:
         name: value of PANAPP_ROLE.
         apps: Django apps, in the order in which they are set up.
         urlconf: module of the addresses that it answers to.
-        errors: module that answers where no view does.
+        errors: module that answers if no view does.
         middleware, context_processors: as in Django's settings.
         required: variables about another server, that this role needs and others refuse.
         optional: groups of those that it may have, all of a group or none, and others refuse.
         tasks: whether it has workers, and with them a broker and a cache that processes share.
-        checks: what `/health/ready` looks at.
+        checks: what `/health/ready` checks.
         metrics: collectors that `/metrics` reads, as dotted names.
         oblivious: names of the addresses that requests in capsules may ask (gateway).
         direct: names of further addresses that devices ask, not in capsules.
-        door: module of the addresses that are answered in front of the middlewares; empty where none is.
+        door: module of the addresses that are answered in front of the middlewares; empty if none is.
         static_folders: with static files of apps that are not installed, below the project.
-        data_folder: where its data lies unless PANAPP_DATA_DIR says otherwise, below the project.
+        data_folder: its default data folder below the project, if PANAPP_DATA_DIR is unset.
     """
 
     name: str
@@ -170,14 +170,14 @@ class Role:
         for name in self.required:
             if not variables.get(name):
                 raise ImproperlyConfigured(
-                    f"{name} must be set when PANAPP_ROLE is {self.name} (see docs/operations.md)"
+                    f"{name} must be set when PANAPP_ROLE is {self.name} (see docs/operations/settings.md)"
                 )
         for group in self.optional:
             given = [name for name in group if variables.get(name)]
             if 0 < len(given) < len(group):
                 (missing, *_) = set(group) - set(given)
                 raise ImproperlyConfigured(
-                    f"{missing} must be set where {given[0]} is (see docs/operations.md)"
+                    f"{missing} must be set if {given[0]} is (see docs/operations/settings.md)"
                 )
         for role in ROLES.values():
             for name in role.required:
@@ -226,7 +226,7 @@ _HELPER = Role(
     oblivious=("helper-hpke-config",),
     direct=(),
     door="",
-    # Its page looks like the site's.
+    # Its page is styled like the site's.
     static_folders=("collections/pages/static",),
     data_folder="var/helper",
 )
@@ -296,7 +296,7 @@ ROLES = {
 
 
 def role_named(name: str) -> Role:
-    """The role of this name. Raises ImproperlyConfigured where there is none."""
+    """The role of this name. Raises ImproperlyConfigured if there is none."""
     if name not in ROLES:
         raise ImproperlyConfigured(f"PANAPP_ROLE must be one of {', '.join(ROLES)}, not {name!r}")
     return ROLES[name]

@@ -10,9 +10,9 @@ from devices_sim.forecast import Forecast
 from devices_sim.workloads.bucket import Workload, without
 from panapp.collection import AtRound, Say, collection_run, wait_until_heard
 from panapp.services import Services
-from panprivacy.asked_round import AskedRound
-from panprivacy.rounds.draft import RoundsDraft
-from panprivacy.rounds.privacy import donation_amplified
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.rounds.privacy import donation_amplified
 from series.in_order import input_publish, place_of, rounds_publish_simulated
 from series.models import Round, RoundsDocument
 from simulations.outcome import PRIVACY_MEMBERS, CollectionResult
@@ -80,7 +80,6 @@ def rounds_run(
             weights=weights,
             eager=eager,
             processes=processes,
-            actor=None,
             say=say,
             forewarn=forewarn if number == 1 else lambda _: None,
             others_follow=True,

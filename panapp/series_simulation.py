@@ -19,12 +19,12 @@ from panapp.collection import collection_run, roles_beside
 from panapp.device_file import device_file
 from panapp.services import SIMULATING
 from panapp.shared_installation import Warn, shared_installation
-from panprivacy.csv_table import CsvTable
-from panprivacy.difference import Difference
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
-from panprivacy.series import SeriesDraft
-from panprivacy.statistic import Statistic
+from panprivacy.formats.csv_table import CsvTable
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
+from panprivacy.intervals.difference import Difference
+from panprivacy.recipe.series import SeriesDraft
+from panprivacy.statistics.interface import Statistic
 from releases.changes import Change, change_between
 from releases.models import Release
 from releases.parts import hidden_reason
@@ -70,8 +70,10 @@ def series_simulate(
     opens_at = draft.openings(timezone.now())[0]
     results: list[dict[str, Any]] = []
     before: Release | None = None
-    beside = roles_beside(draft.recipe)
-    with shared_installation(partners=beside, warn=warn, environment=SIMULATING) as services:
+    beside, processes = roles_beside(draft.recipe), os.cpu_count() or 1
+    with shared_installation(
+        partners=beside, warn=warn, devices=processes, environment=SIMULATING
+    ) as services:
         for number in range(1, rounds + 1):
             say(f"round {number} of {rounds}")
             with _workload(model, path, statistic, table, number if by_round else None, rounds) as workload:
@@ -82,8 +84,7 @@ def series_simulate(
                     seed=None if options["seed"] is None else options["seed"] + number - 1,
                     weights=options["weights"],
                     eager=False,
-                    processes=os.cpu_count() or 1,
-                    actor=None,
+                    processes=processes,
                     say=say,
                 )
             release = result.release

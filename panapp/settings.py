@@ -1,8 +1,8 @@
-"""Settings, all from the environment; docs/operations.md describes each variable.
+"""Settings, all from the environment; docs/operations/settings.md describes each variable.
 
-PANAPP_MODE is `local` (default: answers to this machine only, with secrets made on
-first use) or `production` (every secret and service must be given). PANAPP_ROLE says what
-the installation is for (roles.py), PANAPP_PROCESS which of its processes this one is (process_kinds.py).
+PANAPP_MODE is `local` (default: answers to this machine only, with secrets made on first use) or `production`
+(every secret and service must be given). PANAPP_ROLE sets what the installation is for (roles.py),
+PANAPP_PROCESS which of its processes this one is (process_kinds.py).
 """
 
 import os
@@ -19,7 +19,7 @@ from panapp.logging import LOGGING as LOGGING
 from panapp.process_kinds import SEALING, SECRET, SIGNING, process_kind_named
 from panapp.queues import QueueNames
 from panapp.ticks import every
-from panprivacy.limits import NO_DELTA_LIMIT, NO_LIMIT, NO_LOCAL_LIMIT, USUAL
+from panprivacy.planning.limits import NO_DELTA_LIMIT, NO_LIMIT, NO_LOCAL_LIMIT
 
 BASE_DIR = installation.BASE_DIR
 
@@ -27,11 +27,11 @@ ROLE = installation.role()
 ROLE.check_required(os.environ)
 DATA_DIR = installation.data_directory()
 LOCAL = installation.is_local()
-PROCESS = process_kind_named(environment.text("PANAPP_PROCESS", "all"))
+PROCESS = process_kind_named(environment.text("PANAPP_PROCESS"))
 
-DEBUG = LOCAL and environment.flag("PANAPP_DEBUG", default=False)
+DEBUG = LOCAL and environment.flag("PANAPP_DEBUG")
 
-# What this process was not given is empty, and who uses it all the same is refused.
+# Settings that this process was not given are empty, and code that uses them is refused.
 SECRET_KEY = ""
 SIGNING_KEY = b""
 KEY_ENCRYPTION_KEY = b""
@@ -93,12 +93,12 @@ else:
     if PROCESS.threads:
         # Threads take turns, so that their number is not that of the connections.
         DATABASES["default"]["CONN_MAX_AGE"] = 0
-        # Passes over lost connections at once, where the pool's own check waits after each.
+        # Skips lost connections at once, whereas the pool's own check waits after each.
         DATABASES["default"]["ENGINE"] = "storage.postgresql"
         DATABASES["default"]["CONN_HEALTH_CHECKS"] = False
         DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
             "min_size": 0,
-            "max_size": environment.whole_number("PANAPP_DATABASE_CONNECTIONS", 16, minimum=1),
+            "max_size": environment.whole_number("PANAPP_DATABASE_CONNECTIONS", minimum=1),
             "timeout": 5,
             # Then the next who asks tries anew, rather than ever more rarely.
             "reconnect_timeout": 5,
@@ -121,16 +121,14 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "overview"
-# Who is asked for a code beside the password (second_factor.selectors).
-SECOND_FACTOR = environment.choice(
-    "PANAPP_SECOND_FACTOR", "optional", ("off", "optional", "administrators", "required")
-)
+# Which accounts are asked for a code in addition to the password (second_factor.selectors).
+SECOND_FACTOR = environment.choice("PANAPP_SECOND_FACTOR", ("off", "optional", "administrators", "required"))
 # Counts of failures live in the cache and end with it: no address or user agent is stored.
 AXES_HANDLER = "web.failed_sign_ins.FailedSignIns"
 AXES_ENABLE_ADMIN = False
 AXES_FAILURE_LIMIT = 8
 AXES_COOLOFF_TIME = 0.25  # hours
-# Who knows a name could else keep it locked for good by knocking on.
+# Otherwise an attacker who knows a name could keep it locked for ever by further attempts.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_LOCKOUT_TEMPLATE = "registration/locked.html"
@@ -141,10 +139,7 @@ AXES_SENSITIVE_PARAMETERS = ["username", "ip_address"]
 # Shared by all web processes; a local installation has just one, and a helper remembers nothing there.
 # What is shared runs nothing that it reads (storage.caches); into memory only the process itself writes.
 _one_process = LOCAL or not ROLE.tasks
-_local_broker = "redis://127.0.0.1:6379/0"
-CELERY_BROKER_URL = environment.text(
-    "CELERY_BROKER_URL", _local_broker if _one_process or not PROCESS.broker else None
-)
+CELERY_BROKER_URL = environment.text("CELERY_BROKER_URL", local=_one_process or not PROCESS.broker)
 _cache = (
     {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}
     if _one_process
@@ -168,20 +163,20 @@ CACHES = {
         ),
         "TIMEOUT": 30 * 86_400,
     },
-    # Results of planning. Like the former, workers write and web processes read them. In files, old ones make
-    # room.
+    # Results of planning. Like the former, workers write and web processes read them. In files, old entries
+    # are evicted.
     "plans": {
         "BACKEND": "storage.caches.AuthenticatedFileCache",
         "LOCATION": DATA_DIR / "plans",
         "OPTIONS": {"MAX_ENTRIES": 500},
     }
     if _one_process
-    else {**_cache, "KEY_PREFIX": environment.text("PANAPP_QUEUE", "panapp")},
+    else {**_cache, "KEY_PREFIX": environment.text("PANAPP_QUEUE")},
 }
 
 # Security ----------------------------------------------------------------------
 
-_https = environment.flag("PANAPP_HTTPS", default=not LOCAL)
+_https = environment.flag("PANAPP_HTTPS", local=LOCAL)
 SECURE_SSL_REDIRECT = _https
 SECURE_REDIRECT_EXEMPT = [r"^health/"]
 SECURE_HSTS_SECONDS = 31_536_000 if _https else 0
@@ -195,7 +190,7 @@ SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
 CSRF_FAILURE_VIEW = f"{ROLE.errors}.csrf_failure"
 CSRF_TRUSTED_ORIGINS = environment.words("PANAPP_CSRF_TRUSTED_ORIGINS")
-if environment.flag("PANAPP_BEHIND_PROXY", default=False):
+if environment.flag("PANAPP_BEHIND_PROXY"):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -211,51 +206,40 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 DATA_UPLOAD_MAX_MEMORY_SIZE = 16 * 1024 * 1024
-# No form has files. They count to no limit of bodies, and would be written to the disk before any view asks.
+# No form has files. They count to no limit of bodies, and would be written to the disk before any view reads
+# them.
 DATA_UPLOAD_MAX_NUMBER_FILES = 0
 
-# Keys of streams' states: on this host only, and in no backup (docs/operations.md, "Streams").
+# Keys of streams' states: on this host only, and in no backup (docs/operations/install.md, "Streams").
 STREAM_KEYS_DIR = Path(environment.text("PANAPP_STREAM_KEYS_DIR", str(DATA_DIR / "stream-keys")))
 # Bytes of a stream's states that each process writes in a minute, at most.
-STREAM_BYTES_PER_MINUTE = environment.whole_number(
-    "PANAPP_STREAM_BYTES_PER_MINUTE", 64 * 1024 * 1024, minimum=1
-)
+STREAM_BYTES_PER_MINUTE = environment.whole_number("PANAPP_STREAM_BYTES_PER_MINUTE", minimum=1)
 
 # Keys without which no sealed secret of the database opens: as the former.
 ERASABLE_KEYS_DIR = Path(environment.text("PANAPP_ERASABLE_KEYS_DIR", str(DATA_DIR / "erasable-keys")))
 
-# Where reports of recipes with one server lie that are published from now on; empty: in the database.
+# Object store for reports of newly published recipes with one server; empty: they are in the database.
 OBJECT_STORE = environment.report_store("PANAPP_REPORT_STORE", local=LOCAL)
 
 METRICS_TOKEN = environment.token("PANAPP_METRICS_TOKEN")
 
 # Two servers -------------------------------------------------------------------
 
-# Base addresses of the resources of DAP, our own and the other's; None where the role has no use for it.
+# Base addresses of the resources of DAP, our own and the other's; None if the role has no use for it.
 LEADER_URL = environment.address("PANAPP_LEADER_URL", path="/leader", secure=_https)
 HELPER_URL = environment.address("PANAPP_HELPER_URL", path="/helper", secure=_https)
 # Ed25519 verification keys of the other side, 32 bytes.
 HELPER_KEY = environment.verification_key("PANAPP_HELPER_KEY", own=SIGNING_KEY)
 LEADER_KEY = environment.verification_key("PANAPP_LEADER_KEY", own=SIGNING_KEY)
 # No recipe for real devices is published beyond these. Helpers and shufflers refuse smaller cohorts, too.
-LARGEST_EPSILON = environment.number(
-    "PANAPP_LARGEST_EPSILON", NO_LIMIT if LOCAL else USUAL.largest_epsilon, most=NO_LIMIT
-)
-LARGEST_LOCAL_EPSILON = environment.number(
-    "PANAPP_LARGEST_LOCAL_EPSILON",
-    NO_LOCAL_LIMIT if LOCAL else USUAL.largest_local_epsilon,
-    most=NO_LOCAL_LIMIT,
-)
-LARGEST_DELTA = environment.number(
-    "PANAPP_LARGEST_DELTA", NO_DELTA_LIMIT if LOCAL else USUAL.largest_delta, most=NO_DELTA_LIMIT
-)
-SMALLEST_COHORT = environment.whole_number(
-    "PANAPP_SMALLEST_COHORT", 2 if LOCAL else USUAL.smallest_cohort, minimum=2
-)
-# Whether every recipe for real devices needs the approval of another analyst; else those of the populations
-# that say so.
-FOUR_EYES = environment.choice("PANAPP_FOUR_EYES", "off", ("off", "on")) == "on"
-# Whose gateways a relay passes capsules to: base addresses by the names that stand in its own.
+LARGEST_EPSILON = environment.number("PANAPP_LARGEST_EPSILON", most=NO_LIMIT, local=LOCAL)
+LARGEST_LOCAL_EPSILON = environment.number("PANAPP_LARGEST_LOCAL_EPSILON", most=NO_LOCAL_LIMIT, local=LOCAL)
+LARGEST_DELTA = environment.number("PANAPP_LARGEST_DELTA", most=NO_DELTA_LIMIT, local=LOCAL)
+SMALLEST_COHORT = environment.whole_number("PANAPP_SMALLEST_COHORT", minimum=2, local=LOCAL)
+# Whether every recipe for real devices needs the approval of another analyst; otherwise only those of
+# populations that require it.
+FOUR_EYES = environment.choice("PANAPP_FOUR_EYES", ("off", "on")) == "on"
+# Gateways to which a relay passes capsules: base addresses by the names that stand in its own.
 RELAY_GATEWAYS = environment.addresses("PANAPP_RELAY_GATEWAYS", secure=_https)
 # Origins whose pages may be devices: browsers let them read what devices ask.
 DEVICE_ORIGINS = environment.origins("PANAPP_DEVICE_ORIGINS", secure=_https)
@@ -265,7 +249,7 @@ PROGRAM_ADDRESSES = ("/api/", "/leader/", "/witness/", "/.well-known/")
 OBLIVIOUS_ADDRESSES = frozenset(ROLE.oblivious)
 # For how long a key to which clients seal is kept after it was last handed out. Clients may keep what they
 # were handed out for half as long: below an hour they would hardly do anything but ask.
-HPKE_GRACE_SECONDS = environment.seconds("PANAPP_HPKE_GRACE_SECONDS", 14 * 86_400, minimum=2 * 3_600)
+HPKE_GRACE_SECONDS = environment.seconds("PANAPP_HPKE_GRACE_SECONDS", minimum=2 * 3_600)
 # Base address of the resources of a shuffler, and the Ed25519 verification keys of either side of it.
 SHUFFLER_URL = environment.address("PANAPP_SHUFFLER_URL", path="/shuffler", secure=_https)
 SHUFFLER_KEY = environment.verification_key("PANAPP_SHUFFLER_KEY", own=SIGNING_KEY)
@@ -285,26 +269,26 @@ _KEYS = {
     "attester": ATTESTER_KEY,
     "site": SITE_KEY,
 }
-# Those that are known here: the public log tells of them.
+# Partners that this installation knows: the public log records them.
 PARTNER_KEYS = {name: key for name, key in _KEYS.items() if key is not None}
-# Where devices reach this site through a relay.
+# This site's address for devices, through a relay.
 RELAY_URL = environment.relay_address("PANAPP_RELAY_URL", secure=_https)
 # Bytes of all ciphertexts of a batch, at most: a shuffler mixes them in memory, and needs thrice as much.
-BATCH_BYTES = environment.whole_number("PANAPP_BATCH_BYTES", 512 * 1024 * 1024, minimum=1024 * 1024)
+BATCH_BYTES = environment.whole_number("PANAPP_BATCH_BYTES", minimum=1024 * 1024)
 # How an attester knows devices, the header into which its proxy writes the subject of a device's certificate,
 # and how often a device may ask in an hour.
 ATTESTATION = environment.attestation("PANAPP_ATTESTATION", local=LOCAL)
 MTLS_HEADER = environment.header("PANAPP_MTLS_HEADER", needed=ATTESTATION == "mtls")
-DEVICE_REQUESTS = environment.whole_number("PANAPP_DEVICE_REQUESTS", 120, minimum=1)
+DEVICE_REQUESTS = environment.whole_number("PANAPP_DEVICE_REQUESTS", minimum=1)
 # Reports that a helper takes in one request; fewer than leaders send would keep their jobs waiting.
-JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", 5_000, minimum=dap_limits.JOB_REPORTS)
-# For how long a helper keeps the keys of a task whose time is over and that nobody ended.
-TASK_RETENTION_SECONDS = environment.seconds("PANAPP_TASK_RETENTION_SECONDS", 90 * 86_400, minimum=86_400)
+JOB_REPORTS = environment.whole_number("PANAPP_JOB_REPORTS", minimum=dap_limits.JOB_REPORTS)
+# For how long a helper keeps the keys of a task whose time is over and that was not ended.
+TASK_RETENTION_SECONDS = environment.seconds("PANAPP_TASK_RETENTION_SECONDS", minimum=86_400)
 
 # Tasks -------------------------------------------------------------------------
 
 # Installations that share a broker need queues of their own: a worker must see its own database.
-CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE", "panapp")
+CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE")
 _queue_names = QueueNames.of(CELERY_TASK_DEFAULT_QUEUE)
 ADVANCE_QUEUE = _queue_names.advance
 HELPER_QUEUE = _queue_names.helper
@@ -320,8 +304,8 @@ CELERY_TASK_ROUTES = {
     "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
     "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
-    "analyzer.tasks.advance_intakes": {"queue": ADVANCE_QUEUE},
-    "analyzer.tasks.drive_intake": {"queue": SHUFFLER_QUEUE},
+    "analyzer.tasks.advance_fetches": {"queue": ADVANCE_QUEUE},
+    "analyzer.tasks.drive_fetch": {"queue": SHUFFLER_QUEUE},
     "planner.tasks.compute_*": {"queue": PLAN_QUEUE},
     "simulations.tasks.advance_simulations": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.simulate_devices": {"queue": SIMULATION_QUEUE},
@@ -334,10 +318,11 @@ CELERY_TASK_ROUTES = {
     "public_log.tasks.ask_witnesses": {"queue": NOTIFICATION_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
     "storage.tasks.erase_unneeded_keys": {"queue": ADVANCE_QUEUE},
-    "dap.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
+    "storage.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
     "gateway.tasks.expire_keys": {"queue": ADVANCE_QUEUE},
 }
-# Never pickle, which runs what it says: who writes to the broker sends tasks with plain values, at most.
+# Never pickle, which can run code: an attacker with access to the broker can only send tasks with plain
+# values.
 CELERY_ACCEPT_CONTENT = ["json"]
 CELERY_TASK_SERIALIZER = "json"
 CELERY_EVENT_SERIALIZER = "json"
@@ -356,7 +341,7 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
     "unacked_restore_interval": 5,
     "unacked_restore_throttle": 1,
 }
-ADVANCE_SECONDS = environment.number("PANAPP_ADVANCE_SECONDS", 2, most=3_600)
+ADVANCE_SECONDS = environment.number("PANAPP_ADVANCE_SECONDS", most=3_600)
 _PERIODIC_SECONDS = {
     "releases.tasks.advance_collections": ADVANCE_SECONDS,
     "aggregation.tasks.delete_ended_segments": 60,
@@ -369,47 +354,48 @@ _PERIODIC_SECONDS = {
     "streams.tasks.erase_old_keys": 60,
     "storage.tasks.erase_unneeded_keys": 60,
     "storage.tasks.drop_partitions": 60,
-    "dap.tasks.truncate_log": 60,
+    "storage.tasks.truncate_log": 60,
     "gateway.tasks.expire_keys": 60,
-    "analyzer.tasks.advance_intakes": ADVANCE_SECONDS,
+    "analyzer.tasks.advance_fetches": ADVANCE_SECONDS,
     "admission.tasks.tell_issuers": ADVANCE_SECONDS,
     "ledger.tasks.advance_books": 5,
     "public_log.tasks.integrate_entries": ADVANCE_SECONDS,
     "public_log.tasks.ask_witnesses": 5,
 }
-# Where this is off, what runs here publishes no rounds of series: commands that simulate devices set it so.
-if not environment.flag("PANAPP_ASK_ROUNDS", default=True):
+# If this is off, this installation publishes no rounds of series: commands that simulate devices set it so.
+if not environment.flag("PANAPP_ASK_ROUNDS"):
     del _PERIODIC_SECONDS["series.tasks.advance_series"]
 CELERY_BEAT_SCHEDULE = {
     task: {"task": task, "schedule": every(seconds)} for task, seconds in _PERIODIC_SECONDS.items()
 }
 CELERY_BEAT_SCHEDULER = "panapp.ticks:TickScheduler"
 
-CHUNK_REPORTS = environment.whole_number("PANAPP_CHUNK_REPORTS", 2_000, minimum=1)
+CHUNK_REPORTS = environment.whole_number("PANAPP_CHUNK_REPORTS", minimum=1)
 # Chunks of one recipe that are with workers or on their way to them: the share of the workers that one recipe
 # can hold while others wait.
-RECIPE_CHUNKS = environment.whole_number("PANAPP_RECIPE_CHUNKS", 4, minimum=1)
-CHUNK_STALE_SECONDS = environment.seconds("PANAPP_CHUNK_STALE_SECONDS", 60, minimum=1)
-# Where workers find this site's own REST API, to which simulated devices report, and what notifications link
-# to; None: nothing is simulated, and nobody notified.
+RECIPE_CHUNKS = environment.whole_number("PANAPP_RECIPE_CHUNKS", minimum=1)
+CHUNK_STALE_SECONDS = environment.seconds("PANAPP_CHUNK_STALE_SECONDS", minimum=1)
+# This site's own REST API, to which simulated devices report and notifications link; None: no simulations, no
+# notifications.
 SITE_URL = environment.address("PANAPP_SITE_URL", path="", secure=_https)
 
 # Whether visitors may let their browser be a device of a simulated recipe, at /try/ (simulations.tries).
-TRY = environment.flag("PANAPP_TRY", default=False)
+TRY = environment.flag("PANAPP_TRY")
 
 # Name of this installation's public log, for good once the log has begun.
 LOG_ORIGIN = environment.log_origin("PANAPP_LOG_ORIGIN", signing_key=SIGNING_KEY)
 # Whose logs this installation is a witness of, by their verifier keys.
 WITNESSED_LOGS = environment.verifier_keys("PANAPP_WITNESSED_LOGS")
-# Who must have signed a checkpoint of our own log, and where to ask them: a file (C2SP, tlog-policy).
+# Witnesses that must have signed a checkpoint of our own log, and their addresses: a file (C2SP,
+# tlog-policy).
 LOG_POLICY = environment.log_policy("PANAPP_LOG_POLICY")
 
 # Notifications -----------------------------------------------------------------
 
 # Private networks to which webhooks may go all the same, and the ports.
 WEBHOOK_NETWORKS = environment.networks("PANAPP_WEBHOOK_NETWORKS")
-WEBHOOK_PORTS = environment.ports("PANAPP_WEBHOOK_PORTS", (443, 8443))
-# Who mails are from; empty: none are sent. Only processes that send them are given the server.
+WEBHOOK_PORTS = environment.ports("PANAPP_WEBHOOK_PORTS")
+# The sender of mails; empty: none are sent. Only processes that send them are given the server.
 EMAIL_FROM = environment.mail_sender("PANAPP_EMAIL_FROM")
 EMAIL_TIMEOUT = 10
 if EMAIL_FROM and PROCESS.mails:
@@ -417,7 +403,7 @@ if EMAIL_FROM and PROCESS.mails:
     EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
     EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.tls == "implicit", _mail.tls == "starttls"
-# What mails say.
+# The text of mails.
 LETTERS = "pages.words.letters"
 
 # Pages and API -----------------------------------------------------------------
@@ -454,7 +440,7 @@ REST_FRAMEWORK = {
         "api_tokens.authentication.TokenAuthentication",
         "api_tokens.authentication.SessionAuthentication",
     ],
-    # A view that does not say who may use it is for nobody.
+    # A view without declared permissions is refused to all.
     "DEFAULT_PERMISSION_CLASSES": ["api_tokens.permissions.ScopePermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
@@ -469,7 +455,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # `nullable` says it. A component of its own would have no type, and generated programs would not load.
+    # `nullable` states it. A component of its own would have no type, and generated programs would not load.
     "ENUM_ADD_EXPLICIT_BLANK_NULL_CHOICE": False,
 }
 # A local installation has one web process, so that its counts of failures need not be shared.

@@ -25,12 +25,13 @@ from panapp.database import require_migrated_database
 from panapp.interrupts import interrupts_remembered
 from panapp.pairing import KINDS, log_policy_text, paired
 from panapp.ports import HOST
-from panapp.services import ServiceError, Services, answers, running_services
-from panprivacy.transparency.policy import Policy
+from panapp.probe import answers
+from panapp.services import ServiceError, Services, running_services
+from panprivacy.protocols.transparency.policy import Policy
 
 LOCK = "installation.lock"
-"""File in the data directory. What runs the installation has locked it, until its process ends however it
-does, and says there who it is."""
+"""File in the data directory. The process that runs the installation holds a lock, released however the
+process ends, and writes its identity there."""
 
 WAIT_SECONDS = 0.2
 SITE = "site"
@@ -68,21 +69,20 @@ def shared_installation(
 ) -> Iterator[Services]:
     """The running installation of this data directory, with a database that is up to date.
 
-    If none runs, it is started, and ended in the end. One that lasts is used. Any other is waited for, as it
-    ends with the command that started it.
+    If none runs, it is started, and ended in the end. One that lasts is used. Any other is waited for,
+    because it ends with the command that started it.
 
     Args:
-        partners: roles that must run beside the site.
-        warn: takes a line that says what is waited for or used.
-        lasts: whether it goes on until somebody ends it: others may use it, so it has every partner.
+        partners: roles that must run too.
+        warn: takes a line that names what is waited for or used.
+        lasts: whether it goes on until the operator ends it: others may use it, so it has every partner.
         options: of `running_services`; without effect if one is used that runs.
 
     Raises:
         ServiceError: it did not start. Or one runs that lasts, and `lasts` or the database asks for another.
         CommandError: migrations are missing (`require_migrated_database`).
     """
-    settings.DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with (settings.DATA_DIR / LOCK).open("a+") as file:
+    with _lock_file() as file:
         running = _wait(file, warn)
         if running is None:
             ours = Holder(" ".join([Path(sys.argv[0]).name, *sys.argv[1:2]]), os.getpid(), _database())
@@ -104,12 +104,24 @@ def shared_installation(
             yield _services_of(running, file, interrupted)
 
 
+def _lock_file() -> TextIO:
+    """The file that is locked; ServiceError if the data directory cannot be written."""
+    try:
+        settings.DATA_DIR.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return (settings.DATA_DIR / LOCK).open("a+")
+    except OSError as error:
+        raise ServiceError(
+            f"the data directory {settings.DATA_DIR} cannot be written ({error.strerror}); "
+            "name another one with PANAPP_DATA_DIR"
+        ) from None
+
+
 def _wait(file: TextIO, warn: Warn) -> Holder | None:
-    """Who holds the lock and lasts; None once it is ours."""
+    """The lasting holder of the lock; None once the lock is ours."""
     told = None
     while not _lock(file, fcntl.LOCK_EX):
         running = _read(file)
-        # What a killed process left there stands until the next one has written its own.
+        # The text of a killed process stays until the next one has written its own.
         if running and running.ports and answers(f"{running.base_url}/health/live"):
             return running
         if running and running != told:
@@ -128,7 +140,7 @@ def _lock(file: TextIO, kind: int) -> bool:
 
 
 def _read(file: TextIO) -> Holder | None:
-    """What is there, unless it is just being written."""
+    """The present text, unless it is just being written."""
     file.seek(0)
     try:
         return Holder(**json.load(file))
@@ -155,7 +167,7 @@ def _ports(services: Services) -> dict[str, int]:
 
 
 def _services_of(running: Holder, file: TextIO, interrupted: Callable[[], object]) -> Services:
-    """Those of another process. Its beat has workers look for what is to do."""
+    """Those of another process. Its beat makes workers check for due work."""
     partners = {role: port for role, port in running.ports.items() if role != SITE}
     pairings = {
         role: paired(KINDS[role], site_port=running.ports[SITE], port=port, data=settings.DATA_DIR / role)

@@ -1,4 +1,4 @@
-"""How the batches of a shuffler stand, for `/metrics` (metrics.py)."""
+"""The state of a shuffler's batches, for `/metrics` (metrics.py)."""
 
 from collections.abc import Iterator
 

@@ -22,19 +22,19 @@ STAMP = ".collected"
 def static_files_prepare() -> None:
     """Collect the files into STATIC_ROOT, unless it holds them as they are. One process does so at a time.
 
-    Where settings serve files under their own names, nothing is collected.
+    If settings serve files under their own names, nothing is collected.
     """
     if not isinstance(staticfiles_storage, ManifestFilesMixin):
         return
     root = Path(settings.STATIC_ROOT)
     root.mkdir(parents=True, exist_ok=True)
-    # Beside the files that are served, and opened so that a file of before is not emptied.
+    # Next to the served files, and opened so that an existing file is not emptied.
     with (root.parent / f"{root.name}.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         stamp, now = root / STAMP, _fingerprint()
         manifest = root / staticfiles_storage.manifest_name
         if manifest.exists() and stamp.exists() and stamp.read_text() == now:
-            # Another process may have collected them since this one looked.
+            # Another process may have collected them since this one checked.
             staticfiles_storage.hashed_files, staticfiles_storage.manifest_hash = (
                 staticfiles_storage.load_manifest()
             )

@@ -1,4 +1,4 @@
-"""A whole stream with items that are at hand: publish, send them to the curator, release."""
+"""A whole stream with items that are already available: publish, send them to the curator, release."""
 
 import secrets
 import time
@@ -10,7 +10,7 @@ from devices_sim.items import send_items
 from devices_sim.transport import HttpTransport
 from panapp.collection import CollectionStalledError, reason_of
 from panapp.services import ServiceError, Services, wait_until
-from panprivacy.streams.recipe_statistic import stream_statistic
+from panprivacy.recipe.stream_statistic import stream_statistic
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
@@ -59,7 +59,7 @@ def stream_run(
         with HttpTransport(services.base_url) as transport:
             send_items(items, str(recipe.identifier), transport, secrets.SystemRandom())
         truth = _truth(recipe, universe, items)
-        # No devices take part: a curator gets items, and cannot tell whose they are.
+        # No devices take part: a curator gets items, and cannot know whose they are.
         truth_record(recipe=recipe, values=truth, devices=0, sampled=0)
         services.check()  # from here on, workers release by themselves
         simulation_close(recipe=recipe, actor=None)
@@ -70,7 +70,7 @@ def stream_run(
         simulation_close(recipe=recipe, actor=None)
         raise
     except BaseException as error:
-        # Not all items have come, or nobody waits for what they say.
+        # Not all items have come, or their result is not awaited.
         simulation_give_up(recipe=recipe, reason=reason_of(error), actor=None)
         raise
     release = Release.objects.get(recipe=recipe)

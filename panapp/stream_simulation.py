@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from panapp.items_file import read_items
-from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate
-from panprivacy.parameters import Description, as_typed, description_of
-from panprivacy.recipe_members import DRAFT_FIELDS, unknown_field
-from panprivacy.streams import STREAM_STATISTICS
-from panprivacy.streams.interface import StreamStatistic
-from panprivacy.streams.item_bytes import ItemError, encode_items
-from panprivacy.streams.parameters import NUMBERED, StreamParameters
-from panprivacy.streams.sample import Sample
-from panprivacy.trust_models import trusts_of
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description, as_typed, description_of
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.recipe.members import DRAFT_FIELDS, unknown_field
+from panprivacy.statistics.streams import STREAM_STATISTICS
+from panprivacy.statistics.streams.interface import StreamStatistic
+from panprivacy.statistics.streams.item_bytes import ItemError, encode_items
+from panprivacy.statistics.streams.parameters import NUMBERED, StreamParameters
+from panprivacy.statistics.streams.sample import Sample
+from panprivacy.statistics.trust_models import trusts_of
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000
@@ -38,17 +38,17 @@ def stream_simulate(
     """Fold every item of the file at `path` into a state, and estimate.
 
     Args:
-        members: of a recipe file. Those that say nothing of the statistic are not looked at.
+        members: of a recipe file. Fields that do not concern the statistic are ignored.
         universe: the items that it is over, if they are listed.
-        intrusions: after so many items each the state is read on purpose, and randomized anew.
+        intrusions: numbers of items: after each, the state is read on purpose and randomized anew.
         random_source: of everything: sample, state and result.
-        say: takes a line, where the result must not be taken for one, or leaves items out.
+        say: takes a warning line, if the result is not a real one, or leaves items out.
 
     Returns:
         Plain values for JSON. `seconds` is the time for hashing, folding and estimating.
 
     Raises:
-        FieldError: names what is wrong; `items` also where there are some, and none is in the universe.
+        FieldError: names what is wrong; `items` also if none of them is in the universe.
     """
     counts = Counter(item for _, item in read_items(path, field="items"))
     try:
@@ -121,7 +121,7 @@ class _Plan:
         statistic: with its parameters.
         named: item of the file → item of the universe.
         counts: item of the universe → how often it appears; of a list, its place there.
-        labels: of the values: where each is of one item, that item.
+        labels: of the values: the item, if each value is of one item.
         outside: item of the file that is in no place of the list → how often it appears.
     """
 
@@ -184,12 +184,12 @@ def _given(
 def _numbers_of(items: Iterable[str], universe_size: int) -> dict[str, str]:
     """A number of the universe for every item: its own if all are such numbers, else the next.
 
-    A simulation knows which items appear, so that nobody has to list those that do not.
+    A simulation knows which items appear, so that those that do not need not be listed.
     """
     items = list(items)
     if len(items) > universe_size:
         raise FieldError(
-            "universe_size", f"must be at least {len(items):,}: so many different items are in the file"
+            "universe_size", f"must be at least {len(items):,}, the number of different items in the file"
         )
     if all(_is_number(item, below=universe_size) for item in items):
         return {item: item for item in items}
@@ -206,7 +206,7 @@ def _is_number(item: str, *, below: int) -> bool:
 def _numbered_parameters(
     statistic: type[StreamStatistic[Any]], given: Mapping[str, Any]
 ) -> StreamParameters | None:
-    """The parameters over numbers; None where they must be over something else."""
+    """The parameters over numbers; None if they must be over something else."""
     try:
         return statistic.parameters_class.from_mapping({**given, "items": NUMBERED})
     except FieldError as refusal:
@@ -238,7 +238,7 @@ def _numbers(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, A
 
 
 def _truth_range(statistic: StreamStatistic[Any], counts: Mapping[str, int]) -> dict[str, Any]:
-    """Where the estimate is about something that lies near the truth: how near."""
+    """The range around the truth in which the estimated value lies, if it is not the truth itself."""
     found = statistic.truth_range(counts)
     return {} if found is None else {"truth_range": {"low": found[0], "high": found[1]}}
 
@@ -255,7 +255,7 @@ def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
 
 
 def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any] | None:
-    """The widest one stated, of the shape that `collect` prints; None where there is none."""
+    """The widest one stated, of the shape that `collect` prints; None if there is none."""
     for widest in estimate.stated_intervals()[:1]:
         return {
             "level": widest.level,
@@ -267,7 +267,7 @@ def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, 
 
 
 def _shown(statistic: StreamStatistic[Any], values: Sequence[Any]) -> Any:
-    """One value, or a list of them, to 12 significant digits; None where there are none."""
+    """One value, or a list of them, to 12 significant digits; None if there are none."""
     if not values:
         return None
     rounded = [float(f"{value:.12g}") if isinstance(value, float) else value for value in values]

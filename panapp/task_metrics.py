@@ -1,4 +1,4 @@
-"""How the tasks of two-server collections stand on this side, for `/metrics` (metrics.py)."""
+"""The state of the tasks of two-server collections on this side, for `/metrics` (metrics.py)."""
 
 from collections.abc import Iterator
 
@@ -11,7 +11,7 @@ from panapp.gauges import DatabaseCollector, gauge
 class TasksCollector(DatabaseCollector):
     """What leader and helper both have, read from the database at every scrape.
 
-    Neither says how many reports it found valid or rejected: that changes while single ones are verified.
+    Neither shows how many reports it found valid or rejected: that changes while single ones are verified.
     """
 
     def collect(self) -> Iterator[GaugeMetricFamily]:

@@ -1,7 +1,7 @@
-"""What beat sends, and when: by a clock that nobody sets, and nothing that still waits or runs.
+"""What beat sends, and when: by a clock that cannot be set, and never what still waits or runs.
 
-Celery's own scheduler goes by the time of day. Set back by an hour, it sends nothing for an hour. And tasks
-that expire do so by the worker's clock, at a time of beat's: where those differ, all of them do.
+Celery's own scheduler uses the time of day. Set back by an hour, it sends nothing for an hour. And tasks
+expire by the worker's clock, at a time that beat's clock set: if the clocks differ, all tasks expire.
 """
 
 import time
@@ -18,7 +18,7 @@ def every(seconds: float) -> schedule:
 
 
 class TickScheduler(Scheduler):
-    """Sends what is due, unless the database says that it waits or runs (`storage.periodic`). It keeps no
+    """Sends what is due, unless it waits or runs according to the database (`storage.periodic`). It keeps no
     file: a steady clock starts anew with the machine."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -26,7 +26,7 @@ class TickScheduler(Scheduler):
         self._is_new = True
 
     def apply_async(self, entry: ScheduleEntry, *args: Any, **options: Any) -> Any:
-        """As Celery's; None where nothing was sent."""
+        """As Celery's; None if nothing was sent."""
         # Settings are read before there are apps, and they name this module.
         from django.db import close_old_connections, connection
 
@@ -50,5 +50,5 @@ class TickScheduler(Scheduler):
 
 
 def _steady_now() -> datetime:
-    """Not the time, but something that goes on as steadily."""
+    """Not the time, but a value that advances as steadily."""
     return datetime.fromtimestamp(time.monotonic(), UTC)

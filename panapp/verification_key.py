@@ -4,7 +4,7 @@ Devices pin it, and the other side of a collection (leader, helper, shuffler, an
 a Django command: those need complete settings, and the other side's key is among them.
 """
 
-from panprivacy import console
+from panprivacy.formats import console
 
 if __name__ == "__main__":
     console.end_when_interrupted()
@@ -14,7 +14,7 @@ import sys
 from django.core.exceptions import ImproperlyConfigured
 
 from panapp import environment, installation
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 from storage.key_halves import public_half
 
 

@@ -1,4 +1,4 @@
-"""What `make web` built for pages, among the static files; where nothing was built, nothing is found."""
+"""What `make web` built for pages, among the static files; if nothing was built, nothing is found."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

@@ -16,7 +16,7 @@ from panapp.static_files import static_files_prepare
 if settings.LOCAL:
     end_with_server()
     django.setup(set_prefix=False)
-    # Before the middleware lists what there is.
+    # Before the middleware lists the files.
     static_files_prepare()
 application: Application = get_wsgi_application()
 if settings.ROLE.door:

@@ -1,4 +1,4 @@
-"""The papers' tables, figures and theorems, recomputed beside what is printed.
+"""The papers' tables, figures and theorems, recomputed and compared with what is printed.
 
 `reproduction` computes the numbers and figures, `theory` shows the theorems by attacks, measured errors and
 bounds. Both state numbers and draw figures with the classes of `statements`. Each keeps its results in a

@@ -22,7 +22,7 @@ class Paper(StrEnum):
 
 
 class Basis(StrEnum):
-    """What a number rests on. Pages and tables of the theory say it beside every one."""
+    """What a number rests on. Pages and tables of the theory show it next to every number."""
 
     MEASURED = "measured"
     """In a simulation, whose parameters and seed are named."""
@@ -31,14 +31,14 @@ class Basis(StrEnum):
     """Exactly, from the distributions: what a measurement should show."""
 
     BOUND = "bound"
-    """Proved: it cannot be less, or not more, as the text says. Or an assumption that is named."""
+    """Proved: it cannot be less, or not more, according to the text. Or an assumption that is named."""
 
     PRINTED = "printed"
     """A formula of the paper, whose constant it leaves open."""
 
 
 class Role(StrEnum):
-    """What a line of a paper's figure stands for; pages give each a colour, a dash and a symbol."""
+    """What a line of a paper's figure represents; pages give each a colour, a dash and a symbol."""
 
     BASELINE = "baseline"
     """Without privacy."""
@@ -64,12 +64,12 @@ class Statement:
         quantity: what is computed, with every parameter.
         value: ours.
         paper, place: whose number it is, or who leaves it out: example, theorem or section.
-        printed: as the paper has it; empty where it states no number.
+        printed: as the paper has it; empty if it states no number.
         method: how it is computed, with the source.
-        agrees: whether the paper's statement holds for `value`; None where none is printed.
-        expected: what we say `agrees` is. A difference between the two means that the accounting
+        agrees: whether the paper's statement holds for `value`; None if none is printed.
+        expected: the value of `agrees` that we state. A difference between the two means that the accounting
             or docs/errata.md is wrong.
-        why: where they differ, why; otherwise what was chosen or what else one should know.
+        why: the reason if they differ; otherwise the choices made, or other notes.
         relation, delta: of privacy numbers; None for others.
     """
 
@@ -89,13 +89,13 @@ class Statement:
 
     @property
     def as_expected(self) -> bool:
-        """Whether what we say about the printed value is so."""
+        """Whether our statement about the printed value is true."""
         return self.agrees is self.expected
 
 
 @dataclass(frozen=True)
 class Line:
-    """One line: what it is or rests on, and y for each x of its panel; None where nothing is shown."""
+    """One line: what it is or rests on, and y for each x of its panel; None if nothing is shown."""
 
     name: str
     kind: Role | Basis
@@ -127,7 +127,7 @@ class Figure:
 
     Attributes:
         key: identifies the figure in addresses and file names.
-        paper: whose figure it is; None where it shows a theorem.
+        paper: whose figure it is; None if it shows a theorem.
         columns: number of panels side by side.
         choices: parameters that the paper leaves open, and what we chose.
         logarithmic_x, logarithmic_y: whether an axis is logarithmic; then all its values are above 0.
@@ -170,7 +170,7 @@ _PRINTED = re.compile(r"(?:(at most|below|at least|above|≈) )?(√?)([\d.]+)")
 
 
 def agreement(computed: float, printed: str) -> bool | None:
-    """Whether the printed number, or the bound that it is said to be, holds; None where it is none."""
+    """Whether the printed number, or the bound that the paper claims, holds; None if it is none."""
     found = _PRINTED.fullmatch(printed)
     if found is None:
         return None
@@ -190,11 +190,11 @@ def compared(
     expected: bool = True,
     **members: Any,
 ) -> Statement:
-    """A number beside the printed one, which says itself how the two are compared: see `agreement`.
+    """A number next to the printed one, with its own rule of comparison: see `agreement`.
 
     Args:
-        expected: as of a `Statement`; of no meaning where nothing is compared.
-        members: place, relation and delta of the `Statement`.
+        expected: as in a `Statement`; without meaning if nothing is compared.
+        members: place, relation and delta for the `Statement`.
     """
     agrees = agreement(value, printed)
     said = None if agrees is None else expected

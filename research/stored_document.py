@@ -14,13 +14,13 @@ RELATIVE_TOLERANCE = 1e-4
 
 @cache
 def committed(file: Path) -> dict[str, Any]:
-    """The document in a file, as it was committed."""
+    """The committed document in a file."""
     document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return document
 
 
 def document_of(libraries: Iterable[str], **members: Any) -> dict[str, Any]:
-    """The document of these members: no times, no names of machines, but the versions of libraries."""
+    """The document of these fields: no times, no names of machines, but the versions of libraries."""
     return plain({"libraries": {name: version(name) for name in libraries}, **members})
 
 
@@ -31,12 +31,12 @@ def plain(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text_of(document: Mapping[str, Any]) -> str:
-    """The document as it is committed: readable, and the same for the same numbers."""
+    """The form for a commit: readable, and the same for the same numbers."""
     return _text(document, 0) + "\n"
 
 
 def differences(before: Any, now: Any, place: str = "") -> list[str]:
-    """Where two documents differ: another text, or a number that moved by more than the tolerance."""
+    """The differences of two documents: another text, or a number that moved by more than the tolerance."""
     if isinstance(before, Mapping) and isinstance(now, Mapping):
         keys = [*before, *(key for key in now if key not in before)]
         return [
@@ -69,7 +69,7 @@ def _rounded(value: Any) -> Any:
 
 
 def _text(value: Any, depth: int) -> str:
-    """JSON with one member a line, but lists of numbers on one."""
+    """JSON with one field a line, but lists of numbers on one."""
     flat = isinstance(value, list) and not any(isinstance(member, Mapping | list) for member in value)
     if not isinstance(value, Mapping | list) or flat or not value:
         return json.dumps(value, ensure_ascii=False)

@@ -10,7 +10,7 @@ from storage import clock
 
 
 def time_is(monkeypatch: pytest.MonkeyPatch, moment: Callable[[], datetime]) -> None:
-    """Every clock that the product asks says what `moment` returns, and nobody doubts it."""
+    """Every clock that the product asks says what `moment` returns, and none is doubted."""
     monkeypatch.setattr(timezone, "now", moment)
     monkeypatch.setattr(clock, "database_now", moment)
     monkeypatch.setattr(clock, "settled_now", moment)

@@ -4,7 +4,6 @@ import fcntl
 import gc
 import importlib.util
 import os
-import re
 import shutil
 import tempfile
 from collections import Counter
@@ -34,11 +33,7 @@ SERVICES = "PANAPP_TEST_SERVICES"
 """`required`: what a machine of CI must have fails where it is missing, and skips nothing."""
 
 WITHOUT_DATABASE = ("panprivacy", "statistical", "devices_sim", "research")
-"""Rooms of tests that touch no database. `.ci/run` does not even collect them for the other one."""
-
-PRESENTING = ("architecture", "browser", "toys", "collections/pages", "collections/planner")
-"""Rooms of tests whose subjects ask a database nothing that the two databases could answer differently:
-tests/architecture/test_one_database.py says what that is, and sees that `pages` and `planner` do not."""
+"""Folders of tests that touch no database. `.ci/run` does not even collect them for the other one."""
 
 KEPT_APPS = {"contenttypes", "auth"}
 """Hold what migrations put there: permissions and groups. Accounts are removed on their own."""
@@ -53,7 +48,7 @@ DATA_DIR = pytest.StashKey[Path]()
 DATABASE = pytest.StashKey[str]()
 """With which the names of its erasable keys begin."""
 
-# The same examples in every run of the same code: what fails in CI fails at the desk, and nobody's work is
+# The same examples in every run of the same code: what fails in CI fails at the desk, and no change is
 # refused by a draw. `anew` draws others. No test asserts time: a busy machine must not fail a slow example.
 hypothesis.settings.register_profile("suite", deadline=None, max_examples=25, derandomize=True)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=100, derandomize=True)
@@ -108,11 +103,7 @@ def pytest_collection() -> Generator[None]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what may come out differently on PostgreSQL, so that only this is run there again.
-
-    That is what touches a database, but not what presents what lies in it: rooms of `PRESENTING`, and files
-    that are named after pages, unless they search (marker `searches`). Nor what is about numbers or rights,
-    whatever keeps them (marker `once`).
+    """Mark what touches a database, so that it runs on PostgreSQL, too, and what is about numbers.
 
     Schemathesis tells its items apart by their names, of which pytest 9.2 makes no identifier: xdist ran one
     of those whose identifiers are alike, and none of the others.
@@ -120,24 +111,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not item.nodeid.endswith(item.name):
             item._id = NodeId.parse(f"{item.nodeid.rpartition('::')[0]}::{item.name}")
+        in_numbers = any(item.path.is_relative_to(TESTS / folder) for folder in WITHOUT_DATABASE)
+        if in_numbers:
+            item.add_marker("numbers")
         fixtures = getattr(item, "fixturenames", ())
         if item.get_closest_marker("django_db") or {"db", "transactional_db", "live_server"} & set(fixtures):
-            if _lies_in(item, WITHOUT_DATABASE):
-                raise pytest.UsageError(f"{item.nodeid} touches a database: its room is one that does not")
-            alike = _presents(item) or item.get_closest_marker("once")
-            if item.get_closest_marker("searches") or not alike:
-                item.add_marker("database")
+            if in_numbers:
+                raise pytest.UsageError(f"{item.nodeid} touches a database: its folder is one that does not")
+            item.add_marker("database")
     sharing = [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]
     if sharing:
         raise pytest.UsageError(f"tests that only one process would run, as they share a name: {sharing[:5]}")
-
-
-def _lies_in(item: pytest.Item, rooms: tuple[str, ...]) -> bool:
-    return any(item.path.is_relative_to(TESTS / room) for room in rooms)
-
-
-def _presents(item: pytest.Item) -> bool:
-    return _lies_in(item, PRESENTING) or re.search(r"_pages?$", item.path.stem) is not None
 
 
 def _ask_database() -> None:
@@ -145,7 +129,7 @@ def _ask_database() -> None:
     if connection.vendor == "postgresql":
         import psycopg
 
-        # The database itself need not exist: tests make one beside it.
+        # The database itself need not exist: tests make another one.
         named = {"dbname": "postgres", "host": values["HOST"], "port": values["PORT"]}
         account = {"user": values["USER"], "password": values["PASSWORD"]}
         psycopg.connect(**named, **account, connect_timeout=5).close()

@@ -3,12 +3,13 @@
 import base64
 import random
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from panprivacy.encryption.interface import Ciphertext
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
+from reports.operations import Rejection, reports_submit
 from trust_models.publishing import recipe_publish, recipe_publish_file
 
 
@@ -64,7 +65,7 @@ def fresh_nonce() -> bytes:
 
 
 def report_of_values(recipe: Recipe, values: Iterable[int], nonce: bytes | None = None) -> dict[str, Any]:
-    """A report that encrypts chosen plaintexts, as MessagePack carries it."""
+    """A report that encrypts chosen plaintexts, its fields as bytes: `as_json` encodes them."""
     source = secrets.SystemRandom()
     key = recipe.published.public_key
     ciphertexts = [bytes(key.encrypt(value, source)) for value in values]
@@ -85,9 +86,21 @@ def base64_of(value: bytes) -> str:
     return base64.b64encode(value).decode()
 
 
-def as_json(report: dict[str, Any]) -> dict[str, Any]:
-    """The same report as JSON carries it."""
-    return {
-        "nonce": base64.b64encode(report["nonce"]).decode(),
-        "ciphertexts": [base64.b64encode(ciphertext).decode() for ciphertext in report["ciphertexts"]],
-    }
+def as_json(report: Mapping[Any, Any]) -> dict[str, Any]:
+    """The same report as JSON carries it: bytes in base64, whatever is missing or of another type."""
+    return {name: _encoded(value) for name, value in report.items()}
+
+
+def _encoded(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_encoded(member) for member in value]
+    return base64_of(value) if isinstance(value, bytes) else value
+
+
+def raw_reports_submit(*, recipe: Recipe, reports: Iterable[dict[str, Any]]) -> list[Rejection]:
+    """Take in reports whose fields are bytes, as the factories make them."""
+    return reports_submit(recipe=recipe, reports=list(map(as_json, reports)))
+
+
+def submitted(recipe: Recipe, *reports: dict[str, Any]) -> list[Rejection]:
+    return raw_reports_submit(recipe=recipe, reports=reports)

@@ -1,9 +1,10 @@
 """A partner in the same process and database, behind its own addresses: only HTTP is left out."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.test import RequestFactory
+from django.test import Client, RequestFactory
 from django.urls import resolve
 
 Answer = tuple[int, Mapping[str, str], bytes]
@@ -24,6 +25,22 @@ def deliver(
     match = resolve(path.removeprefix(base).partition("?")[0], urlconf=urlconf)
     response = match.func(request, *match.args, **match.kwargs)
     return response.status_code, dict(response.headers), response.content
+
+
+def in_process(origin: str) -> Callable[..., Answer]:
+    """A network to addresses at `origin`, where this process answers as its settings have it; further
+    arguments are members of the request's environment."""
+
+    def carry(method: str, url: str, headers: Mapping[str, str], body: bytes, **environ: Any) -> Answer:
+        sent = {name: value for name, value in headers.items() if name != "Content-Type"}
+        content_type = headers.get("Content-Type", "")
+        client = Client(raise_request_exception=False)
+        response = client.generic(
+            method, url.removeprefix(origin), body, content_type, headers=sent, **environ
+        )
+        return response.status_code, dict(response.headers), response.content
+
+    return carry
 
 
 def unreachable(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:

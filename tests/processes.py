@@ -15,7 +15,7 @@ from django.db import connection
 
 from devices_sim.attributes import FleetAttributes
 from devices_sim.workloads.bucket import Workload
-from panapp import collection, fleet_log, services, stream_collection
+from panapp import collection, services, stream_collection
 from panapp.collection import CollectionResult, collection_run
 from panapp.pairing import log_policy_text
 from panapp.services import Services, running_services
@@ -25,7 +25,7 @@ PATIENT = (
     (services, "START_SECONDS"),
     (collection, "PARTNER_SECONDS"),
     (collection, "SHORT_PARTNER_SECONDS"),
-    (fleet_log, "WITNESS_SECONDS"),
+    (collection, "TROUBLE_SECONDS"),
     (stream_collection, "RELEASE_SECONDS"),
 )
 """For how long the product waits, where it gives up sooner than a test should."""
@@ -110,6 +110,5 @@ def collect(
         attributes=attributes,
         eager=False,
         processes=processes,
-        actor=None,
         say=say,
     )

@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from devices_sim.oblivious_transport import Behind, ObliviousTransport
-from panprivacy.oblivious_http.keys import GATEWAY_PATH
+from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
 from storage.signing_key import verification_key
 from tests.collections.admission.scene import RELAY_URL
 from tests.devices_sim.in_process import InProcessTransport

@@ -8,10 +8,16 @@ from django.utils import timezone
 
 from aggregation.operations import chunk_process, chunks_plan
 from recipes.models import Recipe
+from releases.models import Release
 from releases.operations import result_release, truth_record
-from reports.operations import reports_submit
 from streams.operations import intrusion_announce, items_fold
-from tests.factories import fresh_nonce, published_recipe, report_of_count, report_of_values
+from tests.factories import (
+    fresh_nonce,
+    published_recipe,
+    raw_reports_submit,
+    report_of_count,
+    report_of_values,
+)
 from trust_models.publishing import recipe_close, recipe_publish_file
 
 PASSWORD = "correct horse battery staple"
@@ -94,6 +100,13 @@ def announced(recipe: Recipe, looks: int = 1) -> Recipe:
     return recipe
 
 
+def released(recipe: Recipe) -> Release:
+    """The result of a closed recipe, released or withheld."""
+    release = result_release(recipe=recipe)
+    assert release is not None
+    return release
+
+
 def closed_stream(recipe: Recipe) -> Recipe:
     """The same, closed and released."""
     result_release(recipe=recipe_close(recipe=recipe, actor=None))
@@ -102,8 +115,6 @@ def closed_stream(recipe: Recipe) -> Recipe:
 
 def _submit(recipe: Recipe, reports: list[dict[str, Any]]) -> None:
     for start in range(0, len(reports), 1_000):
-        rejections = reports_submit(
-            recipe=recipe, reports=reports[start : start + 1_000], decode=lambda raw: raw
-        )
+        rejections = raw_reports_submit(recipe=recipe, reports=reports[start : start + 1_000])
         if rejections:
             raise ValueError(f"a scene holds only good reports: {rejections[0].detail}")

@@ -1,4 +1,4 @@
-"""The product's settings, and partners beside the site: tests of all sides run in one process."""
+"""The product's settings, and partners next to the site: tests of all sides run in one process."""
 
 from panapp.settings import *  # noqa: F403  # the product's own, but for what follows
 from panapp.settings import CACHES as _CACHES

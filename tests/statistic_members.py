@@ -5,8 +5,8 @@ import itertools
 import math
 from typing import Any
 
-from panprivacy.parameters import description_of
-from panprivacy.statistic import Statistic
+from panprivacy.formats.parameters import description_of
+from panprivacy.statistics.interface import Statistic
 
 SMALL = 3
 """Where nothing else is given, or the nearest that is allowed."""

@@ -10,9 +10,10 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from panprivacy.catalogue import STATISTICS
-from panprivacy.device_input import DeviceInput
+from panapp.declared_settings import SETTINGS, Setting
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
+from panprivacy.statistics.catalogue import STATISTICS
+from panprivacy.statistics.device_input import DeviceInput
 from tests.made_part import with_part
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,7 +36,7 @@ def statistics() -> str:
     kinds = list(DeviceInput)
     ordered = sorted(STATISTICS.values(), key=lambda statistic: kinds.index(statistic.device_input))
     return table(
-        ("statistic", "what it does", "kind"),
+        ("statistic", "what it does", "input"),
         (
             (f"`{each.statistic}`", each.description, "[{}]({})".format(*SECTIONS[each.device_input]))
             for each in ordered
@@ -58,7 +59,7 @@ def registries() -> str:
                 " ".join(
                     sorted(
                         {
-                            "`{}/{}`".format(*each.__module__.split("."))
+                            "`{}`".format("/".join(each.__module__.split(".")[:-1]))
                             for each in STATISTICS.values()
                             if each.device_input == kind
                         }
@@ -86,6 +87,25 @@ def schemes() -> str:
     )
 
 
+def settings() -> str:
+    """Every setting, as panapp/declared_settings.py declares it."""
+    return table(
+        ("variable", "required in production", "default", "meaning"),
+        (
+            (f"`{setting.name}`", setting.requirement, default_shown(setting), setting.meaning)
+            for setting in SETTINGS.values()
+        ),
+    )
+
+
+def default_shown(setting: Setting) -> str:
+    """Its default, as in docs/operations/settings.md."""
+    if setting.default is None:
+        return setting.shown if setting.local is None else f"`{setting.local}`"
+    modes = "" if setting.local is None else f" in production, `{setting.local}` in `local`"
+    return f"`{setting.default}`{modes}" + (f" ({setting.note})" if setting.note else "")
+
+
 def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     """A table of Markdown. A bar in a cell would end it."""
     lines = [f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in (header, *rows)]
@@ -95,7 +115,7 @@ def table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 TABLES: Mapping[str, Callable[[], str]] = {
     "docs/recipes.md": statistics,
     "docs/encryption.md": schemes,
-    "docs/architecture.md": registries,
+    "docs/operations/settings.md": settings,
     "CONTRIBUTING.md": registries,
 }
 """Document → its table."""
@@ -103,7 +123,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
 
 def main(arguments: list[str], root: Path = ROOT) -> int:
     """Write the tables, or check them; the exit code."""
-    found = []
+    found: list[str] = []
     for name, made in TABLES.items():
         old = (root / name).read_text()
         new = with_part(old, TARGET, made())

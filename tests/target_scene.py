@@ -8,13 +8,13 @@ from aggregation.models import SubAggregate
 from ledger.budget import Budget
 from ledger.operations import population_change
 from ledger.selectors import population_named
-from panprivacy.signed_count import IssuedTokens
-from panprivacy.targeting.attributes import Attributes
+from panprivacy.protocols.signed_count import IssuedTokens
+from panprivacy.recipe.targeting.attributes import Attributes
 from recipes.models import Recipe
 from releases.operations import result_release, result_withhold
 from tests.collections.admission.scene import FakeIssuer
 from tests.factories import recipe_members
-from tests.panprivacy.targeting.results import members_of
+from tests.panprivacy.recipe.targeting.results import members_of
 from tests.tokens import ISSUER_KEY
 from trust_models.publishing import recipe_close, recipe_publish_file
 

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, get_commands, load_command_class
+from django.core.management import get_commands, load_command_class
 
 from tests.patience import PATIENCE
 
@@ -27,15 +27,6 @@ RUN_ELSEWHERE = {"make demo", "make test"}
 COLLECTING = [line for line in COMMANDS if re.search(r"\.py (collect|series simulate) |-m examples", line)]
 """Each starts servers: tests/panapp/test_installation_with_tokens.py gives them those that run there. The
 first one starts its own here, too, as a reader does."""
-
-
-def test_the_readmes_first_screen_names_the_two_commands_first() -> None:
-    assert COMMANDS[:2] == ["make demo", "make test"]
-
-
-def test_readme_holds_no_placeholder() -> None:
-    lines = (ROOT / "README.md").read_text().splitlines()
-    assert not [line for line in lines if re.fullmatch(r"[A-Z]{3,}", line.strip())]
 
 
 RUN_HERE = [command for command in COMMANDS if command not in RUN_ELSEWHERE]
@@ -54,12 +45,6 @@ def test_readme_command_is_one_that_exists_with_these_options_and_files(command:
     parser = load_command_class(get_commands()[name], name).create_parser("manage.py", name)
     files = [value for value in vars(parser.parse_args(options)).values() if isinstance(value, Path)]
     assert all((ROOT / file).is_file() for file in [*files, *filter(None, [read_from])])
-
-
-def test_check_of_a_command_refuses_what_no_command_has() -> None:
-    parser = load_command_class(get_commands()["collect"], "collect").create_parser("manage.py", "collect")
-    with pytest.raises(CommandError):
-        parser.parse_args(["recipe.json", "--evnts", "events.csv"])
 
 
 @pytest.fixture(scope="module")

@@ -5,12 +5,12 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from panprivacy.admission import challenge
-from panprivacy.asked_admission import TokenAdmission
-from panprivacy.privacy_pass import issuance
-from panprivacy.privacy_pass.tokens import Token
-from panprivacy.recipe import PublishedRecipe
-from tests.panprivacy.privacy_pass.keys import seeded_key
+from panprivacy.protocols.privacy_pass import issuance
+from panprivacy.protocols.privacy_pass.tokens import Token
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.parts.admission import TokenAdmission
+from panprivacy.recipe.token import challenge
+from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 
 ISSUER_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(96, 128)))
 """With which the issuer signs documents."""

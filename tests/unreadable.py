@@ -1,13 +1,13 @@
-"""Documents that were published, and that this version cannot read any more."""
+"""Documents that were published, and that this version cannot read."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, recipe_of
-from panprivacy.rounds.document import PublishedRounds
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe, recipe_of
+from panprivacy.recipe.rounds.document import PublishedRounds
 
 
 def make_unreadable(monkeypatch: pytest.MonkeyPatch, name: str | None = None) -> None:

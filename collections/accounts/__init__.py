@@ -1,7 +1,7 @@
-"""Accounts of this installation for programs of administrators: list, make, switch off, put into groups.
+"""Accounts, for programs of administrators: list, make, switch off, put into groups.
 
-Others may call `operations`. `api` is the REST API, and `scopes` says what its tokens may be for. What was
-changed, `audit` writes down by itself. Administrators, others' passwords and second factors are changed on
+Others may call `operations`. `api` is the REST API, and `scopes` lists what its tokens may be used for.
+`audit` records all changes by itself. Administrators, others' passwords and second factors are changed on
 pages only.
 
 It must not know what a group allows, nor what an account did.

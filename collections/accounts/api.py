@@ -1,8 +1,8 @@
 """Accounts for programs of administrators."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -13,20 +13,15 @@ from rest_framework.views import APIView
 
 from accounts.operations import AccountStateError, account_change, account_create
 from accounts.scopes import ACCOUNTS_READ, ACCOUNTS_WRITE
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
-from web.json_requests import read_object, text_member
-from web.openapi import CURSOR, ExactSerializer, PagedSerializer, example, problem_response
+from web.openapi import CURSOR, example, problem_response
 from web.paging import api_results
 from web.refusing import as_problems
 from web.scopes import Scopes
+from web.serializers import ExactSerializer, paged
 
-PAGE_SIZE = 100
-BODY_BYTES = 8 * 1024
-
-NEW = {"username": "ana", "password": "a long one that nobody guesses", "groups": ["Analysts"]}
+NEW = {"username": "ana", "password": "a long password that is hard to guess", "groups": ["Analysts"]}
 CHANGE = {"active": False, "groups": []}
-REFUSED = problem_response("A member is missing, unknown or refused; `field` names it.")
+REFUSED = problem_response("A field is missing, unknown or refused; `field` names it.")
 
 
 class AccountChangeSerializer(ExactSerializer):
@@ -42,15 +37,17 @@ class NewAccountSerializer(ExactSerializer):
     groups = serializers.ListField(child=serializers.CharField(), help_text="Names of its groups.")
 
 
-class AccountSerializer(serializers.Serializer[dict[str, Any]]):
+class AccountSerializer(serializers.Serializer[User]):
     username = serializers.CharField()
-    active = serializers.BooleanField()
-    administrator = serializers.BooleanField(help_text="Changed on pages only.")
-    groups = serializers.ListField(child=serializers.CharField())
+    active = serializers.BooleanField(source="is_active")
+    administrator = serializers.SerializerMethodField(help_text="Changed on pages only.")
+    groups = serializers.SerializerMethodField()
 
+    def get_administrator(self, user: User) -> bool:
+        return user.is_superuser or user.is_staff
 
-class AccountListSerializer(PagedSerializer):
-    results = AccountSerializer(many=True)
+    def get_groups(self, user: User) -> list[str]:
+        return sorted(group.name for group in user.groups.all())
 
 
 class AccountsView(APIView):
@@ -62,11 +59,11 @@ class AccountsView(APIView):
         operation_id="accounts",
         summary="List accounts",
         parameters=[CURSOR],
-        responses=AccountListSerializer,
+        responses=paged(AccountSerializer),
     )
     def get(self, request: Request) -> Response:
         rows = User.objects.prefetch_related("groups").order_by("-pk")
-        return Response(api_results(rows, request, PAGE_SIZE, _shown))
+        return Response(api_results(rows, request, AccountSerializer))
 
     @extend_schema(
         operation_id="account_create",
@@ -77,15 +74,11 @@ class AccountsView(APIView):
         examples=example(NEW, request_only=True),
     )
     def post(self, request: Request) -> Response:
-        members = read_object(request._request, BODY_BYTES, names=tuple(NEW))
+        asked = NewAccountSerializer.read(request)
         with as_problems():
-            made = account_create(
-                username=text_member(members, "username"),
-                password=text_member(members, "password"),
-                groups=_groups(members),
-            )
+            made = account_create(**asked)
         location = reverse("api-account", args=[made.get_username()])
-        return Response(_shown(made), status=201, headers={"Location": location})
+        return Response(AccountSerializer(made).data, status=201, headers={"Location": location})
 
 
 class AccountView(APIView):
@@ -95,7 +88,7 @@ class AccountView(APIView):
 
     @extend_schema(operation_id="account", summary="Show an account", responses=AccountSerializer)
     def get(self, request: Request, username: str) -> Response:
-        return Response(_shown(_account(username)))
+        return Response(AccountSerializer(_account(username)).data)
 
     @extend_schema(
         operation_id="account_change",
@@ -110,36 +103,11 @@ class AccountView(APIView):
     )
     def put(self, request: Request, username: str) -> Response:
         user = _account(username)
-        members = read_object(request._request, BODY_BYTES, names=tuple(CHANGE))
+        asked = AccountChangeSerializer.read(request)
         with as_problems(conflicts=AccountStateError):
-            changed = account_change(user=user, active=_active(members), groups=_groups(members))
-        return Response(_shown(changed))
+            changed = account_change(user=user, **asked)
+        return Response(AccountSerializer(changed).data)
 
 
 def _account(username: str) -> User:
     return get_object_or_404(User, username=username)
-
-
-def _active(members: dict[str, Any]) -> bool:
-    value = members.get("active")
-    if not isinstance(value, bool):
-        raise FieldError("active", f"must be true or false, not {as_typed(value)}")
-    return value
-
-
-def _groups(members: dict[str, Any]) -> list[str]:
-    value = members.get("groups")
-    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
-        raise FieldError("groups", f"must be a list of names, not {as_typed(value)}")
-    if len(value) > Group.objects.count():
-        raise FieldError("groups", "must name each group once at most")
-    return value
-
-
-def _shown(user: User) -> dict[str, Any]:
-    return {
-        "username": user.get_username(),
-        "active": user.is_active,
-        "administrator": user.is_superuser or user.is_staff,
-        "groups": sorted(group.name for group in user.groups.all()),
-    }

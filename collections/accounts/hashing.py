@@ -21,8 +21,8 @@ _places = threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
 class SharingPasswordHasher(PBKDF2PasswordHasher):
     """PBKDF2 with Django's number of rounds.
 
-    Whoever sends names and passwords makes this site hash, without an account. So hashing holds no connection
-    to the database, unless a transaction does, and it is bounded.
+    Without an account, a client makes this site hash by sending names and passwords. So hashing holds no
+    connection to the database, unless a transaction does, and it is bounded.
     """
 
     def encode(self, password: str, salt: str, iterations: int | None = None) -> str:

@@ -1,22 +1,24 @@
 """Making and changing accounts. Every operation is one transaction; its signals append the audit entries."""
 
-from collections.abc import Sequence
-
 from django.contrib.auth.models import Group, User
 from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from audit.sessions import PasswordChangedError
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
 
 
 class AccountStateError(ValueError):
-    """The account is one that is changed on pages only. The message says why."""
+    """The account is one that is changed on pages only. The message states why."""
 
 
-def account_create(*, username: str, password: str, groups: Sequence[str]) -> User:
+def account_create(*, username: str, password: str, groups: object) -> User:
     """A new account, which can sign in at once. It is no administrator.
+
+    Args:
+        groups: a list of names.
 
     Do not call it in a transaction: hashing would hold its connection.
 
@@ -25,7 +27,7 @@ def account_create(*, username: str, password: str, groups: Sequence[str]) -> Us
         BusyError: too many passwords wait to be hashed; nothing was stored.
     """
     members = _groups(groups)
-    # As the forms of accounts and of sign-in do: who is named otherwise could not sign in.
+    # Like the forms of accounts and of sign-in: an account of any other name could not sign in.
     user = User(username=User.normalize_username(username))
     try:
         user.clean_fields(exclude=("password",))
@@ -48,7 +50,7 @@ def account_create(*, username: str, password: str, groups: Sequence[str]) -> Us
 
 
 @transaction.atomic
-def account_change(*, user: User, active: bool, groups: Sequence[str]) -> User:
+def account_change(*, user: User, active: bool, groups: object) -> User:
     """Switch an account on or off, and set its groups. Setting what is so changes nothing.
 
     One that is switched off is signed out, and its API tokens work no more.
@@ -72,7 +74,7 @@ def account_change(*, user: User, active: bool, groups: Sequence[str]) -> User:
 
 def password_change(*, user: User, password: str) -> User:
     """Set another password, which was validated. Every other session of the account ends, and every API
-    token; the password and the entry in the log stand or fall together (audit.accounts).
+    token; the password and the entry in the log are committed together (audit.accounts).
 
     Nothing but the password is written: the account may have been switched off, or lost rights, meanwhile.
     Do not call it in a transaction: hashing would hold its connection, and the account's row.
@@ -81,10 +83,11 @@ def password_change(*, user: User, password: str) -> User:
         user: as it was read when the old password was checked.
 
     Returns:
-        The account as it is now.
+        The account after the change.
 
     Raises:
-        PasswordChangedError: the old password is not the account's any more, or the account is off or gone.
+        PasswordChangedError: the old password is not the account's any more, or the account is switched off
+            or deleted.
         BusyError: too many passwords wait to be hashed; nothing was stored.
     """
     hashed = User()
@@ -94,7 +97,7 @@ def password_change(*, user: User, password: str) -> User:
 
 
 def _password_store(user: User, hashed: User) -> User:
-    """Give an account the password of `hashed`, with what Django notes beside the hash (`_password`)."""
+    """Give an account the password of `hashed`, with what Django stores besides the hash (`_password`)."""
     locked = User.objects.select_for_update(no_key=True).filter(pk=user.pk, is_active=True).first()
     if locked is None or locked.password != user.password:
         raise PasswordChangedError("the password was changed, or the account was switched off")
@@ -103,8 +106,12 @@ def _password_store(user: User, hashed: User) -> User:
     return locked
 
 
-def _groups(names: Sequence[str]) -> list[Group]:
+def _groups(names: object) -> list[Group]:
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise FieldError("groups", f"must be a list of names, not {as_typed(names)}")
     known = {group.name: group for group in Group.objects.order_by("name")}
+    if len(names) > len(known):
+        raise FieldError("groups", "must name each group once at most")
     for name in names:
         if name not in known:
             raise FieldError("groups", f"must be of {', '.join(known)}, not {name!r}")

@@ -1,4 +1,4 @@
-"""The issuer of a recipe's tokens, as this site knows it: told of the end, until it says how many it issued.
+"""What this site knows of a recipe's issuer: whether it knows the end, and how many tokens it issued.
 
 Others call `operations` when a recipe is published and when it is closed, and `selectors` for the number of
 issued tokens.

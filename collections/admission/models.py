@@ -1,4 +1,4 @@
-"""Who issues the tokens of each recipe that asks for them, and how many there were."""
+"""The issuer of each recipe that asks for tokens, and how many tokens it issued."""
 
 from django.db import models
 

@@ -1,4 +1,4 @@
-"""Telling the issuer that a recipe has ended, until it has said how many tokens it issued."""
+"""Notifies the issuer that a recipe has ended, until the issuer has reported how many tokens it issued."""
 
 from datetime import datetime, timedelta
 from functools import partial
@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db import transaction
 
 from admission.models import REASON_LENGTH, Issuance
-from panprivacy.admission import tokens_of
+from panprivacy.recipe.token import tokens_of
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.failed_requests import request_failed
 from peers.issuer_calls import issuance_end_ask
@@ -22,10 +22,10 @@ LEASE = timedelta(minutes=5)
 """For which a worker has a row for itself; the time limit of a task."""
 
 REQUEST_SECONDS = 10.0
-"""For one request: the answer is a number. An issuer that is silent holds a worker no longer."""
+"""For one request: the answer is a number. A silent issuer holds a worker for at most this long."""
 
 MOST_AT_ONCE = 20
-"""Recipes of which one task speaks; the next one goes on."""
+"""Recipes that one task handles; the next task handles the others."""
 
 _transport: Transport = partial(https_transport, seconds=REQUEST_SECONDS)
 
@@ -36,13 +36,13 @@ def issuance_begin(*, recipe: Recipe, issuer_url: str) -> None:
 
 
 def issuance_end(*, recipe: Recipe, reason: str, now: datetime) -> None:
-    """Have the issuer told; call it in the transaction that closes the recipe. The first reason stays."""
+    """Have the issuer notified; call it in the transaction that closes the recipe. The first reason stays."""
     Issuance.objects.filter(recipe=recipe, reason="").update(reason=reason[:REASON_LENGTH], send_after=now)
 
 
 @transaction.atomic
 def issuances_take(*, now: datetime) -> list[int]:
-    """Keys of rows whose issuer is to be told now, leased to the caller."""
+    """Keys of rows whose issuer is due to be notified, leased to the caller."""
     due = Issuance.objects.select_for_update(skip_locked=True).filter(issued=None, send_after__lte=now)
     taken = list(due.order_by("send_after").values_list("pk", flat=True)[:MOST_AT_ONCE])
     Issuance.objects.filter(pk__in=taken).update(send_after=now + LEASE)
@@ -50,9 +50,9 @@ def issuances_take(*, now: datetime) -> list[int]:
 
 
 def issuances_drive(*, taken: list[int], now: datetime, transport: Transport = _transport) -> None:
-    """Tell the issuers of these. May run at any time, twice at once, or die anywhere.
+    """Notify the issuers of these. May run at any time, twice at once, or die anywhere.
 
-    Of an issuer that did not answer, no further one is asked: they are as if it had been silent to them, too.
+    After an issuer did not answer, its other recipes are not tried: they count as unanswered, too.
     """
     silent: dict[str, str] = {}
     for issuance in Issuance.objects.filter(pk__in=taken, issued=None).select_related("recipe"):
@@ -64,7 +64,8 @@ def issuances_drive(*, taken: list[int], now: datetime, transport: Transport = _
             except PeerUnavailableError as found:
                 error = silent[issuance.issuer_url] = str(found)
             except PeerRefusedError as found:
-                # Whatever it objects to, it is told again: its key must go, and the result waits for it.
+                # Whatever its objection, it is notified again: its key must be deleted, and the result waits
+                # for it.
                 error = f"the issuer refuses: {found}"
             except UnreadableRecipeError as found:
                 error = str(found)
@@ -86,7 +87,7 @@ def _tell(issuance: Issuance, transport: Transport) -> None:
         reason=issuance.reason,
         issuer_key=admission.issuer_key,
     )
-    # Only what is not there yet: the first answer stands, and another one would be refused by the database.
+    # Only if there is no answer yet: the first one is final, and the database would refuse another.
     Issuance.objects.filter(pk=issuance.pk, issued=None).update(
         issued=count.issued,
         signature=count.signature,

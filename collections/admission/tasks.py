@@ -1,4 +1,4 @@
-"""Tasks carry no secrets, and are safe to run at any time, twice."""
+"""Tasks carry no secrets, and are safe to run at any time, even twice."""
 
 from celery import shared_task
 
@@ -9,7 +9,7 @@ from storage.periodic import PeriodicTask
 
 @shared_task(base=PeriodicTask)
 def tell_issuers() -> None:
-    """Tell issuers of the recipes that have ended."""
+    """Notify issuers of the recipes that have ended."""
     taken = issuances_take(now=clock.database_now())
     if taken:
         issuances_drive(taken=taken, now=clock.settled_now())

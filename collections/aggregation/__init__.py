@@ -1,4 +1,4 @@
-"""From stored reports to one sum, exactly once whatever crashes; here alone private keys of recipes are used.
+"""From stored reports to one sum, exactly once; the only user of recipes' private keys.
 
 Others call `summing` (have the sum made, read it, forget it) and `selectors` (how far it is); metrics read
 `models`.

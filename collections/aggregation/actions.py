@@ -1,4 +1,4 @@
-"""What the audit log tells of reports."""
+"""What the audit log records about reports."""
 
 from audit.registry import action_declare
 

@@ -1,4 +1,4 @@
-"""Chunks of work, and the sub-aggregates that come of them."""
+"""Chunks of work, and their sub-aggregates."""
 
 import secrets
 import uuid
@@ -29,7 +29,7 @@ class Chunk(models.Model):
     seed = models.BinaryField(
         max_length=32,
         default=secrets.token_bytes,
-        help_text="Of the values that stand in for invalid ones: every attempt at the chunk gives one sum.",
+        help_text="Of the values that replace invalid ones: every attempt at the chunk gives one sum.",
     )
     attempts = models.PositiveIntegerField(default=0)
     send_after = models.DateTimeField(
@@ -39,7 +39,7 @@ class Chunk(models.Model):
     class Meta:
         indexes = (models.Index(fields=("send_after",)),)
         constraints = (
-            # Where it is null, as in most chunks, nothing is unique.
+            # Null, as in most chunks, is not subject to uniqueness.
             models.UniqueConstraint(fields=("recipe", "shard"), name="one_chunk_per_shard"),
         )
 
@@ -50,8 +50,8 @@ class Chunk(models.Model):
 class SubAggregate(models.Model):
     """The sum over the reports of a recipe so far. Deleted when the result is released or withheld.
 
-    One row per recipe, to which every chunk is added: a sum over a few reports, as the last
-    chunk may be, never stands in the database by itself.
+    One row per recipe, to which every chunk is added: a sum over a few reports, such as the last chunk's, is
+    never in the database by itself.
     """
 
     recipe = models.OneToOneField(Recipe, models.PROTECT, primary_key=True, related_name="+")

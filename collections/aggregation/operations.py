@@ -21,9 +21,9 @@ from django.db.models import F, Q
 from aggregation.models import Chunk, SubAggregate
 from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_statistic import report_statistic
-from panprivacy.report_shards.summing import RunningSum
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.report_shards.summing import RunningSum
+from panprivacy.recipe.statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.chunking import reports_per_chunk
@@ -41,12 +41,12 @@ LONGEST_WAIT = timedelta(minutes=10)
 
 
 class ReportsMissingError(RuntimeError):
-    """Fewer reports are stored than were put into a chunk. Nothing of it is added up: those that are left
-    would pass for all.
+    """Fewer reports are stored than were put into a chunk. Nothing of it is added up: the remaining reports
+    would be taken for all.
 
-    It happens after the database is restored from a dump that began before a result was released or
-    withheld, and ended after. That empties the table of reports. PostgreSQL shows an emptied table as empty
-    to everybody, even to a dump that began earlier: the dump has the chunk, and not its reports.
+    It happens after the database is restored from a dump that began before a result was released or withheld,
+    and ended after. That empties the table of reports. PostgreSQL shows an emptied table as empty to every
+    transaction, even to a dump that had begun already: the dump has the chunk, and not its reports.
     """
 
     def __init__(self, *, found: int, expected: int) -> None:
@@ -63,9 +63,9 @@ def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
             default.
 
     Returns:
-        The new chunks; `chunks_take` says when to send their tasks.
+        The new chunks; `chunks_take` decides when to send their tasks.
     """
-    # Looked at without a lock first: at most ticks there is nothing to plan.
+    # Checked before locking: usually there is nothing to plan.
     least = recipe.cohort_size if least is None else least
     if not _worth_planning(recipe, least):
         return []
@@ -116,16 +116,16 @@ def chunks_take(*, recipe: Recipe) -> list[uuid.UUID]:
     those whose task seems lost, which wait longer after every attempt.
 
     Returns:
-        So many that `RECIPE_CHUNKS` of the recipe are underway. The caller sends their tasks after commit.
+        Enough that `RECIPE_CHUNKS` of the recipe are under way. The caller sends their tasks after commit.
     """
     now = clock.database_now()
     chunks = Chunk.objects.filter(recipe=recipe)
     due = chunks.filter(Q(send_after=None) | Q(send_after__lte=now))
-    # Looked at without a lock first: at most ticks there is none.
+    # Checked before locking: usually there is none.
     if not due.exists():
         return []
     with transaction.atomic():
-        # One at a time for a recipe: two would fill the same room. Reports come in meanwhile.
+        # One at a time for a recipe: two would use the same free places. Reports come in meanwhile.
         Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
         room = max(0, settings.RECIPE_CHUNKS - chunks.filter(send_after__gt=now).count())
         stale = timedelta(seconds=settings.CHUNK_STALE_SECONDS)
@@ -143,8 +143,9 @@ def chunks_take(*, recipe: Recipe) -> list[uuid.UUID]:
 def chunk_process(*, chunk: uuid.UUID) -> None:
     """Decrypt the reports of a chunk; add them to the recipe's sum; delete them.
 
-    An invalid report is replaced by a random valid one, and counts. Someone who copies a device's state can
-    make reports of it whose validity tells what is in it, and nothing may tell whether a report was valid.
+    An invalid report is replaced by a random valid one, and counts. An attacker with a copy of a device's
+    state can make reports from it whose validity reveals what is in it. So nothing may reveal whether a
+    report was valid.
 
     Decryption runs outside the transaction: workers do not wait for each other. Only the
     first to finish a chunk finds its row; another's work is thrown away.
@@ -177,11 +178,11 @@ def chunk_process(*, chunk: uuid.UUID) -> None:
 
 @contextmanager
 def chunk_finished(chunk: Chunk) -> Iterator[bool]:
-    """A transaction in which a chunk's row goes. Gives whether it is there still; else nothing may be done:
-    another worker has finished it, or there is a result."""
+    """A transaction that deletes a chunk's row. Yields whether the row still exists; if not, nothing may be
+    done: another worker has finished it, or there is a result."""
     with transaction.atomic():
-        # First what everybody locks first: the result may be withheld at any moment, and that deletes the
-        # chunk.
+        # The first lock, as in every other operation: the result may be withheld at any moment, and that
+        # deletes the chunk.
         Recipe.objects.select_for_update(no_key=True).get(pk=chunk.recipe_id)
         is_there = Chunk.objects.select_for_update().filter(pk=chunk.pk).exists()
         yield is_there
@@ -190,7 +191,7 @@ def chunk_finished(chunk: Chunk) -> Iterator[bool]:
 
 
 def sum_add(*, recipe: Recipe, total: Sequence[int], reports: int) -> None:
-    """Add to a recipe's sum, in the transaction in which what was added goes."""
+    """Add to a recipe's sum, in the transaction that deletes what was added."""
     so_far = SubAggregate.objects.select_for_update().get(recipe=recipe)
     so_far.total = [before + more for before, more in zip(so_far.total, total, strict=True)]
     so_far.reports += reports

@@ -1,8 +1,8 @@
 """Deleting from the object store what belongs to recipes that have a result.
 
-Objects cannot be deleted in a transaction. So the transaction that ends a recipe says that they are to go,
-and a periodic task deletes them, again and again for an hour: what a process that was stopped in between
-still wrote goes, too.
+Objects cannot be deleted in a transaction. So the transaction that ends a recipe marks them for deletion. A
+periodic task deletes them repeatedly for an hour, so that objects written late by a suspended process are
+deleted too.
 """
 
 from datetime import timedelta
@@ -31,17 +31,17 @@ def segments_end(*, recipe: Recipe) -> None:
 
 
 def ended_segments_delete() -> None:
-    """Delete what is to go. May be called at any time, twice."""
+    """Delete what is marked for deletion. May be called at any time, twice."""
     for row in SegmentedRecipe.objects.filter(ended_at__isnull=False).select_related("recipe"):
         if row.ended_at is None:
             continue
-        # Where a result is withheld, there may be millions.
+        # For a withheld result there may be millions.
         rows_delete(ReportSegment.objects.filter(recipe=row.recipe))
         late = row.ended_at + STRAGGLERS <= clock.settled_now()
         try:
             require_store(row.recipe)
         except StoreDownError:
-            # Whatever else is to go may lie in the store that is set.
+            # Other objects to delete may be in the configured store.
             logger.warning("segments_not_deleted", recipe=row.recipe.identifier)
             continue
         try:

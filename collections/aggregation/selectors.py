@@ -13,7 +13,7 @@ from storage.columns import total
 
 @dataclass(frozen=True)
 class Progress:
-    """How many reports of a recipe stand where.
+    """How many reports of a recipe are in each state.
 
     Attributes:
         summed: reports in the sum.

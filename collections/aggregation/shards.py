@@ -1,7 +1,7 @@
 """From segments in the object store to the sum of a closed recipe, in three steps of chunks.
 
 1. Segments of some 64 MiB together are sorted by shard into one object (`segments_sort`).
-2. When all are, a manifest is sealed: the hashes of everything (`manifest_seal`). Its own goes into the log.
+2. When all are, a manifest is sealed: the hashes of everything (`manifest_seal`). Its own message is logged.
 3. Each shard is read from all of them, deduplicated, decrypted and added up (`shard_process`).
 
 As with reports in the database, a chunk's row and what came of it change together, so that each counts once.
@@ -21,13 +21,13 @@ from aggregation.actions import REPORTS_SEALED
 from aggregation.models import Chunk, SortedReports
 from aggregation.operations import ReportsMissingError, chunk_finished, sum_add, sum_begin
 from audit.operations import entry_append
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_statistic import report_statistic
-from panprivacy.report_shards import manifest as manifests
-from panprivacy.report_shards.manifest import Manifest, SortedSegment, shard_slices
-from panprivacy.report_shards.segments import ChangedError, content_hash
-from panprivacy.report_shards.sorting import MOST_SHARDS, sorted_segment
-from panprivacy.report_shards.summing import record_bytes_of, shard_sum
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.report_shards import manifest as manifests
+from panprivacy.recipe.report_shards.manifest import Manifest, SortedSegment, shard_slices
+from panprivacy.recipe.report_shards.segments import ChangedError, content_hash
+from panprivacy.recipe.report_shards.sorting import MOST_SHARDS, sorted_segment
+from panprivacy.recipe.report_shards.summing import record_bytes_of, shard_sum
+from panprivacy.recipe.statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.models import ReportSegment, SegmentedRecipe
@@ -61,7 +61,7 @@ SORTED_SEGMENTS = 16_384
 """Segments that are sorted into one, at most: each is a request."""
 
 PLANNED_SEGMENTS = 200_000
-"""Rows that one look plans, at most."""
+"""Most rows that one run plans."""
 
 MANIFEST_BYTES = 64 * 1024 * 1024
 """No manifest is longer: of 65,536 shards and 200,000 sorted segments it has some 50 MB."""
@@ -74,7 +74,7 @@ SHARD_REPORTS = 300_000
 
 
 def shards_for(published: PublishedRecipe, reports: int) -> int:
-    """Into how many shards so many reports are sorted: a power of two."""
+    """The number of shards into which this number of reports is sorted: a power of two."""
     ciphertexts = report_statistic(published).report_ciphertexts
     by_time = SHARD_SECONDS / (ciphertexts * published.public_key.decryption_seconds)
     per_shard = max(1, min(SHARD_REPORTS, int(by_time)))
@@ -90,7 +90,7 @@ def shards_plan(*, recipe: Recipe, least: int) -> None:
     """
     if recipe.status != Recipe.Status.CLOSED:
         return
-    # Looked at without a lock first: at most ticks there is nothing to plan.
+    # Checked before locking: usually there is nothing to plan.
     if not (_waiting(recipe).exists() or _unsealed(recipe).exists()):
         return
     with transaction.atomic():
@@ -99,7 +99,7 @@ def shards_plan(*, recipe: Recipe, least: int) -> None:
         if row.lost or row.ended_at is not None:
             return
         if row.shards is None:
-            # Counted once, as there may be millions of rows: nothing comes any more.
+            # Counted once, because there may be millions of rows: no more arrive.
             received = total(_segments(recipe), "count")
             if received < least:
                 return
@@ -153,8 +153,8 @@ def _plan_sealing(recipe: Recipe) -> None:
 
 
 def _losing_nothing(process: Callable[[Chunk], None]) -> Callable[..., None]:
-    """A step that finds its chunk by its identifier, and gives the recipe's reports up where it finds that
-    some of them are lost."""
+    """A step that finds its chunk by its identifier, and gives up the recipe's reports if some of them are
+    lost."""
 
     @wraps(process)
     def found(*, chunk: uuid.UUID) -> None:
@@ -171,7 +171,7 @@ def _losing_nothing(process: Callable[[Chunk], None]) -> Callable[..., None]:
 
 def _give_up(chunk: Chunk, reason: str) -> None:
     with chunk_finished(chunk) as is_ours:
-        # Else another worker was faster, and has deleted what it no longer needed.
+        # Otherwise another worker was faster, and has deleted what it did not need any more.
         if is_ours:
             logger.error("reports_lost", recipe=chunk.recipe.identifier, reason=reason)
             SegmentedRecipe.objects.filter(recipe=chunk.recipe).update(lost=reason)
@@ -192,7 +192,7 @@ def segments_sort(chunk: Chunk) -> None:
     found = sum(segment.count for segment in segments)
     if found != chunk.count:
         with chunk_finished(chunk) as is_ours:
-            # Else another worker has just finished it, or there is a result.
+            # Otherwise another worker has just finished it, or there is a result.
             if is_ours:
                 raise ReportsMissingError(found=found, expected=chunk.count)
         return

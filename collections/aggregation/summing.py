@@ -8,7 +8,7 @@ from aggregation.segment_deleting import segments_end
 from aggregation.selectors import progress_of
 from aggregation.shards import shards_plan
 from aggregation.tasks import chunks_send
-from panprivacy.recipe_statistic import report_statistic
+from panprivacy.recipe.statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
 from reports.models import SegmentedRecipe
 from reports.partitions import REPORTS
@@ -46,7 +46,7 @@ def sum_advance(*, recipe: Recipe, least: int | None = None) -> None:
 
 
 def sum_is_settled(recipe: Recipe) -> bool:
-    """Whether no worker has anything to take in: a cheap look without locks."""
+    """Whether no worker has anything to take in: a cheap check without locks."""
     return not Chunk.objects.filter(recipe=recipe).exists()
 
 
@@ -54,7 +54,7 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
     """The sum of a closed recipe; None while reports wait for workers.
 
     Args:
-        least: as in `sum_advance`; fewer reports wait for nobody.
+        least: as in `sum_advance`; with fewer reports there is nothing to wait for.
     """
     progress = progress_of(recipe)
     to_plan = progress.unplanned > 0 and progress.received >= least
@@ -66,8 +66,7 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
 
 
 def reports_lost(recipe: Recipe) -> str:
-    """What is gone of the reports of a recipe in the object store, as a clause; empty where nothing is known
-    to be."""
+    """The known losses among a recipe's reports in the object store, as a clause; empty if there are none."""
     row = SegmentedRecipe.objects.filter(recipe=recipe).only("lost").first()
     return row.lost if row is not None else ""
 

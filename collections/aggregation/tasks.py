@@ -34,7 +34,7 @@ _STEPS = {
 
 @shared_task(base=PeriodicTask)
 def delete_ended_segments() -> None:
-    """Delete from the object store what belongs to recipes that have a result. Safe to run at any time,
+    """Delete from the object store what belongs to recipes that have a result. Safe to run at any time, even
     twice."""
     ended_segments_delete()
 

@@ -2,7 +2,7 @@
 
 Others call `fetching`, and read `models`.
 
-It must not know how the shuffler mixes, nor what becomes of the reports.
+It must not know how the shuffler mixes, nor what happens to the reports.
 """
 
 __all__ = ["fetching", "models"]

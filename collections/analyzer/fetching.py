@@ -1,8 +1,9 @@
 """From a full batch at the shuffler to stored reports here: ask, fetch, have it deleted there.
 
 The database decides: a part's messages and the number of parts that are stored change in one transaction, and
-the shuffler is told to delete after the last one is committed. Its parts are the same bytes every time. So
-whatever is lost, doubled or killed, every message is stored once. Nothing is decrypted before all are here.
+the shuffler is asked to delete only after the last one is committed. Its parts are the same bytes every time.
+So whatever is lost, doubled or killed, every message is stored once. Nothing is decrypted before all are
+here.
 """
 
 import time
@@ -18,7 +19,7 @@ from django.db.models import Q
 
 from analyzer.models import BatchFetch
 from analyzer.storing import FETCHED_REASON, BatchWrongError, part_check, part_store
-from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from panprivacy.recipe.shuffle_statistic import shuffle_statistic
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.failed_requests import request_failed
 from peers.shuffler_calls import (
@@ -40,18 +41,23 @@ POLL = timedelta(minutes=1)
 """Between two questions whether a batch is full."""
 
 PARTS_AT_ONCE = 16
-"""Parts that one task fetches; the next one goes on."""
+"""Parts that one task fetches; the next task continues."""
 
 REQUESTS_SECONDS = 10.0
-"""After which a task begins no further request; the next one goes on. A shuffler that drips bytes holds a
-worker for so long and one request, and its failure is noted before the time limit of the task."""
+"""Time after which a task begins no further request; the next task continues. A shuffler that drips bytes
+holds a worker for this long plus one request, and its failure is noted before the time limit of the task."""
 
 State = BatchFetch.State
 
 
 def fetch_begin(*, recipe: Recipe, now: datetime) -> BatchFetch:
     """The row of a published recipe. One that was closed is asked about at once, once."""
-    fetch, _ = BatchFetch.objects.get_or_create(recipe=recipe, defaults={"send_after": now})
+    fetch = BatchFetch.objects.filter(recipe=recipe).first()
+    if fetch is None:
+        with transaction.atomic():
+            # The recipe is locked first, as by what ends it: in another order the two would block each other.
+            Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
+            fetch, _ = BatchFetch.objects.get_or_create(recipe=recipe, defaults={"send_after": now})
     if recipe.status == Recipe.Status.CLOSED and not fetch.asked_closed:
         BatchFetch.objects.filter(pk=fetch.pk, state=State.ASKING, failing_since=None).update(send_after=now)
         BatchFetch.objects.filter(pk=fetch.pk).update(asked_closed=True)
@@ -68,7 +74,7 @@ class Taken:
 
 @transaction.atomic
 def fetches_take(*, now: datetime) -> Taken:
-    """Rows whose shuffler is to be asked or told something now, leased; the caller sends their tasks."""
+    """Rows with a request or notice to send to their shuffler now, leased; the caller sends their tasks."""
     pending = Q(state__in=(State.ASKING, State.FETCHING)) | ~Q(deletion_reason="")
     due = BatchFetch.objects.select_for_update(skip_locked=True).filter(
         pending, is_deleted_there=False, send_after__lte=now
@@ -82,7 +88,7 @@ def fetches_take(*, now: datetime) -> Taken:
 def fetch_drive(
     *, fetch: BatchFetch, shuffler: PeerClient, now: datetime, clock: Callable[[], float] = time.monotonic
 ) -> None:
-    """Bring one batch as far as it goes. May run at any time, twice at once, or die anywhere.
+    """Advance one batch as far as possible. May run at any time, twice at once, or die anywhere.
 
     Args:
         clock: seconds, from whenever.
@@ -133,7 +139,7 @@ def _ask(fetch: BatchFetch, shuffler: PeerClient, now: datetime) -> None:
     try:
         answer = batch_ask(shuffler, identifier=str(recipe.identifier))
     except PeerRefusedError as refusal:
-        # Of a closed recipe that is the usual end, which the shuffler's own upkeep may reach before us.
+        # For a closed recipe this is the usual end, which the shuffler's own upkeep may reach before us.
         if not (closed and was_deleted_unfull(refusal)):
             raise
         answer = NotFull(fetch.received)
@@ -152,13 +158,14 @@ def _ask(fetch: BatchFetch, shuffler: PeerClient, now: datetime) -> None:
             "count_signature": answer.signature,
             "rejected": dict(answer.rejected),
         }
-    # Only from where we were: somebody may have ended it in the meantime.
+    # Only from the state that we read: another process may have ended it in the meantime.
     BatchFetch.objects.filter(pk=fetch.pk, state=State.ASKING, deletion_reason="").update(**changes)
     fetch.refresh_from_db()
 
 
 def _takes_no_more(recipe: Recipe, now: datetime) -> bool:
-    """Whether nobody can take part any more: it was closed, or its time is over, as the shuffler sees too."""
+    """Whether no device can take part any more: it was closed, or its time is over, as the shuffler
+    sees too."""
     if not recipe.simulation and recipe.published.closes_at <= now:
         return True
     return Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.CLOSED).exists()
@@ -169,7 +176,7 @@ def _check(recipe: Recipe, batch: ShuffledBatch) -> None:
     if batch.users != statistic.cohort_size:
         raise BatchWrongError(f"it is of {batch.users:,} users, not of {statistic.cohort_size:,}")
     if not 0 <= batch.messages <= batch.users * statistic.most_messages:
-        raise BatchWrongError("it has more messages than so many users send")
+        raise BatchWrongError("it has more messages than its users send")
     if not 0 <= batch.parts <= batch.messages or (batch.messages and not batch.parts):
         raise BatchWrongError("its messages do not fit its number of parts")
 
@@ -191,7 +198,7 @@ def _have_deleted(fetch: BatchFetch, shuffler: PeerClient) -> None:
 
 
 def _refuse(fetch: BatchFetch, reason: str, now: datetime) -> None:
-    """There will be no batch. What is stored of it goes with the release that says so."""
+    """There will be no batch. Its stored data is deleted in the transaction that records this outcome."""
     changed = BatchFetch.objects.filter(pk=fetch.pk, state__in=(State.ASKING, State.FETCHING)).update(
         state=State.REFUSED,
         refusal=reason[:300],

@@ -2,7 +2,7 @@
 
 from django.conf import settings
 
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.client import PeerClient
 from peers.transport import Transport, https_transport
 from recipes.models import Recipe

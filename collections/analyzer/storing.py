@@ -18,7 +18,7 @@ class BatchWrongError(ValueError):
 def part_check(*, recipe: Recipe, payload: bytes) -> None:
     """BatchWrongError unless the part is whole ciphertexts under the recipe's key.
 
-    Found out before anything is stored: a worker could not decrypt what is none.
+    Checked before anything is stored: a worker could not decrypt an invalid one.
     """
     key = recipe.published.public_key
     size = key.ciphertext_bytes
@@ -33,12 +33,12 @@ def part_check(*, recipe: Recipe, payload: bytes) -> None:
 
 @transaction.atomic
 def part_store(*, fetch: BatchFetch, number: int, payload: bytes) -> None:
-    """Store a part that was checked, if it is the next one. Who comes second finds that it is not.
+    """Store a part that was checked, if it is the next one. The second of two processes finds that it is not.
 
     Raises:
         BatchWrongError: with it the batch has more or fewer messages than were announced.
     """
-    # First the recipe, as who releases its result does: neither then waits for what the other holds.
+    # The recipe's lock first, as in the release of its result, so that the two cannot deadlock.
     Recipe.objects.select_for_update(no_key=True).get(pk=fetch.pk)
     row = BatchFetch.objects.select_for_update().get(pk=fetch.pk)
     if row.state != BatchFetch.State.FETCHING or row.fetched != number:

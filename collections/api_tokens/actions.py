@@ -1,4 +1,4 @@
-"""What the audit log tells of API tokens: names and prefixes, never a token."""
+"""What the audit log records about API tokens: names and prefixes, never a token."""
 
 from audit.registry import action_declare
 

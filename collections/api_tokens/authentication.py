@@ -1,4 +1,5 @@
-"""Who asks: a program with a token, or a browser with a session. Public addresses ask neither."""
+"""Identifies the client: a program with a token, or a browser with a session. Public addresses
+ask neither."""
 
 from datetime import timedelta
 from typing import NoReturn
@@ -40,7 +41,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
             return None
         text = text.strip()
         token = tokens_list().filter(prefix=token_prefix(text)).first()
-        # Hashes are compared, so that the time tells nothing of the token.
+        # Hashes are compared, so that the time reveals nothing about the token.
         if token is None or not constant_time_compare(token.secret_hash, token_hash(text)):
             _refuse(request, None, "there is no such token")
         if reason := token.ended(timezone.now()):
@@ -73,7 +74,7 @@ def _is_public(request: Request) -> bool:
 def _refuse(request: Request, token: ApiToken | None, reason: str) -> NoReturn:
     """401, or 429 after as many failures from one address as lock a sign-in.
 
-    A token that works is never locked out: nobody guesses 256 bits, and others may share the address.
+    A valid token is never locked out: 256 bits cannot be guessed, and other clients may share the address.
     """
     address, seconds = str(get_client_ip_address(request._request)), int(settings.AXES_COOLOFF_TIME * 3600)
     failures = times_asked("api-token-failures", address, seconds=seconds, now=timezone.now())

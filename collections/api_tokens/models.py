@@ -1,4 +1,4 @@
-"""API tokens, without what would let anybody use one."""
+"""API tokens, stored without what an attacker would need to use one."""
 
 from datetime import datetime
 
@@ -42,7 +42,7 @@ class ApiToken(models.Model):
         return f"{self.prefix} {self.name}"
 
     def ended(self, now: datetime) -> str:
-        """Why it does not work any more, as a clause; empty where it does."""
+        """Why it does not work any more, as a clause; empty if it does."""
         if self.revoked_at is not None:
             return "it was revoked"
         if self.expires_at <= now:

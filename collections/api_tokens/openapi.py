@@ -1,4 +1,4 @@
-"""How the two ways to say who asks are described."""
+"""OpenAPI descriptions of the two authentication methods."""
 
 from typing import Any
 

@@ -13,13 +13,13 @@ from django.utils import timezone
 from api_tokens.actions import TOKEN_CREATED, TOKEN_REVOKED
 from api_tokens.models import NAME_LENGTH, ApiToken
 from audit.operations import entry_append
-from panprivacy import base64_text
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
+from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
 from web.scopes import scopes_declared
 
 MARK = "panapp"
-"""With which every token begins, so that people and scanners of source code know one."""
+"""The prefix of every token, so that people and scanners of source code recognize one."""
 
 SECRET_BYTES = 32
 
@@ -44,7 +44,7 @@ def token_create(
         actor: who makes it; None for the command line.
 
     Returns:
-        The token as stored, and the text that a program sends. Nobody can find the text again.
+        The token as stored, and the text that a program sends. The text cannot be recovered.
 
     Raises:
         FieldError: naming `user`, `name`, `scope` or `expires`.
@@ -104,7 +104,7 @@ def token_hash(text: str) -> str:
 
 
 def token_prefix(text: str) -> str:
-    """The public name of a token; empty where this can be none."""
+    """The public name of a token; empty if this can be none."""
     found = _TEXT.fullmatch(text)
     return found[1] if found else ""
 

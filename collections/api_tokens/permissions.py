@@ -25,7 +25,7 @@ REFUSALS_EVERY = timedelta(hours=1)
 
 
 class ScopePermission(BasePermission):
-    """What `scopes` of the view says; nobody where it does not say."""
+    """What `scopes` of the view allows; no client if the view declares none."""
 
     def has_permission(self, request: Request, view: APIView) -> bool:
         """True, or the reason as a problem document."""

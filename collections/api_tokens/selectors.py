@@ -18,13 +18,12 @@ def tokens_list() -> QuerySet[ApiToken]:
 
 
 def scopes_open_to(user: AbstractBaseUser) -> list[Scope]:
-    """What a token of this account may be for now."""
+    """Scopes that a token of this account may have at present."""
     return [scope for scope in scopes_declared().values() if scope.may(user)]
 
 
 def token_has(token: ApiToken, scope: Scope) -> bool:
-    """Whether a token was given a scope, or one that includes it. Scopes that nobody declares count for
-    nothing."""
+    """Whether a token was given a scope, or one that includes it. Undeclared scopes have no effect."""
     known = scopes_declared()
     return any(
         name == scope.name or scope.name in known[name].includes for name in token.scopes if name in known

@@ -1,4 +1,4 @@
-"""What the audit log tells of an attester: what its administrator did, never what a device did."""
+"""What the audit log records about an attester: what its administrator did, never what a device did."""
 
 from audit.registry import action_declare
 

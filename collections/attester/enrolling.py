@@ -12,22 +12,22 @@ from django.db import IntegrityError, transaction
 from attester.actions import CODES_MADE, DEVICES_ENROLLED, DEVICES_REVOKED
 from attester.models import Device, EnrolmentCode
 from audit.operations import entry_append
-from panprivacy import base64_text
-from panprivacy.attestation import KEY_BYTES
-from panprivacy.csv_table import CsvTable
-from panprivacy.ed25519 import KeyRefusedError, public_key_of
-from panprivacy.errors import FieldError
+from panprivacy.formats import base64_text
+from panprivacy.formats.csv_table import CsvTable
+from panprivacy.formats.errors import FieldError
+from panprivacy.protocols.attestation import KEY_BYTES
+from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from storage.erasing import log_truncate_on_commit
 from web.problems import Problem, invalid_parameter, malformed_body
 
 COLUMNS = ("name", "key")
 LONGEST_NAME = 200
 MOST_FAULTS = 20
-"""That are told of a list at once."""
+"""Entries of a list that are reported at once."""
 
 MOST_CODES = 100_000
 CODES_KEPT = timedelta(days=90)
-"""For which a code is good that nobody uses."""
+"""How long an unused code is valid."""
 
 _ALPHABET = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 _GROUPS, _GROUP = 4, 5
@@ -76,9 +76,9 @@ def devices_read(file: BinaryIO) -> dict[str, bytes]:
             try:
                 name, key = _device(*row)
                 if name in found:
-                    raise ValueError(f"name: {name!r} stands twice in the list")
+                    raise ValueError(f"name: {name!r} is in the list twice")
                 if key in keys:
-                    raise ValueError(f"key: stands in line {keys[key]}, too")
+                    raise ValueError(f"key: is also in line {keys[key]}")
             except ValueError as error:
                 faults.append(f"line {rows.line}: {error}")
                 continue
@@ -123,7 +123,7 @@ def devices_enrol(*, devices: Mapping[str, bytes]) -> Enrolled:
 
 @transaction.atomic
 def devices_revoke(*, chosen: Sequence[str], pseudonym_of: Callable[[str], bytes | None]) -> int:
-    """Refuse devices from now on; the number of those that were not refused before. Their pseudonyms stay.
+    """Refuse these devices; returns the number of newly refused ones. Their pseudonyms stay.
 
     Args:
         chosen: names, or keys in base64 (of a WebAuthn credential its identifier in base64url).
@@ -180,10 +180,10 @@ def code_use(*, code: str, key: bytes, credential_key: bytes | None = None, uses
         return
     try:
         with transaction.atomic():
-            # Whoever changes the row first has used it; another waits, and finds no such row.
+            # The first request to change the row has used it; another waits, and finds no such row.
             waiting = EnrolmentCode.objects.filter(digest=_digest(code), used=False)
             if not waiting.update(digest=used, used=True):
-                raise Problem("code-refused", "The code is refused", 403, "It is not good, or not any more.")
+                raise Problem("code-refused", "The code is refused", 403, "It is unknown, used or expired.")
             Device.objects.create(key=key, credential_key=credential_key, uses=uses)
     except IntegrityError:
         # Two that send the same at once both get here; the other one enrolled the device.
@@ -193,7 +193,7 @@ def code_use(*, code: str, key: bytes, credential_key: bytes | None = None, uses
 
 
 def device_key(members: Mapping[str, Any]) -> bytes:
-    """The one member `key`, an Ed25519 key in base64. Raises Problem where it is none."""
+    """The one field `key`, an Ed25519 key in base64. Raises Problem if it is invalid."""
     try:
         if set(members) != {"key"}:
             raise ValueError
@@ -201,7 +201,7 @@ def device_key(members: Mapping[str, Any]) -> bytes:
     except KeyRefusedError as error:
         raise invalid_parameter("key", f"key {error}.") from None
     except ValueError:
-        detail = f"Beside code, the body must have key: an Ed25519 key, {KEY_BYTES} bytes in base64."
+        detail = f"The body must have `code` and `key`: an Ed25519 key, {KEY_BYTES} bytes in base64."
         raise malformed_body(detail) from None
 
 

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from django.conf import settings
 
-from panprivacy import base64_text
-from panprivacy.oblivious_http.capsules import KEY_PROBLEM
+from panprivacy.formats import base64_text
+from panprivacy.protocols.oblivious_http.capsules import KEY_PROBLEM
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.issuer_calls import HANDLE_BYTES
 from peers.required import required
@@ -20,7 +20,7 @@ from web.problems import Problem, unavailable
 from web.strict_json import json_of
 
 SECONDS = 30.0
-"""For a request as a whole. The device is told to send again after that."""
+"""For a request as a whole. The device is asked to retry after that."""
 
 LARGEST_CAPSULE = 64 * 1024
 """Bytes of a sealed answer, at most."""
@@ -34,8 +34,8 @@ class Evaluated:
 
     Attributes:
         capsule: for the device, sealed.
-        element: the evaluated element; None where the request in the capsule failed, for what reason says the
-            capsule alone.
+        element: the evaluated element; None if the request in the capsule failed; only the capsule holds the
+            reason.
         handle: the issuer's name of what it signed, `HANDLE_BYTES`; None with `element`.
     """
 
@@ -45,7 +45,7 @@ class Evaluated:
 
 
 class Issuer(Protocol):
-    """Who answers capsules."""
+    """The server that answers capsules."""
 
     def answer(self, element: bytes, capsule: bytes, withheld: Sequence[bytes]) -> Evaluated:
         """One request. Raises Problem: then nothing was handed out, and the same may be sent again."""
@@ -93,7 +93,7 @@ def issuer_failed(detail: str) -> Problem:
 
 
 def read_evaluated(body: bytes) -> Evaluated:
-    """The issuer's answer, read strictly. Raises Problem where it is none."""
+    """The issuer's answer, read strictly. Raises Problem if it is invalid."""
     try:
         content: Any = json_of(body)
         if set(content) != {"element", "capsule", "handle"}:

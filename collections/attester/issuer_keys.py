@@ -1,4 +1,5 @@
-"""The issuer's keys for capsules: everybody gets one list here, signed by the issuer and kept for a while.
+"""The issuer's keys for capsules: every device gets the same list here, signed by the issuer and kept for a
+while.
 
 An attester that handed out a list of its own could open what devices seal. So devices check the issuer's
 signature, and so do we, before anything is kept.
@@ -13,10 +14,10 @@ from urllib.parse import urlsplit
 
 from django.conf import settings
 
-from panprivacy.ed25519 import public_key_of
-from panprivacy.oblivious_http import signed_keys
-from panprivacy.oblivious_http.keys import GATEWAY_PATH
-from panprivacy.oblivious_http.signed_keys import UnsignedKeysError
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.oblivious_http import signed_keys
+from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
+from panprivacy.protocols.oblivious_http.signed_keys import UnsignedKeysError
 from peers.required import required
 from peers.transport import Transport, https_transport
 from web.problems import Problem, unavailable

@@ -5,8 +5,8 @@ from datetime import date
 
 from attester.issuer import Issuer, capsule_hash, issuer_failed
 from attester.settling import Outcome, answer_kept, answer_settle, handles_told, handles_untold
-from panprivacy.oblivious_prf import evaluation
-from panprivacy.oblivious_prf.evaluation import InvalidElementError
+from panprivacy.protocols.oblivious_prf import evaluation
+from panprivacy.protocols.oblivious_prf.evaluation import InvalidElementError
 from storage.connections import connection_release
 from web.problems import Problem
 
@@ -56,5 +56,5 @@ def token_answer(*, pseudonym: bytes, capsule: bytes, issuer: Issuer, today: dat
     if outcome is Outcome.WITHHELD_BEFORE:
         detail = "Another device asked with the same blinded message. Begin anew with a fresh one."
         raise Problem("request-used", "The request is another device's", 409, detail)
-    # What was stored first, where two asked with the same capsule at once.
+    # What was stored first, if two requests brought the same capsule at once.
     return answer_kept(digest) or answer.capsule

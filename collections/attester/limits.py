@@ -17,10 +17,10 @@ MOST_COUNTED = 1_000_000
 """Devices that are counted at once; beyond it all counts begin anew."""
 
 AT_ONCE = 16
-"""Requests that wait for the issuer: half of a web process's threads, so that the others can say so."""
+"""Requests that wait for the issuer: half of a web process's threads, so that the others can report it."""
 
 PATIENCE_SECONDS = 10.0
-"""How long one waits for its turn before it is told to come again."""
+"""How long one waits for its turn before it is asked to retry."""
 
 ENROLMENT_BYTES = 16 * 1024
 """Of the body with which a device enrols; a credential fits."""
@@ -43,8 +43,8 @@ class TooManyRequests(Problem):  # as its base
 class HourlyLimit:
     """Counts requests by pseudonym, in the memory of one process, and forgets all of them every hour.
 
-    Hours begin for all devices together. So nothing tells when a device asked, nor, after the hour, that it
-    did; and within 60 minutes of two hours a device can ask twice as often.
+    Hours begin for all devices together. So nothing reveals when a device asked, nor, after the hour, that it
+    did; but within 60 minutes of two hours a device can ask twice as often.
     """
 
     def __init__(self) -> None:
@@ -73,14 +73,14 @@ class HourlyLimit:
 
 
 class Turns:
-    """So many at once; others wait for a while."""
+    """This many at once; others wait for a while."""
 
     def __init__(self, at_once: int) -> None:
         self._free = threading.BoundedSemaphore(at_once)
 
     @contextmanager
     def turn(self, patience: float = PATIENCE_SECONDS) -> Iterator[None]:
-        """One's turn. Raises Problem (503) where it does not come in time."""
+        """One's turn. Raises Problem (503) if it does not come in time."""
         connection_release()
         if not self._free.acquire(timeout=patience):
             raise unavailable("Many devices ask at this moment. Nothing was stored. Send the same again.")

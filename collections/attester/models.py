@@ -1,6 +1,6 @@
-"""Which devices an attester knows, and what it handed out. Nothing says which device got what, or when.
+"""Which devices an attester knows, and what it handed out. Nothing records which device got what, or when.
 
-No row has an address or a time; a day at most, where something is kept for a day.
+No row has an address or a time; at most a day, if something is kept for a day.
 """
 
 import secrets
@@ -22,7 +22,7 @@ class Device(DeviceRow):
     """A device that the installation's kind of attestation keeps in a list."""
 
     pseudonym = models.BinaryField(
-        max_length=32, unique=True, default=random_pseudonym, help_text="Stays where the key changes."
+        max_length=32, unique=True, default=random_pseudonym, help_text="Stays the same if the key changes."
     )
     name = models.CharField(
         max_length=200, blank=True, help_text="As in the organization's own list; empty by code."
@@ -59,7 +59,7 @@ class EnrolmentCode(DeviceRow):
 
 
 class Issued(DeviceRow):
-    """That some device has its token of some recipe: F_recipe(device), which says neither."""
+    """That some device has its token of some recipe: F_recipe(device), which reveals neither."""
 
     identifier = models.BinaryField(max_length=32, unique=True)
     handle = models.BinaryField(
@@ -89,7 +89,7 @@ class Handle(DeviceRow):
 
 
 class Answer(DeviceRow):
-    """A sealed answer, for who asks again with the same capsule because the first one was lost."""
+    """A sealed answer, for a device that sends the same capsule again because the first answer was lost."""
 
     capsule = models.BinaryField(max_length=32, unique=True, help_text="SHA-256 of the request.")
     answer = models.BinaryField()

@@ -5,7 +5,7 @@ import secrets
 
 from django.conf import settings
 
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 
 LIFETIME_SECONDS = 300
 

@@ -1,11 +1,11 @@
-"""What becomes of an issuer's answer: at most one token of a device and recipe is handed out.
+"""What happens to an issuer's answer: at most one token of a device and recipe is handed out.
 
-One transaction says that a device has its token, and keeps the answer. Whatever crashes before it, nothing
+One transaction records that a device has its token, and keeps the answer. Whatever crashes before it, nothing
 was handed out; whatever crashes after it, the same capsule gets the same answer.
 
 The issuer names every blind signature by a handle, the same for the same blinded message. A handle is handed
-out or withheld, never both, so that the issuer's count of tokens is right. Devices could else share a blinded
-message, and have one that is in use taken from the count.
+out or withheld, never both, so that the issuer's count of tokens is right. Otherwise devices could share a
+blinded message, and have a used token removed from the count.
 """
 
 from collections.abc import Sequence
@@ -51,7 +51,7 @@ def answer_settle(
         identifier: F_recipe(device), 32 bytes.
         handle: the issuer's name of the blind signature, 16 bytes.
         capsule: hash of the request, 32 bytes.
-        told: handles that the issuer was named with the request.
+        told: handles that were reported to the issuer with the request.
     """
     try:
         return _settle(identifier, handle, capsule, answer, told, today)
@@ -61,7 +61,7 @@ def answer_settle(
 
 
 def handles_untold() -> list[bytes]:
-    """Withheld handles of which the issuer does not know yet, some of them."""
+    """Some of the withheld handles that were not reported to the issuer yet."""
     waiting = Handle.objects.filter(withheld=True, told=False).order_by("pk")
     return [bytes(handle) for handle in waiting.values_list("handle", flat=True)[:TOLD_AT_ONCE]]
 

@@ -1,4 +1,6 @@
-"""What an attester says of itself to everybody: its kind, how many there are in coarse steps, its log."""
+"""What an attester says publicly about itself: its attestation method, the number of devices in coarse steps,
+its log.
+"""
 
 from typing import Any
 
@@ -6,7 +8,7 @@ from django.conf import settings
 
 from attester.kinds import attestation
 from attester.models import Device, EnrolmentCode, Handle, Issued
-from panprivacy.coarse import STEPS, coarse
+from panprivacy.formats.coarse_counts import STEPS, coarse
 from peers.required import required
 from peers.server_status import server_status
 
@@ -19,7 +21,7 @@ def status() -> dict[str, Any]:
         "issuer": required(settings.ISSUER_URL, "PANAPP_ISSUER_URL"),
         "attestation": kind.name,
         "attestation_said": kind.title,
-        # Nobody is to see here that one device more has come, or asked (coarse.py).
+        # A reader must not see that one more device has enrolled or asked (coarse.py).
         **{name: _coarse(count) for name, count in counts().items()},
     }
 

@@ -1,4 +1,4 @@
-"""What is due: old answers and codes are deleted, and the issuer is told which tokens were withheld."""
+"""What is due: old answers and codes are deleted, and the issuer is notified which tokens were withheld."""
 
 import secrets
 from datetime import datetime
@@ -8,26 +8,26 @@ from attester.enrolling import codes_expire
 from attester.issuer import Issuer
 from attester.models import PSEUDONYM_BYTES
 from attester.settling import answers_erase, handles_told, handles_untold
-from panprivacy.attestation import CAPSULE_BYTES
-from panprivacy.oblivious_http import capsules, padding
-from panprivacy.oblivious_http.keys import KeyConfig
-from panprivacy.oblivious_prf import evaluation
-from panprivacy.token_request import token_request
+from panprivacy.protocols.attestation import CAPSULE_BYTES
+from panprivacy.protocols.oblivious_http import capsules, padding
+from panprivacy.protocols.oblivious_http.keys import KeyConfig
+from panprivacy.protocols.oblivious_prf import evaluation
+from panprivacy.protocols.token_request import token_request
 
 NO_RECIPE = "0" * 64
 """Not the hash of any document."""
 
 
 def upkeep(*, now: datetime) -> None:
-    """Delete what is kept for a day, and codes that nobody used. Safe to run at any time, twice."""
+    """Delete what is kept for a day, and unused codes. Safe to run at any time, even twice."""
     answers_erase(today=now.date())
     codes_expire(today=now.date())
 
 
 def withheld_tell(*, issuer: Issuer, url: str, config: KeyConfig) -> int:
-    """Tell the issuer of all withheld tokens; the number of those that it did not know of.
+    """Notify the issuer of all withheld tokens; returns the number of those that are new to it.
 
-    Later requests of devices tell it, too. Here a request for a recipe that cannot be takes their place.
+    Later requests of devices carry them, too. Here a request for a recipe that cannot be takes their place.
 
     Args:
         url: the issuer's base address.

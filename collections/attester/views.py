@@ -12,11 +12,11 @@ from attester.issuer_keys import ISSUER_KEYS, keys_fetch
 from attester.issuing import token_answer
 from attester.kinds import attestation
 from attester.limits import ENROLMENT_BYTES, TURNS, request_claim
-from panprivacy.attestation import CAPSULE_BYTES
-from panprivacy.oblivious_http import signed_keys
-from panprivacy.oblivious_http.capsules import KEY_PROBLEM, REQUEST_MEDIA_TYPE, RESPONSE_MEDIA_TYPE
-from panprivacy.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
-from web.bodies import JSON_TYPE, read_body
+from panprivacy.protocols.attestation import CAPSULE_BYTES
+from panprivacy.protocols.oblivious_http import signed_keys
+from panprivacy.protocols.oblivious_http.capsules import KEY_PROBLEM, REQUEST_MEDIA_TYPE, RESPONSE_MEDIA_TYPE
+from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
+from web.bodies import read_body, require_json
 from web.failures import FAILURES, failure_response, receiving
 from web.problems import Problem, malformed_body, method_not_allowed, unsupported_media_type
 from web.strict_json import JSONRefusedError, json_of, json_problem
@@ -53,8 +53,7 @@ def token(request: HttpRequest) -> HttpResponse:
 @receiving(undone=_UNDONE, private=True)
 def enrolments(request: HttpRequest) -> HttpResponse:
     """POST a one-time code and what the device will be known by."""
-    if request.content_type != JSON_TYPE:
-        raise unsupported_media_type(f"Content-Type must be {JSON_TYPE}.")
+    require_json(request)
     members = _object(read_body(request, ENROLMENT_BYTES))
     code = members.pop("code", None)
     if not isinstance(code, str):
@@ -65,7 +64,7 @@ def enrolments(request: HttpRequest) -> HttpResponse:
 
 @csrf_exempt  # no session is read: there is nothing to forge
 def nonce(request: HttpRequest) -> HttpResponse:
-    """GET a fresh nonce, where the kind of attestation needs one."""
+    """GET a fresh nonce, if the attestation method needs one."""
     return _got(request, _nonce)
 
 

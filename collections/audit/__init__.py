@@ -1,11 +1,11 @@
-"""The log: entries that cannot be changed, who did what, and who may see it.
+"""The log: entries that cannot be changed, and the rights to read them.
 
 Others call `registry` to declare their actions, `operations` to write an entry within their transaction,
-`selectors` and `models` to read, `access` for who may, `actor` for who acts in a request, `actions` for what
-pages record themselves, and `sessions` to end those of an account. `api` is the log for programs, and
+`selectors` and `models` to read, `access` for permissions, `actor` for the actor of a request, `actions` for
+what pages record themselves, and `sessions` to end those of an account. `api` is the log for programs, and
 `used_token` the token that a request came with.
 
-It must not know the rooms whose actions it writes down.
+It must not know the packages whose actions it writes down.
 """
 
 __all__ = [

@@ -1,8 +1,8 @@
 """Entries for changes of accounts, groups and permissions, made from Django's own signals.
 
-A save has its entry before it is written, so none is ever without one. In a transaction, as the admin opens
-one, both stand or fall together; outside of one, the entry stays also where the save then fails
-(docs/adr/0013). Relations and deletions have their entry after them: Django opens a transaction for these.
+A save has its entry before it is written, so none is ever without one. In a transaction, such as the admin's,
+both are committed or rolled back together; outside of one, the entry stays even if the save then fails
+(docs/adr/0007). Relations and deletions have their entry after them: Django opens a transaction for these.
 
 Changes that send no signal leave no entry: SQL, `QuerySet.update`, `bulk_create`, fixtures.
 """
@@ -30,7 +30,7 @@ HOLDINGS = {
     User.user_permissions.through: ("user", "permission"),
     Group.permissions.through: ("group", "permission"),
 }
-"""Who holds what, by the table that says so."""
+"""Memberships and permissions, by the table that stores them."""
 
 
 @receiver(pre_save, sender=User)
@@ -43,7 +43,7 @@ def record_save(
     written = (
         set(WATCHED[sender]) if update_fields is None else set(WATCHED[sender]).intersection(update_fields)
     )
-    # A save that touches nothing watched, as each sign-in is, reads nothing.
+    # A save that touches no watched field, such as each sign-in, reads nothing.
     if raw or not written:
         return
     # Not FOR UPDATE: that would wait for others that are adding the account to a group.
@@ -63,10 +63,10 @@ def _append_account(
     changed: set[str],
     update_fields: Iterable[str] | None,
 ) -> None:
-    """One entry for a new account; for one that stands, one each for its name, password and flags."""
+    """One entry for a new account; for an existing one, one each for its name, password and flags."""
     name = account.get_username()
     if before is None:
-        if update_fields is None:  # else the row is gone, and the save will fail
+        if update_fields is None:  # otherwise the row is deleted, and the save will fail
             flags = {flag: getattr(account, flag) for flag in FLAGS}
             _append(ACCOUNT_CHANGED, name, {"change": "created", "flags": flags})
         return
@@ -87,7 +87,7 @@ def record_holding_change(
 ) -> None:
     """One entry per account or group that gets or loses permissions, or joins or leaves groups.
 
-    Only what really changes is told: giving what is held, and taking what is not, are no changes.
+    Only real changes are logged: giving what is held, and taking what is not, are no changes.
     """
     if action in {"post_add", "pre_remove", "pre_clear"}:
         holder, held = HOLDINGS[sender]
@@ -103,7 +103,7 @@ def record_holding_change(
 @receiver(pre_delete, sender=User)
 @receiver(pre_delete, sender=Group)
 def read_before_deletion(sender: type[Model], instance: User | Group, **_: object) -> None:
-    """Remember what goes with it: cascades send no signal of their own relations."""
+    """Remember its relations, which are deleted with it: cascades send no signal for them."""
     if isinstance(instance, Group):
         members = User.groups.through.objects.filter(group=instance).select_related("user", "group")
         holds: dict[str, Any] = {"permissions": _names(instance.permissions.select_related("content_type"))}

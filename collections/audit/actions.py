@@ -1,4 +1,4 @@
-"""What the audit log tells of accounts and pages."""
+"""What the audit log records about accounts and pages."""
 
 from audit.registry import action_declare
 

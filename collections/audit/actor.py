@@ -1,4 +1,4 @@
-"""Who is acting in this request, for entries that are made from signals."""
+"""The actor of this request, for entries that are made from signals."""
 
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -17,7 +17,7 @@ def current_actor() -> AbstractBaseUser | AnonymousUser | None:
 
 
 def actor_known(actor: AbstractBaseUser) -> None:
-    """An API token said who acts, until the end of the current request."""
+    """Set the actor that an API token names, until the end of the current request."""
     _actor.set(actor)
 
 

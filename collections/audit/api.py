@@ -1,6 +1,7 @@
 """The log for programs."""
 
-from typing import Any, ClassVar
+from datetime import datetime
+from typing import ClassVar
 
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
@@ -8,18 +9,25 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from audit.models import Entry
 from audit.scopes import LOG_READ
-from audit.selectors import entries_search, entry_document
-from web.openapi import CURSOR, PagedSerializer
+from audit.selectors import entries_search
+from web.openapi import CURSOR
 from web.paging import api_results, text_of
 from web.scopes import Scopes
+from web.serializers import paged
 
-PAGE_SIZE = 100
+
+class HashedTimeField(serializers.DateTimeField):
+    """A time in the form that is hashed."""
+
+    def to_representation(self, value: datetime) -> str:
+        return value.isoformat()
 
 
-class EntrySerializer(serializers.Serializer[dict[str, Any]]):
+class EntrySerializer(serializers.Serializer[Entry]):
     index = serializers.IntegerField()
-    at = serializers.DateTimeField()
+    at = HashedTimeField()
     actor = serializers.CharField(help_text="Username; empty for the system itself.")
     action = serializers.CharField()
     subject = serializers.CharField(
@@ -27,14 +35,7 @@ class EntrySerializer(serializers.Serializer[dict[str, Any]]):
     )
     details = serializers.DictField()
     salt = serializers.CharField(help_text="Random digits, a part of what is hashed.")
-    previous_hash = serializers.CharField(
-        help_text="Hash of the entry before, in entries from before there was a tree; empty since."
-    )
     entry_hash = serializers.CharField()
-
-
-class EntryListSerializer(PagedSerializer):
-    results = EntrySerializer(many=True)
 
 
 class LogView(APIView):
@@ -44,7 +45,7 @@ class LogView(APIView):
 
     @extend_schema(
         summary="Read the audit log",
-        responses=EntryListSerializer,
+        responses=paged(EntrySerializer),
         operation_id="log",
         parameters=[
             OpenApiParameter("q", description="An index, the start of a hash, or words of subject or actor."),
@@ -58,4 +59,4 @@ class LogView(APIView):
         found = entries_search(
             text=text_of(query, "q"), action=text_of(query, "action"), actor=text_of(query, "actor")
         )
-        return Response(api_results(found, request, PAGE_SIZE, entry_document))
+        return Response(api_results(found, request, EntrySerializer))

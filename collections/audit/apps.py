@@ -3,7 +3,7 @@ from django.utils.module_loading import autodiscover_modules
 
 
 class AuditWithoutAccountsConfig(AppConfig):
-    """The log alone, for a process that nobody signs in to."""
+    """The log alone, for a process without sign-in."""
 
     name = "audit"
 

@@ -1,4 +1,4 @@
-"""The audit log: append-only. `public_log` keeps a tree over its hashes that everybody can check."""
+"""The audit log: append-only. `public_log` keeps a tree over its hashes that the public can check."""
 
 from django.db import models
 
@@ -8,11 +8,11 @@ from audit.registry import action_choices, action_title
 class Entry(models.Model):
     """One line of the log. The database refuses to change or delete it.
 
-    `entry_hash` is the SHA-256 of the canonical JSON of all other columns that are not empty. It stands in
-    the public log, whose tree tells whether anything was changed.
+    `entry_hash` is the SHA-256 of the canonical JSON of all other columns. It is in the public log, whose
+    tree shows whether anything was changed.
 
-    Everybody sees hashes, few see actors. `salt` keeps a hash from confirming a guess at the actor, or at
-    details: show it to nobody who may not see the actor.
+    Hashes are public, actors are not. `salt` keeps a hash from confirming a guess at the actor, or at
+    details: show it only to accounts that may see the actor.
     """
 
     index = models.BigIntegerField(primary_key=True)
@@ -24,16 +24,7 @@ class Entry(models.Model):
         help_text="Identifier of a recipe or task, a username, or “group” or “population” and its name.",
     )
     details = models.JSONField(default=dict)
-    salt = models.CharField(
-        max_length=32,
-        blank=True,
-        help_text="Random digits, a part of what is hashed; empty in entries from before there were any.",
-    )
-    previous_hash = models.CharField(
-        max_length=64,
-        blank=True,
-        help_text="Hash of the entry before, in entries from before there was a tree; empty since.",
-    )
+    salt = models.CharField(max_length=32, help_text="Random digits, a part of what is hashed.")
     entry_hash = models.CharField(max_length=64, unique=True)
 
     class Meta:
@@ -50,8 +41,8 @@ class Entry(models.Model):
 
 
 class Head(models.Model):
-    """The number of entries: one row, locked while one is appended. So there are no gaps, and no entry can be
-    seen before all that precede it."""
+    """The number of entries: one row, locked while one is appended. So there are no gaps, and no entry is
+    visible until all that precede it are."""
 
     index = models.BigIntegerField()
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any
 
-import rfc8785
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.db import transaction
 from django.utils import timezone
@@ -14,11 +13,11 @@ from django.utils import timezone
 from audit.models import Entry, Head
 from audit.registry import Action
 from audit.used_token import used_token
+from panprivacy.formats.canonical_json import canonical_json
 
 
 def hash_of(entry: Entry) -> str:
-    """SHA-256 of the canonical JSON (RFC 8785) of every column but the hash itself, and what older or newer
-    entries have and this one has not: a salt, the hash of the entry before."""
+    """SHA-256 of the canonical JSON (RFC 8785) of every column but the hash itself."""
     members = {
         "index": entry.index,
         "at": entry.at.isoformat(),
@@ -26,16 +25,14 @@ def hash_of(entry: Entry) -> str:
         "action": entry.action,
         "subject": entry.subject,
         "details": entry.details,
+        "salt": entry.salt,
     }
-    # Entries from before there were salts, or a tree, keep the hashes that people noted.
-    optional = {"previous_hash": entry.previous_hash, "salt": entry.salt}
-    members |= {name: value for name, value in optional.items() if value}
-    return hashlib.sha256(rfc8785.dumps(members)).hexdigest()
+    return hashlib.sha256(canonical_json(members)).hexdigest()
 
 
 def log_lock() -> Head:
     """The lock that all writers of the log share, until the end of the transaction: for what may be counted
-    and then made by one at a time. Whoever appends an entry has it already. Lock other rows first."""
+    and then made by one at a time. Appending an entry takes it, too. Lock other rows first."""
     return Head.objects.select_for_update().get()
 
 
@@ -99,14 +96,14 @@ def entry_append_bounded(
 ) -> None:
     """Append one entry, unless the log has enough of its kind from lately.
 
-    For what anyone can cause as often as they like: nobody can delete from the log again.
+    For what anyone can cause as often as they like: entries cannot be deleted from the log.
 
     Args:
         action, subject, actor, details: as in `entry_append`.
         most: entries of this action and subject that are appended within the time.
         within: the time.
         whatever_subject: whether entries of other subjects count, too.
-        alike: name of a detail; only entries that have it in common count, where one is named.
+        alike: name of a detail; only entries that have it in common count, if one is named.
     """
     earlier = Entry.objects.filter(action=action.name)
     if not whatever_subject:
@@ -115,11 +112,11 @@ def entry_append_bounded(
         earlier = earlier.filter(**{f"details__{alike}": details[alike]})
 
     def has_room() -> bool:
-        # Of the newest ones the last that leaves room for no more: however long the log, few rows are read.
+        # The oldest of the newest ones that reach the limit: few rows are read, however long the log is.
         last = earlier.order_by("-index").values_list("at", flat=True)[most - 1 : most].first()
         return last is None or last <= timezone.now() - within
 
-    # Looked at without a lock first: a flood waits for nobody.
+    # Checked before locking: a flood waits for no lock.
     if not has_room():
         return
     with transaction.atomic():

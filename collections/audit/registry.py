@@ -1,17 +1,17 @@
-"""What entries can tell of: each app declares its own actions, in a module `actions`."""
+"""The actions that entries record: each app declares its own, in a module `actions`."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Action:
-    """One thing that entries tell of. Made by `action_declare`.
+    """One action that entries record. Made by `action_declare`.
 
     Attributes:
         name: stored and hashed in every entry, so it stays for good; at most 40 characters.
         title: what people read instead of it.
-        public: whether everybody sees such entries, without who did it.
-        shown: names of the details that everybody sees of a public one.
+        public: whether such entries are public, without their actor.
+        shown: names of the public details of a public action.
     """
 
     name: str
@@ -24,13 +24,13 @@ _DECLARED: dict[str, Action] = {}
 
 
 def action_declare(name: str, title: str, *, public: bool, shown: tuple[str, ...] = ()) -> Action:
-    """A new action, known from now on; the arguments are `Action`'s.
+    """Register a new action; the arguments are `Action`'s.
 
     Raises:
         ValueError: another action has this name, or one that is not public shows details.
     """
     if shown and not public:
-        raise ValueError(f"{name!r} is not public: everybody would see its details")
+        raise ValueError(f"{name!r} is not public: readers would see its details")
     if name in _DECLARED:
         raise ValueError(f"there is an action {name!r} already")
     _DECLARED[name] = Action(name, title, public, shown)
@@ -44,7 +44,7 @@ def action_choices() -> list[tuple[str, str]]:
 
 
 def public_action_choices() -> list[tuple[str, str]]:
-    """Those of `action_choices` that everybody sees."""
+    """The public ones of `action_choices`."""
     return [choice for choice in action_choices() if _DECLARED[choice[0]].public]
 
 
@@ -59,6 +59,6 @@ def public_actions() -> list[str]:
 
 
 def shown_details(name: str) -> tuple[str, ...] | None:
-    """Names of the details that everybody sees of such an entry; None where nobody sees anything of it."""
+    """Names of the public details of such an entry; None if nothing of it is public."""
     action = _DECLARED.get(name)
     return action.shown if action is not None and action.public else None

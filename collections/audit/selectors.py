@@ -9,11 +9,7 @@ from audit.models import Entry
 from audit.operations import hash_of
 from audit.registry import public_actions
 
-COLUMNS = ("index", "at", "actor", "action", "subject", "details", "salt", "previous_hash", "entry_hash")
-
-
-BEFORE_THE_FIRST = "0" * 64
-"""What the first entry of a log from before there was a tree has as the hash of the entry before."""
+COLUMNS = ("index", "at", "actor", "action", "subject", "details", "salt", "entry_hash")
 
 
 class BrokenLogError(ValueError):
@@ -35,7 +31,7 @@ def entries_search(
         action: name of an action.
         actor: exact username.
         subject: exact identifier or username.
-        subjects: queries for one column each: what else the text stands for, as subjects of entries.
+        subjects: queries for one column each: other subjects of entries that the text may mean.
     """
     entries = Entry.objects.all()
     is_number = text.isascii() and text.isdigit() and len(text) < 16
@@ -56,7 +52,7 @@ def entries_search(
 def public_entries(
     *, text: str = "", action: str = "", named: Sequence[QuerySet[Any, Any]] = ()
 ) -> QuerySet[Entry]:
-    """Entries of public actions, newest first, that match; only by what everybody sees of them.
+    """Entries of public actions, newest first, that match; the filters use only public details.
 
     Args:
         text: an index, or the beginning (8 characters or more) of an identifier, or of the hash of an entry
@@ -91,16 +87,11 @@ def entry_document(entry: Entry) -> dict[str, Any]:
     return {name: getattr(entry, name) for name in COLUMNS} | {"at": entry.at.isoformat()}
 
 
-def entry_verify(entry: Entry, previous: str) -> None:
-    """Check an entry against its hash, and one from before there was a tree against the entry before it.
-
-    Args:
-        previous: hash of the entry before; empty for the first.
+def entry_verify(entry: Entry) -> None:
+    """Check an entry against its hash.
 
     Raises:
-        BrokenLogError: it was changed, or another stood before it.
+        BrokenLogError: it was changed.
     """
     if hash_of(entry) != entry.entry_hash:
         raise BrokenLogError(f"entry {entry.index} does not match its hash")
-    if entry.previous_hash and entry.previous_hash != (previous or BEFORE_THE_FIRST):
-        raise BrokenLogError(f"entry {entry.index} does not follow the entry before it")

@@ -30,7 +30,7 @@ def sessions_end(*, user: User, password: str) -> None:
         PasswordChangedError: it is not the account's any more.
         BusyError: too many passwords wait to be hashed; nothing was stored.
     """
-    # Not `set_password`, which tells the log of a new password.
+    # Not `set_password`, which would log a new password.
     hashed = make_password(password)
     with transaction.atomic():
         locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)

@@ -1,10 +1,10 @@
 """Entries for sign-ins, failed ones and locks, made from the signals of Django and axes.
 
-A lock is of a name and an address, and a successful sign-in takes the failures before it back: so it alone
-does not bound the log. Within the time of a lock no more than `MOST` entries are appended.
+A lock is of a name and an address, and a successful sign-in resets the count of failures: so it alone does
+not bound the log. Within the time of a lock no more than `MOST` entries are appended.
 
-Everybody sees how many entries the log has. So a failure has its entry or has none whether or not there is
-such an account: if accounts had entries of their own left, one try would tell that a name has one.
+The number of entries of the log is public. So a failure has its entry or has none whether or not there is
+such an account: if accounts had entries of their own left, one try would reveal that a name has one.
 """
 
 from datetime import timedelta
@@ -31,7 +31,7 @@ UNKNOWN_ACCOUNT = "(unknown account)"
 
 @receiver(user_logged_in)
 def record_sign_in(sender: object, user: AbstractBaseUser, **_: object) -> None:
-    """An entry for each session that somebody opened, without address or user agent."""
+    """An entry for each session that was opened, without address or user agent."""
     entry_append(action=SIGNED_IN, subject=user.get_username(), actor=user, details={})
 
 

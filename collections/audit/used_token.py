@@ -3,4 +3,4 @@
 from contextvars import ContextVar
 
 used_token: ContextVar[str] = ContextVar("used_token", default="")
-"""The token's public name; empty where there is none. `ActorMiddleware` empties it around each request."""
+"""The token's public name; empty if there is none. `ActorMiddleware` empties it around each request."""

@@ -1,4 +1,4 @@
-"""What the audit log tells of aggregators."""
+"""What the audit log records about aggregators."""
 
 from audit.registry import action_declare
 

@@ -1,17 +1,17 @@
 """Tokens of reports: whether the recipe of a task asks for them, and whether one is good.
 
-A task without a recipe takes reports of anybody, as a recipe without tokens does.
+A task without a recipe takes reports from any device, like a recipe without tokens.
 """
 
 from collections.abc import Callable
 from enum import StrEnum
 
 from dap.models import Task
-from panprivacy.admission import INVALID, MISSING, OF_ANOTHER_RECIPE, TokenRefusedError, token_require
-from panprivacy.dap.basics import ReportError
-from panprivacy.dap.token_extension import TOKEN, token_of
-from panprivacy.dap.upload import ReportMetadata
-from panprivacy.recipe import PublishedRecipe, recipe_of
+from panprivacy.protocols.dap.basics import ReportError
+from panprivacy.protocols.dap.token_extension import TOKEN, token_of
+from panprivacy.protocols.dap.upload import ReportMetadata
+from panprivacy.recipe.document import PublishedRecipe, recipe_of
+from panprivacy.recipe.token import INVALID, MISSING, OF_ANOTHER_RECIPE, TokenRefusedError, token_require
 
 
 class TokenError(StrEnum):
@@ -23,7 +23,7 @@ class TokenError(StrEnum):
 
     @property
     def reason(self) -> str:
-        """As it is counted and shown."""
+        """The reason under which it is counted and shown."""
         return self.value
 
 
@@ -37,12 +37,13 @@ def dap_error_of(rejection: Rejection) -> ReportError:
 
 
 def public_extensions_of(task: Task) -> frozenset[int]:
-    """Types of public report extensions that we know in a task: tokens, where its recipe asks for them."""
+    """Types of public report extensions that we know in a task: tokens, if its recipe asks for them."""
     return frozenset() if _recipe_with_tokens(task) is None else frozenset({TOKEN})
 
 
 def token_check_of(task: Task) -> Callable[[ReportMetadata], TokenError | None]:
-    """What says why a report of the task is rejected for its token: nothing where anybody may report.
+    """A function that returns why a report of the task is rejected for its token: none if any device may
+    report.
 
     One token costs some 30 µs, far less than opening a share.
     """

@@ -14,10 +14,10 @@ from django.db.models import QuerySet
 from dap.errors import BatchCollectedError, BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.models import BatchBucket, CollectedInterval, Task
 from dap.operations import configuration_of, task_hold_alive, task_lock
-from panprivacy.dap.basics import CHECKSUM_BYTES, BatchMode, Interval
-from panprivacy.dap.collection import BatchSelector
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.prio3.interface import Verifier
+from panprivacy.protocols.dap.basics import CHECKSUM_BYTES, BatchMode, Interval
+from panprivacy.protocols.dap.collection import BatchSelector
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.prio3.interface import Verifier
 
 LAST_TIME = 2**63 - 1
 """The latest time that the database holds; any report that late is too early."""
@@ -100,15 +100,15 @@ def buckets_of(task: Task, selector: BatchSelector) -> QuerySet[BatchBucket]:
 def bucket_add(
     *, task: Task, identifier: bytes, shares: Sequence[CommittedShare], verifier: Verifier
 ) -> None:
-    """Add output shares to a bucket. Where several are added to in one transaction, call it in
-    ascending order of their identifiers.
+    """Add output shares to a bucket. If one transaction adds to several, call it in ascending order of their
+    identifiers.
 
     Args:
         identifier: from `bucket_identifier`.
         shares: of reports that were claimed in the same transaction.
 
     Raises:
-        BatchCollectedError: nothing was added; the bucket was collected, or lies where one was.
+        BatchCollectedError: nothing was added; the bucket was collected, or lies in a collected interval.
         TaskEndedError: nothing was added.
         InvalidShareError: an output share does not decode.
     """

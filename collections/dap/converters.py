@@ -1,4 +1,4 @@
-"""Registers how identifiers of DAP stand in addresses: once, whichever side's addresses are set up."""
+"""Registers the form of DAP identifiers in addresses: once, whichever side's addresses are set up."""
 
 from django.urls import register_converter
 

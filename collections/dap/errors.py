@@ -6,7 +6,7 @@ class TaskConflictError(ValueError):
 
 
 class TaskEndedError(ValueError):
-    """The task has ended: its keys and shares are gone. The message says why it ended."""
+    """The task has ended: its keys and shares are deleted. The message states why it ended."""
 
 
 class BatchCollectedError(ValueError):

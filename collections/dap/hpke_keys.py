@@ -7,9 +7,9 @@ from audit.operations import key_introduced
 from dap.actions import KEY_INTRODUCED
 from dap.models import HpkeKey
 from dap.secrets_at_rest import HPKE_KEY
-from panprivacy.dap.basics import HpkeConfig
-from panprivacy.dap.hpke import generate_keypair
-from panprivacy.dap.upload import HpkeConfigList
+from panprivacy.protocols.dap.basics import HpkeConfig
+from panprivacy.protocols.dap.hpke import generate_keypair
+from panprivacy.protocols.dap.upload import HpkeConfigList
 from storage.rotating_keys import KeyRing
 
 
@@ -27,6 +27,6 @@ def hpke_config_list(*, now: datetime) -> HpkeConfigList:
 
 
 def hpke_private_key(*, config_id: int) -> tuple[HpkeConfig, bytes]:
-    """A key that is kept: configuration and private key; NoKeyError where it is unknown or deleted."""
+    """A key that is kept: configuration and private key; NoKeyError if it is unknown or deleted."""
     config, private_key = HPKE_KEYS.private_key(config_id)
     return HpkeConfig.decode(config), private_key

@@ -1,14 +1,14 @@
-"""What the resources of both aggregators have in common: addresses, media types, members of problems."""
+"""What the resources of both aggregators have in common: addresses, media types, fields of problems."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 
-from panprivacy import base64_text
-from panprivacy.dap.basics import TASK_ID_BYTES
-from panprivacy.dap.media import is_media_type
-from panprivacy.tls_messages import Message
+from panprivacy.formats import base64_text
+from panprivacy.formats.tls_messages import Message
+from panprivacy.protocols.dap.basics import TASK_ID_BYTES
+from panprivacy.protocols.dap.media import is_media_type
 from web.problems import unsupported_media_type
 
 RESOURCE_ID_BYTES = 16
@@ -54,5 +54,5 @@ def empty_response() -> HttpResponse:
 
 
 def about_task(arguments: Mapping[str, Any]) -> dict[str, str]:
-    """The member by which DAP's problem documents name the task that a view was called with."""
+    """The field by which DAP's problem documents name the task that a view was called with."""
     return {"taskid": base64_text.encode_url(arguments["task_id"])} if "task_id" in arguments else {}

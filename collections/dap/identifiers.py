@@ -3,8 +3,8 @@ recipes and the log have it. Commands take both, and print both."""
 
 from collections.abc import Sequence
 
-from panprivacy import base64_text
-from panprivacy.dap.basics import TASK_ID_BYTES
+from panprivacy.formats import base64_text
+from panprivacy.protocols.dap.basics import TASK_ID_BYTES
 
 
 def task_id_of(text: str) -> bytes:

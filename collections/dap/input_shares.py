@@ -9,17 +9,17 @@ from dap.admission import public_extensions_of
 from dap.hpke_keys import hpke_private_key
 from dap.models import Side, Task
 from dap.operations import ROLES, configuration_of
-from panprivacy.dap.aggregation import ReportShare
-from panprivacy.dap.basics import Extension, ReportError, Role
-from panprivacy.dap.hpke import HpkeOpenError, Recipient, open_input_share
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.upload import InputShareAad, ReportMetadata
-from panprivacy.prio3.interface import InvalidShareError, Rejected, ReportInput
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.aggregation import ReportShare
+from panprivacy.protocols.dap.basics import Extension, ReportError, Role
+from panprivacy.protocols.dap.hpke import HpkeOpenError, Recipient, open_input_share
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.upload import InputShareAad, ReportMetadata
+from panprivacy.protocols.prio3.interface import InvalidShareError, Rejected, ReportInput
 from storage.rotating_keys import NoKeyError
 
 TIME_LEEWAY = timedelta(minutes=5)
-"""How far ahead of our clock the time of a report may lie."""
+"""How far ahead of our clock the time of a report may be."""
 
 PRIVATE_EXTENSIONS: frozenset[int] = frozenset()
 """Types of private report extensions that we know: the draft defines none, and a token is public."""
@@ -29,7 +29,7 @@ def input_shares_open(
     *, task: Task, side: Side, reports: Sequence[ReportShare], now: datetime
 ) -> list[ReportInput | ReportError]:
     """What is in the sealed shares that are meant for `side`, or why a report is rejected. Tokens are not
-    looked at: `dap.admission` does.
+    checked here: `dap.admission` checks them.
 
     The share opens only under exactly the task's configuration: who sealed it knew the same
     cohort size, VDAF and addresses.
@@ -54,7 +54,7 @@ def input_shares_open(
 def metadata_error(
     configuration: TaskConfiguration, metadata: ReportMetadata, now: datetime, known: Set[int]
 ) -> ReportError | None:
-    """Why a report is rejected whatever is sealed in it; None where nothing speaks against it.
+    """Why a report is rejected whatever is sealed in it; None if there is no reason.
 
     Args:
         known: types of public extensions that it may have.

@@ -1,8 +1,8 @@
-"""How much one request may ask for, on either side; found out before memory is spent on it."""
+"""How much one request may ask for, on either side; checked before memory is spent on it."""
 
-from panprivacy.dap.basics import REPORT_ID_BYTES
-from panprivacy.dap.token_extension import ENCODED_BYTES, HEADER
-from panprivacy.tls_messages import UINT8, UINT64, Reader
+from panprivacy.formats.tls_messages import UINT8, UINT64, Reader
+from panprivacy.protocols.dap.basics import REPORT_ID_BYTES
+from panprivacy.protocols.dap.token_extension import ENCODED_BYTES, HEADER
 
 JOB_REPORTS = 1_000
 """Reports that a leader puts into one aggregation job at most, and that every helper must take."""
@@ -13,7 +13,7 @@ unknown, and four bytes of them make an object of a hundred."""
 
 
 class TooManyReportsError(Exception):
-    """A request with more reports, or extensions, than it may have. The message says how many that are."""
+    """A request with more reports, or extensions, than it may have. The message states how many that are."""
 
 
 def require_few_reports(
@@ -25,7 +25,7 @@ def require_few_reports(
         reader: at the first report.
         of: the request, as a subject.
         shares, messages: sealed shares of each report, and the verification messages behind them.
-        extensions: bytes of them that stand before the reports.
+        extensions: bytes of them that precede the reports.
 
     Raises:
         TooManyReportsError: more than `most` reports, or than `EXTENSION_BYTES` of extensions.

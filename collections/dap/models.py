@@ -3,9 +3,9 @@
 The two sides of a task are two rows that share nothing: normally they lie in two databases on two
 machines, since a process has one role.
 
-Who changes anything of a task takes its locks in this order, so that no two transactions wait for
-each other: the task's row (weakly to add, fully to collect or end), an answer's row, report identifiers in
-ascending order, buckets in ascending order of their identifiers, counts of rejections by reason.
+Every change to a task takes its locks in this order, so that no two transactions wait for each other: the
+task's row (weakly to add, fully to collect or end), an answer's row, report identifiers in ascending order,
+buckets in ascending order of their identifiers, counts of rejections by reason.
 """
 
 from django.db import models
@@ -27,8 +27,8 @@ class HpkeKey(RotatingKey):
 class Task(models.Model):
     """One measurement that two aggregators run together.
 
-    Everything that clients, aggregators and collector must agree on stands in `configuration`, which is
-    part of the associated data of every sealed share.
+    Everything that clients, aggregators and collector must agree on is in `configuration`, which is part of
+    the associated data of every sealed share.
     """
 
     class State(models.TextChoices):
@@ -44,7 +44,7 @@ class Task(models.Model):
     peer_url = models.CharField(max_length=500, help_text="Base address of the other aggregator.")
     peer_key = models.BinaryField(max_length=32, help_text="Its Ed25519 verification key.")
     document = models.TextField(blank=True, help_text="Canonical JSON of the recipe; empty for a plain task.")
-    # Both are gone once the task has ended.
+    # Both are deleted once the task has ended.
     verify_key = models.BinaryField(null=True, help_text="VDAF verification key, sealed.")
     share_key = models.BinaryField(
         null=True, help_text="Private key of pan-private shares, sealed; a plain task has none."
@@ -77,7 +77,7 @@ class BatchBucket(models.Model):
     checksum = models.BinaryField(max_length=32, help_text="XOR of the SHA-256 of every report identifier.")
     first_time = models.PositiveBigIntegerField(null=True, help_text="In units of the time precision.")
     last_time = models.PositiveBigIntegerField(null=True)
-    collected = models.BooleanField(default=False, help_text="Nothing is added any more.")
+    collected = models.BooleanField(default=False, help_text="It is complete: nothing is added.")
 
     class Meta:
         constraints = (

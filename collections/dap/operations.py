@@ -15,11 +15,11 @@ from dap.errors import TaskConflictError, TaskEndedError
 from dap.models import AggregatedReport, ReportRejection, Side, Task
 from dap.partitions import IDENTIFIERS
 from dap.secrets_at_rest import VERIFY_KEY, share_key_seal, share_key_unseal
-from panprivacy.dap.basics import HpkeConfig, Role
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.vdafs import verifier_for
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.prio3.interface import Verifier
+from panprivacy.protocols.dap.basics import HpkeConfig, Role
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.vdafs import verifier_for
+from panprivacy.protocols.prio3.interface import Verifier
 from storage.claims import values_claim
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_erase, secret_seal, secret_unseal
@@ -33,7 +33,7 @@ def configuration_of(task: Task) -> TaskConfiguration:
 
 
 def task_named(*, task_id: bytes, side: Side) -> Task | None:
-    """Our half of a task; None where there is none."""
+    """Our half of a task; None if there is none."""
     return Task.objects.filter(task_id=task_id, side=side).first()
 
 
@@ -107,7 +107,7 @@ def _stored(task_id: bytes, side: Side) -> Task | None:
 
 
 def _store(task: Task, verify_key: bytes, share_key: PrivateKey | None) -> tuple[Task, bool]:
-    """Store it with its keys sealed, unless somebody stores the same one at this moment."""
+    """Store it with its keys sealed, unless another process stores the same one at this moment."""
     owner = _owner(bytes(task.task_id), task.side)
     task.verify_key = secret_seal(verify_key, kind=VERIFY_KEY, owner=owner)
     task.share_key = None if share_key is None else share_key_seal(share_key, owner=owner)
@@ -150,7 +150,7 @@ def task_share_key(task: Task) -> PrivateKey | None:
 
 @contextmanager
 def _erased_with(task: Task) -> Iterator[None]:
-    """Keys of a task that ended after it was read are gone as those of any that ended."""
+    """Keys of a task that ended after it was read are deleted, like those of any that ended."""
     try:
         yield
     except KeyErasedError as error:
@@ -171,7 +171,7 @@ def verifier_of(task: Task) -> Verifier:
 
 @transaction.atomic
 def task_close(*, task: Task) -> Task:
-    """No more reports from clients; those that were taken are aggregated still. Idempotent."""
+    """No more reports from clients; those already accepted are still aggregated. Idempotent."""
     task = task_lock(task=task)
     if task.state == Task.State.OPEN:
         task.state = Task.State.CLOSED
@@ -186,7 +186,7 @@ def task_end(*, task: Task, outcome: str, now: datetime) -> bool:
     Report identifiers go afterwards, by `task_remains_delete`: there may be millions.
 
     Returns:
-        Whether it ended now and not before.
+        Whether this call ended it.
     """
     task = task_lock(task=task)
     if task.state == Task.State.ENDED:
@@ -214,7 +214,7 @@ def task_remains_delete(*, task: Task) -> None:
 
 
 def task_lock(*, task: Task) -> Task:
-    """The task, with nobody else adding to it or changing it until the transaction ends."""
+    """The task, locked against additions and changes by other transactions until this one ends."""
     return Task.objects.select_for_update().get(pk=task.pk)
 
 
@@ -223,7 +223,8 @@ def task_hold(*, task: Task, waits: bool = True) -> Task.State | None:
     collected until then.
 
     Args:
-        waits: whether for a transaction that holds the task alone; else there is None at once.
+        waits: whether to wait for a transaction that holds the task exclusively; otherwise returns None at
+            once.
     """
     sql, parameters = Task.objects.filter(pk=task.pk).values("state").query.sql_with_params()
     if connection.features.has_select_for_update:
@@ -275,7 +276,7 @@ def rejections_add(*, task: Task, side: Side, reasons: Mapping[str, int]) -> Non
         side: who rejected them.
         reasons: `ReportError.reason` to how many.
     """
-    # One order for everybody, so that two transactions never wait for each other's rows.
+    # All rows are locked in one order, so that two transactions never wait for each other.
     for reason, count in sorted(reasons.items()):
         with connection.cursor() as cursor:
             cursor.execute(
@@ -287,10 +288,10 @@ def rejections_add(*, task: Task, side: Side, reasons: Mapping[str, int]) -> Non
 
 
 def _buckets_forget(task: Task) -> None:
-    """Leave of all buckets one that says how many reports there were, and whether any were collected.
+    """Replace all buckets by one that records how many reports there were, and whether any were collected.
 
     The checksum of a bucket of one report is the hash of its identifier, which with a copy of a device's
-    state would prove that the device reported; identifier and times would say when.
+    state would prove that the device reported; identifier and times would reveal when.
     """
     count = task.buckets.aggregate(total=Sum("report_count"))["total"]
     collected = task.buckets.filter(collected=True).exists()

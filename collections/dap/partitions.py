@@ -1,4 +1,4 @@
-"""What goes with a task, all at once: the identifiers of its reports."""
+"""What is deleted with a task, all at once: the identifiers of its reports."""
 
 from storage.partitions import Partitioned, Table
 

@@ -23,7 +23,7 @@ def is_any_collected(task: Task) -> bool:
 
 
 def rejections_of(task: Task, side: Side) -> dict[str, int]:
-    """Reports that `side` rejected, by reason. Not for everybody: see `panprivacy.dap.basics.ReportError`
+    """Reports that `side` rejected, by reason. Not public: see `panprivacy.protocols.dap.basics.ReportError`
     and docs/threat-model.md on what a count of failed verifications can betray."""
     rows = ReportRejection.objects.filter(task=task, side=side).order_by("reason")
     return dict(rows.values_list("reason", "count"))
@@ -36,7 +36,7 @@ def counts_of(tasks: Iterable[Task]) -> dict[int, int]:
 
 
 def collected_among(tasks: Iterable[Task]) -> set[int]:
-    """Primary keys of those of which a batch was collected, in two queries."""
+    """Primary keys of the tasks with a collected batch, in two queries."""
     chosen = list(tasks)
     intervals = CollectedInterval.objects.filter(task__in=chosen)
     buckets = BatchBucket.objects.filter(task__in=chosen, collected=True)

@@ -1,12 +1,12 @@
-"""The one resource that both aggregators serve to everybody."""
+"""The one resource that both aggregators serve publicly."""
 
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from dap.hpke_keys import hpke_config_list
-from panprivacy.dap.media import media_type
-from panprivacy.dap.upload import HpkeConfigList
+from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.upload import HpkeConfigList
 from storage.rotating_keys import cache_seconds
 from web.failures import FAILURES, failure_response
 from web.problems import method_not_allowed

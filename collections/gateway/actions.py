@@ -1,4 +1,4 @@
-"""What the audit log tells of a gateway."""
+"""What the audit log records about a gateway."""
 
 from audit.registry import action_declare
 

@@ -1,4 +1,4 @@
-"""Requests that were in capsules, answered by this process: no socket, no cookies, nobody signed in."""
+"""Requests that were in capsules, answered by this process: no socket, no cookies, no session."""
 
 from io import BytesIO
 from typing import Any, cast
@@ -10,16 +10,16 @@ from django.core.handlers.wsgi import WSGIRequest
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.urls import Resolver404, resolve
 
-from panprivacy.oblivious_http.binary_http import Request, Response
+from panprivacy.protocols.oblivious_http.binary_http import Request, Response
 from web.problems import PROGRAM_ASKS, malformed_body
 
 METHODS = ("GET", "POST")
 
 _TAKEN = {b"accept": "HTTP_ACCEPT", b"content-type": "CONTENT_TYPE"}
-"""Fields of a request that are passed on. Everything else could say who asks."""
+"""Fields of a request that are passed on. All other fields could identify the client."""
 
 _OWN = ("SERVER_NAME", "SERVER_PORT", "HTTP_HOST")
-"""What a request says of this server."""
+"""What a request states about this server."""
 
 _GIVEN = ("Content-Type", "Retry-After", "Cache-Control", "Allow", "Location")
 """Fields of an answer that are passed on."""
@@ -31,7 +31,7 @@ def answered(inner: Request, outer: HttpRequest) -> Response:
     Args:
         outer: what brought the capsule; only this server's own address is taken from it.
 
-    Only the addresses of `OBLIVIOUS_ADDRESSES` are answered; others are a 404, as if there was nothing.
+    Only the addresses of `OBLIVIOUS_ADDRESSES` are answered; others get a 404, as for unknown addresses.
     """
     return _binary(_answer(_request(inner, outer)))
 

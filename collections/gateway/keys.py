@@ -7,8 +7,8 @@ from datetime import datetime
 from audit.operations import key_introduced
 from gateway.actions import KEY_INTRODUCED
 from gateway.models import GatewayKey
-from panprivacy.oblivious_http import keys
-from panprivacy.oblivious_http.keys import KeyConfig
+from panprivacy.protocols.oblivious_http import keys
+from panprivacy.protocols.oblivious_http.keys import KeyConfig
 from storage.rotating_keys import KeyRing, NoKeyError
 
 

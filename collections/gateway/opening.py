@@ -3,9 +3,14 @@
 import secrets
 
 from gateway.keys import PrivateKeys
-from panprivacy.oblivious_http import capsules, padding
-from panprivacy.oblivious_http.binary_http import Response
-from panprivacy.oblivious_http.capsules import KEY_PROBLEM, CapsuleError, ServerContext, UnknownKeyError
+from panprivacy.protocols.oblivious_http import capsules, padding
+from panprivacy.protocols.oblivious_http.binary_http import Response
+from panprivacy.protocols.oblivious_http.capsules import (
+    KEY_PROBLEM,
+    CapsuleError,
+    ServerContext,
+    UnknownKeyError,
+)
 from web.problems import Problem
 
 
@@ -14,7 +19,7 @@ def capsule_open(capsule: bytes) -> tuple[bytes, ServerContext]:
 
     Raises:
         Problem: `KEY_PROBLEM`, it is to a key that is not here (any more); or `capsule-refused`, it was cut
-            or altered. Both are told in clear: there is nothing to seal them with.
+            or altered. Both are answered unencrypted: there is nothing to seal the answer with.
     """
     try:
         return capsules.open_(PrivateKeys(), capsule)
@@ -25,5 +30,5 @@ def capsule_open(capsule: bytes) -> tuple[bytes, ServerContext]:
 
 
 def answer_seal(context: ServerContext, response: Response) -> bytes:
-    """The answer's capsule, of a length that tells little."""
+    """The answer's capsule, of a length that reveals little."""
     return context.seal(padding.padded_answer(response.encode()), secrets.SystemRandom())

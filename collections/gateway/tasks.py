@@ -9,5 +9,5 @@ from storage.periodic import PeriodicTask
 
 @shared_task(base=PeriodicTask)
 def expire_keys() -> None:
-    """Delete retired keys whose grace period is over; safe to run at any time, twice."""
+    """Delete retired keys whose grace period is over; safe to run at any time, even twice."""
     GATEWAY_KEYS.expire(now=clock.settled_now())

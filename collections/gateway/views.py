@@ -7,9 +7,9 @@ from django.views.decorators.csrf import csrf_exempt
 from gateway.dispatching import answered, refused
 from gateway.keys import key_list
 from gateway.opening import answer_seal, capsule_open
-from panprivacy.oblivious_http import capsules, signed_keys
-from panprivacy.oblivious_http.binary_http import InvalidBinaryHttpError, Request
-from panprivacy.oblivious_http.keys import MEDIA_TYPE
+from panprivacy.protocols.oblivious_http import capsules, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import InvalidBinaryHttpError, Request
+from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE
 from storage.rotating_keys import cache_seconds
 from storage.signing_key import signing_key
 from web.bodies import read_body

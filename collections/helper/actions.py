@@ -1,4 +1,4 @@
-"""What the audit log tells of a helper's tasks."""
+"""What the audit log records about a helper's tasks."""
 
 from audit.registry import action_declare
 

@@ -1,7 +1,7 @@
 """Aggregation jobs on the helper's side (DAP 18, section 4.4): one request, one answer, one transaction.
 
-A kill at any moment leaves either nothing of a job or all of it, its answer included. So the leader may
-ask again until it has the answer, and is told the same each time.
+A kill at any moment leaves either nothing of a job or all of it, its answer included. So the leader may ask
+again until it has the answer, and gets the same one each time.
 """
 
 from collections import Counter, defaultdict
@@ -22,7 +22,8 @@ from dap.operations import configuration_of, rejections_add, reports_claim, task
 from helper.answers import answer_stored, resource_id_of
 from helper.limits import job_check
 from helper.models import AggregationJob
-from panprivacy.dap.aggregation import (
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.aggregation import (
     AggregationJobInitReq,
     AggregationJobResp,
     Continue,
@@ -30,9 +31,8 @@ from panprivacy.dap.aggregation import (
     VerifyInit,
     VerifyResp,
 )
-from panprivacy.dap.basics import BatchMode, ReportError, UnsupportedExtensionError
-from panprivacy.prio3.interface import Prepared, Rejected, ReportInput, Verifier
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import BatchMode, ReportError, UnsupportedExtensionError
+from panprivacy.protocols.prio3.interface import Prepared, Rejected, ReportInput, Verifier
 from peers.problems import dap_problem
 from web.problems import Problem
 
@@ -40,7 +40,7 @@ VERIFICATION_KEY_ID = 0
 """A task has one verification key, drawn before any report, and it never changes."""
 
 Outcome = Prepared | Rejection
-"""What came of one report before it is known whether it was used already."""
+"""The outcome of one report, until it is known whether it was already used."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def aggregation_job_create(*, task: Task, body: bytes, now: datetime) -> tuple[b
     """Verify the reports of an AggregationJobInitReq and add up those that are good.
 
     Args:
-        body: the request; equal bodies get equal answers, also where they arrive at once.
+        body: the request; equal bodies get equal answers, even if they arrive at once.
 
     Returns:
         The job's identifier (16 bytes) and the encoded AggregationJobResp.
@@ -104,7 +104,7 @@ def _verify(task: Task, request: AggregationJobInitReq, now: datetime) -> _Verif
     """Everything expensive, outside of any transaction."""
     inits = request.verify_inits
     verifier = verifier_of(task)
-    # First, as the leader's word for them is not enough, and nothing is cheaper.
+    # Checked first: the leader's claim is not enough, and no other check is cheaper.
     token_check = token_check_of(task)
     refused = {
         init.report_id: error
@@ -148,8 +148,8 @@ def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
     )
     if not is_new:
         return bytes(job.answer)
-    # An identifier is used up by the first verification, whatever came of it: nobody gets to try
-    # several shares or messages under one identifier and to learn which of them are accepted.
+    # An identifier is used up by the first verification, whatever came of it: an attacker cannot try several
+    # shares or messages under one identifier to learn which of them are accepted.
     fresh = reports_claim(task=task, report_ids=verified.used)
     replayed = verified.used - fresh
     outcomes: dict[bytes, Outcome] = {

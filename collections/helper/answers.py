@@ -13,7 +13,7 @@ def resource_id_of(task: Task, body: bytes) -> bytes:
 
 
 def answer_stored(kind: type[Answer], *, task: Task, resource_id: bytes) -> bytes | None:
-    """The answer that was given before; None where none was."""
+    """The answer that was given before; None if none was."""
     found = (
         kind._default_manager.filter(task=task, resource_id=resource_id)
         .values_list("answer", flat=True)

@@ -1,8 +1,8 @@
 """The number of reports that is published, signed by the helper too.
 
 The leader adds noise to the exact number, which both sides know, and draws it alone. So the helper signs what
-its own count and the largest possible noise allow, one number for each task: who reads two could tell
-more of the exact one.
+its own count and the largest possible noise allow, one number for each task: two numbers would reveal more
+about the exact one.
 """
 
 from django.db import transaction
@@ -11,9 +11,9 @@ from dap.models import Task
 from dap.operations import task_hold_alive
 from dap.selectors import is_any_collected, report_count
 from helper.models import SignedCount
-from panprivacy.recipe import recipe_of
-from panprivacy.signed_count import ReleasedCount
-from panprivacy.two_server import noisy_count
+from panprivacy.accounting import noisy_count
+from panprivacy.protocols.signed_count import ReleasedCount
+from panprivacy.recipe.document import recipe_of
 from peers.problems import refused
 from storage.signing_key import signing_key
 from web.problems import Problem
@@ -34,8 +34,7 @@ def count_sign(*, task: Task, reports: int) -> bytes:
     """Sign the number of reports of a recipe whose share was given out; 64 bytes, the same each time.
 
     Raises:
-        Problem: we did not count so many, gave out no share, or signed another number; or the task is of no
-            recipe.
+        Problem: we counted fewer, gave out no share, or signed another number; or the task is of no recipe.
         TaskEndedError: its counts are not for publishing any more.
     """
     task_hold_alive(task=task)
@@ -46,7 +45,7 @@ def count_sign(*, task: Task, reports: int) -> bytes:
     counted, recipe = report_count(task), recipe_of(task.document)
     if abs(reports - counted) > noisy_count.largest(recipe.calibrated_statistic.cohort_size):
         # Shown and logged: no number.
-        raise _refusal("The helper did not count so many reports.")
+        raise _refusal("The helper counted another number of reports.")
     signed, _ = SignedCount.objects.get_or_create(task=task, defaults={"reports": reports})
     if signed.reports != reports:
         raise _refusal("The helper has signed another number of reports of this task.")

@@ -1,7 +1,7 @@
 """How tasks and keys end: by the leader's request, or when their time is over.
 
-The helper has no worker and no clock of its own. What is due is done whenever a key or a task is
-registered, and by `manage.py helper_upkeep`, for a daily timer.
+The helper has no worker and no scheduler. What is due is done whenever a key or a task is registered, and by
+`manage.py helper_upkeep`, for a daily timer.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -18,7 +18,7 @@ from gateway.keys import GATEWAY_KEYS
 from helper.actions import TASK_ENDED
 from helper.models import ReleasedShare, ShareKey
 from helper.partitions import ANSWERS
-from panprivacy.times import format_time
+from panprivacy.formats.times import format_time
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
 from storage.partitions import partitions_upkeep
@@ -29,13 +29,13 @@ UNUSED_KEY_LIFETIME = timedelta(days=1)
 
 REASON_LENGTH = 200
 LAST_YEAR = datetime(9000, 1, 1, tzinfo=UTC)
-"""A task of which reports may be dated later has no end."""
+"""A task whose reports may have any later date has no end."""
 
 
 def helper_task_end(*, task: Task, reason: str, now: datetime) -> None:
     """Delete keys, shares, answers and report identifiers of a task; counts and the outcome stay.
 
-    Idempotent, and may be interrupted: `upkeep` goes on with what is left.
+    Idempotent, and may be interrupted: `upkeep` continues with the rest.
 
     Args:
         reason: why, in words.
@@ -55,11 +55,11 @@ def helper_task_end(*, task: Task, reason: str, now: datetime) -> None:
 
 
 def upkeep(*, now: datetime) -> None:
-    """Delete what nobody asked for in time: keys that no recipe used, keys of clients after their grace
-    period, tasks whose time was over long ago, and what an interrupted end left behind.
+    """Delete what expired: keys that no recipe used, keys of clients after their grace period, tasks whose
+    time was over long ago, and what an interrupted end left behind.
 
     Raises:
-        KeysNotErasedError: files of keys could not be erased; all else is done.
+        KeysNotErasedError: files of keys could not be erased; everything else is done.
     """
     secrets_delete(ShareKey.objects.filter(created_at__lte=now - UNUSED_KEY_LIFETIME), "sealed")
     for ring in (HPKE_KEYS, GATEWAY_KEYS):
@@ -67,7 +67,7 @@ def upkeep(*, now: datetime) -> None:
     for task in Task.objects.filter(side=Side.HELPER).exclude(state=Task.State.ENDED).order_by("pk"):
         over_at = expires_at(task)
         if over_at is not None and over_at <= now:
-            reason = f"Nobody ended it; the helper deleted its keys {format_time(now)}."
+            reason = f"It was not ended; the helper deleted its keys {format_time(now)}."
             helper_task_end(task=task, reason=reason, now=now)
     ReleasedShare.objects.filter(task__side=Side.HELPER, task__state=Task.State.ENDED).delete()
     partitions_upkeep()
@@ -76,8 +76,8 @@ def upkeep(*, now: datetime) -> None:
 
 
 def expires_at(task: Task) -> datetime | None:
-    """When the helper ends a task by itself: so long after the last time that a report may have, or after
-    its registration if that is later. None where reports may have any time."""
+    """When the helper ends a task by itself: a fixed time after the last time that a report may have, or
+    after its registration if that is later. None if reports may have any time."""
     configuration = configuration_of(task)
     interval = configuration.task_interval
     if interval is None:

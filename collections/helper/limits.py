@@ -1,9 +1,9 @@
-"""How much one request may ask for, found out before memory is spent on it."""
+"""How much one request may ask for, checked before memory is spent on it."""
 
 from contextlib import suppress
 
 from dap.limits import require_few_reports, skip
-from panprivacy.tls_messages import UINT8, Reader
+from panprivacy.formats.tls_messages import UINT8, Reader
 
 AGGREGATION_JOB_BYTES = 16 * 1024 * 1024
 AGGREGATE_SHARE_BYTES = 64 * 1024
@@ -15,7 +15,7 @@ REGISTRATION_BYTES = 1024 * 1024
 def job_check(body: bytes, most: int) -> None:
     """Walk over an AggregationJobInitReq without decoding it.
 
-    What is cut short is not told here: decoding does.
+    Truncated input is not detected here, but in decoding.
 
     Raises:
         TooManyReportsError: more than `most` reports, or than `dap.limits` allows of extensions.

@@ -59,7 +59,9 @@ class RoundTask(models.Model):
 
 
 class SignedCount(models.Model):
-    """The number of reports of a task that we signed: one, for two would tell more of the exact one."""
+    """The number of reports of a task that we signed: only one, because two would reveal more about the exact
+    one.
+    """
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
     reports = models.PositiveBigIntegerField(help_text="As published, with the leader's noise.")

@@ -1,4 +1,4 @@
-"""What goes with a helper's task, all at once: the answers to its jobs, which name every report."""
+"""What is deleted with a helper's task, all at once: the answers to its jobs, which name every report."""
 
 from dap.partitions import OPEN, OVER
 from storage.partitions import Partitioned, Table

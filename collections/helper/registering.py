@@ -18,19 +18,19 @@ from helper.ending import UNUSED_KEY_LIFETIME
 from helper.models import ShareKey
 from helper.partitions import ANSWERS
 from helper.rounds import round_claim, round_require
-from panprivacy import base64_text
-from panprivacy.dap.basics import HpkeConfig
-from panprivacy.dap.hpke import HpkeSealError, seal
-from panprivacy.dap.recipe_task import task_of
-from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration
-from panprivacy.dap.vdafs import prio3_of
 from panprivacy.encryption import generate_private_key, require_scheme
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.errors import FieldError
-from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
-from panprivacy.tls_messages import InvalidMessageError
-from panprivacy.trust_models.members import require_url
-from panprivacy.trust_models.two_server import TwoServers
+from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import HpkeConfig
+from panprivacy.protocols.dap.hpke import HpkeSealError, seal
+from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration
+from panprivacy.protocols.dap.vdafs import prio3_of
+from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
+from panprivacy.recipe.dap_task import task_of
+from panprivacy.statistics.trust_models.members import require_url
+from panprivacy.statistics.trust_models.two_server import TwoServers
 from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from peers.required import required
@@ -68,7 +68,7 @@ def share_key_make(*, request: bytes, scheme: str, now: datetime) -> Mapping[str
 
 @transaction.atomic
 def _share_key_store(request: bytes, private_key: PrivateKey, now: datetime) -> ShareKey:
-    """The stored key of the request: this one, unless somebody made one at the same moment."""
+    """The stored key of the request: this one, unless another process made one at the same moment."""
     sealed = share_key_seal(private_key, owner=request)
     found, is_new = ShareKey.objects.get_or_create(
         request=request,
@@ -99,10 +99,10 @@ def recipe_task_register(
     Args:
         task_id: 32 bytes; must be the SHA-256 of the document.
         document: the recipe's canonical JSON, exactly.
-        request: the one for which our key in the document was made; not looked at where it has none.
+        request: the one for which our key in the document was made; ignored if it has none.
         verify_key: of the VDAF.
         collector_config: encoded HpkeConfig.
-        rounds: canonical JSON of the document of all rounds, where the recipe is one of them; else empty.
+        rounds: canonical JSON of the document of all rounds, if the recipe is one of them; else empty.
 
     Returns:
         Our Ed25519 signature of the recipe, 64 bytes: the same for the same recipe.
@@ -178,7 +178,7 @@ def plain_task_register(
 
 
 def decode_bytes(name: str, value: str) -> bytes:
-    """Base64 of a registration; Problem that names the field where it is not."""
+    """Base64 of a registration; Problem that names the field if it is not."""
     try:
         return base64_text.decode(value)
     except base64_text.Base64Error:
@@ -195,7 +195,7 @@ def _base_address(endpoint: str) -> str:
 
 
 def _share_key(task_id: bytes, request: bytes) -> PrivateKey:
-    """The key that was made for the request; it has moved if the recipe was registered before."""
+    """The key that was made for the request; it has moved if the recipe is already registered."""
     found = ShareKey.objects.select_for_update().filter(request=request).first()
     if found is not None:
         return share_key_unseal(found.sealed, owner=request)
@@ -256,7 +256,7 @@ def _store(
 
 
 def _usable(collector_config: bytes) -> HpkeConfig:
-    """A configuration to which something can be sealed: found out now, not when the batch is due."""
+    """A configuration to which something can be sealed: checked now, not when the batch is due."""
     try:
         config = HpkeConfig.decode(collector_config)
         seal(config, b"", b"", b"", secrets.SystemRandom())

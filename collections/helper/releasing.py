@@ -13,25 +13,25 @@ from dap.operations import configuration_of, task_lock, verifier_of
 from helper.actions import SHARE_RELEASED
 from helper.answers import answer_stored, resource_id_of
 from helper.models import ReleasedShare
-from panprivacy.dap.basics import HpkeConfig, Role
-from panprivacy.dap.collection import (
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import HpkeConfig, Role
+from panprivacy.protocols.dap.collection import (
     AggregateShare,
     AggregateShareAad,
     AggregateShareReq,
     InvalidExtensionError,
 )
-from panprivacy.dap.hpke import seal_aggregate_share
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.prio3.interface import Verifier
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.hpke import seal_aggregate_share
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.prio3.interface import Verifier
 from peers.problems import dap_problem
 
 
 def aggregate_share_release(*, task: Task, body: bytes) -> tuple[bytes, bytes]:
     """Close the batch that an AggregateShareReq means, and seal our share of its sum to the collector.
 
-    Whatever the leader says, the share is one of at least `min_batch_size` reports that we verified,
-    each once, and no report of it ever is in another.
+    Whatever the leader claims, the share is one of at least `min_batch_size` reports that we verified, each
+    once, and no report of it ever is in another.
 
     Args:
         body: the request; equal bodies get equal answers.
@@ -76,7 +76,7 @@ def _read(task: Task, body: bytes) -> AggregateShareReq:
 @transaction.atomic
 def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: Verifier) -> bytes:
     task = task_lock(task=task)
-    # Who held the lock before may have answered the same request.
+    # The previous holder of the lock may have answered the same request.
     stored = answer_stored(ReleasedShare, task=task, resource_id=share_id)
     if stored is not None:
         return stored
@@ -99,7 +99,7 @@ def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: 
         action=SHARE_RELEASED,
         subject=bytes(task.task_id).hex(),
         actor=None,
-        # Not how many: that tells whether single reports were valid.
+        # Not how many: that would reveal whether single reports were valid.
         details={"min_batch_size": configuration.min_batch_size},
     )
     return answer
@@ -114,7 +114,7 @@ def _require_releasable(
         detail = "The helper has fewer reports in this batch than the task needs."
         raise dap_problem("invalidBatchSize", detail)
     if (request.report_count, request.checksum) != (collected.report_count, collected.checksum):
-        # Shown and logged, too: no number. No checksum: where one side has one report more, the two would
-        # tell which.
+        # Shown and logged, too: no number. No checksum: if one side has one report more, the two would reveal
+        # which.
         detail = "Leader and helper did not count the same reports."
         raise dap_problem("batchMismatch", detail)

@@ -10,10 +10,10 @@ from dap.operations import task_lock
 from dap.selectors import report_count
 from helper.ending import helper_task_end
 from helper.models import RoundTask
-from panprivacy.asked_round import AskedRound
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
 from peers.problems import conflict, refused
 
 REPLACED = "The leader registered the same round anew before a report was counted."
@@ -25,12 +25,12 @@ def round_require(*, recipe: PublishedRecipe, document: str) -> None:
     The document needs no signature here: the recipe names its hash, and the leader signed the request.
 
     Args:
-        recipe: checked by itself.
-        document: canonical JSON of what its `round` names; empty where the recipe is no round.
+        recipe: already checked on its own.
+        document: canonical JSON of what its `round` names; empty if the recipe is no round.
 
     Raises:
-        Problem: it differs from what every round asks, there are not so many rounds, or all of them together
-            cost more than is stated.
+        Problem: it differs from what every round asks, there are fewer rounds, or all of them together cost
+            more than is stated.
     """
     place = recipe.round
     if place is None:
@@ -58,7 +58,7 @@ def round_claim(*, place: AskedRound, task: Task, now: datetime) -> None:
     """Let a task be this round, in the transaction that registers it. Idempotent.
 
     A leader that fails between asking us and publishing registers the round again, with other keys. Then the
-    earlier task ends, if it counted no report: so no two tasks of one round ever give out a share.
+    previous task ends, if it counted no report: so no two tasks of one round ever give out a share.
 
     Raises:
         Problem: another task of this round counted reports.

@@ -1,9 +1,9 @@
-"""What a helper says of itself to everybody: its tasks, its keys and its log.
+"""What a helper says publicly about itself: its tasks, its keys and its log.
 
-Who watches this page may also hold copies of a device's state and send reports made from them, which verify
-or not depending on what is encrypted there. So of no task, plain ones among them, it tells how many reports
-verified nor how many were rejected, for whatever reason, before or after its end. Administrators see both
-with `manage.py helper_tasks list`.
+A reader of this page may also hold copies of a device's state and send reports made from them. Whether these
+verify depends on what is encrypted there. So for no task, not even a plain one, does it show how many reports
+verified or were rejected, for whatever reason, before or after its end. Administrators see both with
+`manage.py helper_tasks list`.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from dap.hpke_keys import HPKE_KEYS
 from dap.models import Task
 from dap.operations import configuration_of
 from dap.selectors import collected_among
-from panprivacy import base64_text
-from panprivacy.dap.vdafs import vdaf_name
-from panprivacy.times import format_time
+from panprivacy.formats import base64_text
+from panprivacy.formats.times import format_time
+from panprivacy.protocols.dap.vdafs import vdaf_name
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
 
@@ -39,7 +39,7 @@ def status(tasks: Sequence[Task]) -> dict[str, Any]:
 
 
 def tasks_status(tasks: Sequence[Task]) -> list[dict[str, Any]]:
-    """Tasks as everybody may know them, in as many queries for a hundred as for one."""
+    """Tasks as the public may see them, in as many queries for a hundred as for one."""
     recipes = {task.pk: recipe_status(task.document) for task in tasks if task.document}
     collected = collected_among(tasks)
     return [

@@ -25,11 +25,15 @@ from helper.registering import (
     share_key_make,
 )
 from helper.releasing import aggregate_share_release
-from panprivacy import base64_text
-from panprivacy.dap.aggregation import AggregationJobContinueReq, AggregationJobInitReq, AggregationJobResp
-from panprivacy.dap.collection import AggregateShare, AggregateShareReq
-from panprivacy.dap.media import media_type
-from panprivacy.tls_messages import InvalidMessageError, Message
+from panprivacy.formats import base64_text
+from panprivacy.formats.tls_messages import InvalidMessageError, Message
+from panprivacy.protocols.dap.aggregation import (
+    AggregationJobContinueReq,
+    AggregationJobInitReq,
+    AggregationJobResp,
+)
+from panprivacy.protocols.dap.collection import AggregateShare, AggregateShareReq
+from panprivacy.protocols.dap.media import media_type
 from peers.json_bodies import json_response, read_json
 from peers.problems import dap_problem
 from peers.request_ids import request_of
@@ -58,7 +62,9 @@ def _for_leader(*methods: str, most: int) -> Callable[[View], View]:
 
 
 def _of_task(view: View) -> View:
-    """Hands the view its task. One that has ended is known no more, but why it ended is still said."""
+    """Hands the view its task. A task that has ended is unknown, but the answer still gives the reason why it
+    ended.
+    """
 
     @wraps(view)
     def with_task(request: HttpRequest, body: bytes, *, task_id: bytes, **arguments: bytes) -> HttpResponse:
@@ -89,7 +95,7 @@ def keys(request: HttpRequest, body: bytes) -> HttpResponse:
 
 @_for_leader("GET", "PUT", "DELETE", most=REGISTRATION_BYTES)
 def task(request: HttpRequest, body: bytes, *, task_id: bytes) -> HttpResponse:
-    """Taking part in a task, how it stands, and its end."""
+    """Taking part in a task, its state, and its end."""
     if request.method == "PUT":
         return _task_put(request, body, task_id)
     if request.method == "DELETE":
@@ -204,8 +210,8 @@ def _created(request: HttpRequest, resource_id: bytes, message: type[Message], a
 
 
 def _kept(request: HttpRequest, message: type[Message], answer: bytes) -> HttpResponse:
-    """GET answers with it. DELETE is taken note of and deletes nothing: the request may still be on its
-    way a second time, and must then find the same answer. It goes when the task ends."""
+    """GET answers with it. DELETE is recorded and deletes nothing: the request may still be on its way a
+    second time, and must then find the same answer. It is deleted when the task ends."""
     if request.method == "DELETE":
         return HttpResponse(b"", content_type=media_type(message))
     return HttpResponse(answer, content_type=media_type(message))

@@ -11,13 +11,18 @@ from django.db import transaction
 from gateway.opening import answer_seal, capsule_open
 from issuer.keys import Issuing, issuing, keys_forget
 from issuer.models import Handle, Issuance
-from panprivacy.oblivious_http.binary_http import InvalidBinaryHttpError, Request, Response
-from panprivacy.oblivious_prf.evaluation import evaluate
-from panprivacy.privacy_pass.issuance import InvalidRequestError, issue
-from panprivacy.privacy_pass.tokens import TokenRequest
-from panprivacy.secp256k1 import parse
-from panprivacy.tls_messages import InvalidMessageError
-from panprivacy.token_request import RESPONSE_MEDIA_TYPE, OtherContentError, OtherRequestError, recipe_asked
+from panprivacy.encryption.secp256k1 import parse
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.oblivious_http.binary_http import InvalidBinaryHttpError, Request, Response
+from panprivacy.protocols.oblivious_prf.evaluation import evaluate
+from panprivacy.protocols.privacy_pass.issuance import InvalidRequestError, issue
+from panprivacy.protocols.privacy_pass.tokens import TokenRequest
+from panprivacy.protocols.token_request import (
+    RESPONSE_MEDIA_TYPE,
+    OtherContentError,
+    OtherRequestError,
+    recipe_asked,
+)
 from peers.problems import refused
 from storage.erasable_keys import KeyErasedError
 from web.problems import CONTENT_TYPE as PROBLEM_TYPE
@@ -30,7 +35,7 @@ class Answered:
 
     Attributes:
         capsule: for the device, of one length whatever was answered.
-        element: the attester's, evaluated under the recipe's key; None where the device gets no token.
+        element: the attester's, evaluated under the recipe's key; None if the device gets no token.
         handle: names the answer; None as `element`.
     """
 
@@ -56,13 +61,13 @@ class _Token:
 def token_request_answer(
     *, element: bytes, capsule: bytes, withheld: Sequence[bytes], now: datetime
 ) -> Answered:
-    """Open what a device asked, sign it blindly, and count it, unless the same was counted before.
+    """Open what a device asked, sign it blindly, and count it, unless the same one is already counted.
 
     Args:
         element: a point of the curve that the attester blinded.
         capsule: the device's, sealed to one of the gateway's keys.
-        withheld: handles of earlier answers that the attester handed to nobody. They do not count, whenever
-            and however often they are named; unknown ones say nothing.
+        withheld: handles of past answers that the attester handed to no device. They do not count, whenever
+            and however often they are named; unknown ones have no effect.
 
     Raises:
         Problem: the capsule does not open, or the element is none. Nothing was counted, or withheld.
@@ -75,10 +80,10 @@ def token_request_answer(
         token = _token(opened, element, now)
         response = Response(200, ((b"content-type", RESPONSE_MEDIA_TYPE.encode()),), token.signature)
     except Problem as problem:
-        # Only the device is told why; the attester sees no more than that there is no token.
+        # Only the device learns the reason; the attester sees only that there is no token.
         response = _problem_response(problem)
     with transaction.atomic():
-        # The recipe's row is locked before any handle, as where issuing ends, so that no two wait for each
+        # The recipe's row is locked before any handle, as when issuing ends, so that no two wait for each
         # other.
         if token is not None and not _count(token):
             token, response = None, _problem_response(_not_issuing())
@@ -92,7 +97,7 @@ def token_request_answer(
 
 
 def _token(opened: bytes, element: bytes, now: datetime) -> _Token:
-    """What the device asked for, computed; Problem where it gets none."""
+    """What the device asked for, computed; Problem if it gets none."""
     try:
         request = Request.decode(opened)
     except InvalidBinaryHttpError as error:
@@ -128,7 +133,9 @@ def _granted(recipe: Issuing, body: bytes, element: bytes) -> _Token:
 
 
 def _count(token: _Token) -> bool:
-    """Count the token unless it was before; whether the recipe still issues. In the answer's transaction."""
+    """Count the token unless it is already counted; whether the recipe still issues. In the answer's
+    transaction.
+    """
     # The end takes the same lock: it sees this row, or this sees the end.
     locked = Issuance.objects.select_for_update().filter(pk=token.issuance)
     if locked.values_list("state", flat=True).first() != Issuance.State.ISSUING:
@@ -141,15 +148,15 @@ def _count(token: _Token) -> bool:
 
 
 def _withhold(handles: Sequence[bytes]) -> None:
-    """Count these no more. Requests name the same ones at once: they lock rows in one order, and those that
-    are noted already not at all."""
+    """Count these no more. Requests name the same ones at once: they lock rows in one order, and those
+    already stored are not locked at all."""
     named = Handle.objects.select_for_update().filter(handle__in=handles, withheld=False)
     keys = list(named.order_by("pk").values_list("pk", flat=True))
     Handle.objects.filter(pk__in=keys).update(withheld=True)
 
 
 def unrecognized_recipe() -> Problem:
-    """A recipe of which this issuer was never told."""
+    """A recipe that was never registered with this issuer."""
     detail = "This issuer signs no tokens for the recipe."
     return Problem("unrecognized-recipe", "There is no such recipe", 404, detail)
 

@@ -1,12 +1,11 @@
 """How issuing ends: by the site's request, or when the recipe's time is over.
 
-The issuer has no worker and no clock of its own. What is due is done whenever a key is made or a recipe is
+The issuer has no worker and no scheduler. What is due is done whenever a key is made or a recipe is
 registered, and by `manage.py issuer_upkeep`, for a daily timer.
 """
 
 from datetime import datetime
 
-import structlog
 from django.db import transaction
 
 from audit.operations import entry_append
@@ -15,13 +14,12 @@ from issuer.actions import ISSUANCE_ENDED
 from issuer.keys import keys_forget
 from issuer.models import Handle, Issuance
 from issuer.registering import UNUSED_KEY_LIFETIME
-from panprivacy.times import format_time
+from panprivacy.formats.times import format_time
+from peers.recipe_document import overdue
 from storage.columns import stored
 from storage.erasable_keys import old_keys_erase
 from storage.erasing import log_truncate_on_commit
 from storage.sealing import secret_erase, secrets_delete
-
-logger = structlog.get_logger(__name__)
 
 REASON_LENGTH = 200
 
@@ -57,25 +55,18 @@ def issuance_end(*, issuance: Issuance, reason: str, now: datetime) -> int:
 
 
 def upkeep(*, now: datetime) -> None:
-    """Delete what nobody asked for in time: keys that no recipe used, gateway keys after their grace period,
-    keys of recipes that have closed, and what an interrupted end left behind.
+    """Delete what expired: keys that no recipe used, gateway keys after their grace period, keys of recipes
+    that have closed, and what an interrupted end left behind.
 
     Raises:
-        KeysNotErasedError: files of keys could not be erased; all else is done.
+        KeysNotErasedError: files of keys could not be erased; everything else is done.
     """
     waiting = Issuance.objects.filter(state=Issuance.State.WAITING)
     secrets_delete(waiting.filter(created_at__lte=now - UNUSED_KEY_LIFETIME), "sealed")
     GATEWAY_KEYS.expire(now=now)
-    for issuance in Issuance.objects.filter(state=Issuance.State.ISSUING).order_by("pk"):
-        try:
-            is_over = issuance.ends_at <= now
-        except ValueError as error:
-            # One recipe that another version wrote must not keep the others.
-            logger.error("recipe_unreadable", recipe=issuance.identifier, error=str(error))
-            continue
-        if is_over:
-            reason = f"The issuer ended it {format_time(now)}: its time was over."
-            issuance_end(issuance=issuance, reason=reason, now=now)
+    reason = f"The issuer ended it {format_time(now)}: its time was over."
+    for issuance in overdue(Issuance.objects.filter(state=Issuance.State.ISSUING).order_by("pk"), now=now):
+        issuance_end(issuance=issuance, reason=reason, now=now)
     keys_forget()
     log_truncate_on_commit()
     old_keys_erase()

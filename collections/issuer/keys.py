@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from issuer.models import Issuance
-from panprivacy.oblivious_prf import evaluation
-from panprivacy.privacy_pass.rsa_keys import MODULUS_BITS, PrivateKey, generate
+from panprivacy.protocols.oblivious_prf import evaluation
+from panprivacy.protocols.privacy_pass.rsa_keys import MODULUS_BITS, PrivateKey, generate
 from peers.issuer_calls import HANDLE_BYTES
 from storage.columns import stored_bytes
 from storage.sealing import secret_seal, secret_unseal
@@ -19,11 +19,11 @@ PRIME_BYTES = MODULUS_BITS // 16
 
 @dataclass(frozen=True)
 class RecipeKeys:
-    """What an issuer knows of a recipe and nobody else does. Secret.
+    """What only an issuer knows about a recipe. Secret.
 
     Attributes:
         token: signs blindly.
-        prf: tells the attester apart which devices asked before, 32 bytes.
+        prf: key of the values by which the attester recognizes devices that asked already, 32 bytes.
         handle: names answers, 32 bytes.
     """
 
@@ -38,7 +38,7 @@ class RecipeKeys:
         return cls(generate(source), evaluation.new_key(source), secrets.token_bytes(HANDLE_KEY_BYTES))
 
     def handle_of(self, blinded_message: bytes) -> bytes:
-        """The name of an answer: the same for the same blinded message, and random to everybody else."""
+        """The name of an answer: the same for the same blinded message, and random to all other parties."""
         return hmac.digest(self.handle, blinded_message, "sha256")[:HANDLE_BYTES]
 
     def seal(self) -> bytes:
@@ -77,7 +77,7 @@ _OPENED: dict[str, Issuing] = {}
 def issuing(identifier: str) -> Issuing | None:
     """A recipe that issues tokens, or did lately: whether it does is asked in the transaction that counts.
 
-    None where it issues none, not yet or not any more.
+    None if it issues none, not yet or not any more.
 
     Raises:
         KeyErasedError: it ended this moment.
@@ -94,7 +94,7 @@ def issuing(identifier: str) -> Issuing | None:
 
 def keys_forget() -> None:
     """Forget, in this process, the keys of what issues no more. It is called wherever one ends, at every
-    upkeep, and where a device asks for a token of what another process ended."""
+    upkeep, and when a device asks for a token of a recipe that another process ended."""
     rows = Issuance.objects.filter(state=Issuance.State.ISSUING)
     known = set(rows.values_list("identifier", "pk"))
     for identifier, recipe in list(_OPENED.items()):

@@ -1,7 +1,7 @@
 """How much one request may ask for."""
 
-from panprivacy.base64_text import encoded_length
-from panprivacy.oblivious_http.capsules import LARGEST_CAPSULE
+from panprivacy.formats.base64_text import encoded_length
+from panprivacy.protocols.oblivious_http.capsules import LARGEST_CAPSULE
 
 REGISTRATION_BYTES = 1024 * 1024
 """A recipe's document with two Paillier keys takes a few thousand."""

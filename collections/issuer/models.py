@@ -1,20 +1,17 @@
 """What an issuer keeps of a recipe: its keys until it ends, and handles by which each token counts once.
 
-No blinded message, no element, no address and no time of a request. Handles tell nothing to whom they were
-given.
+No blinded message, no element, no address and no time of a request. Handles do not reveal which device got
+them.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import models
 
-from panprivacy.recipe import recipe_of
 from peers.issuer_calls import HANDLE_BYTES
+from peers.recipe_document import closing_time
 from peers.request_ids import REQUEST_BYTES
 from storage.device_rows import DeviceRow
-
-SIMULATION_LIFETIME = timedelta(days=1)
-"""After which a simulation, which is not bound by its times, is taken for abandoned."""
 
 
 class Issuance(models.Model):
@@ -45,8 +42,7 @@ class Issuance(models.Model):
     @property
     def ends_at(self) -> datetime:
         """When tokens of its recipe are issued no more: when it closes."""
-        recipe = recipe_of(self.document)
-        return self.created_at + SIMULATION_LIFETIME if recipe.simulation else recipe.closes_at
+        return closing_time(self.document, self.created_at)
 
 
 class Handle(DeviceRow):
@@ -54,7 +50,7 @@ class Handle(DeviceRow):
 
     issuance = models.ForeignKey(Issuance, models.PROTECT, related_name="+")
     handle = models.BinaryField(max_length=HANDLE_BYTES, unique=True, help_text="As the attester knows it.")
-    withheld = models.BooleanField(default=False, help_text="The attester handed the answer to nobody.")
+    withheld = models.BooleanField(default=False, help_text="The attester kept the answer.")
 
     def __str__(self) -> str:
         return f"token {bytes(self.handle).hex()[:12]}"

@@ -1,4 +1,4 @@
-"""Which recipes an issuer signs tokens for: it checks for itself everything that its signature stands for."""
+"""Which recipes an issuer signs tokens for: it checks everything that its signature vouches for."""
 
 import hashlib
 from datetime import datetime, timedelta
@@ -10,7 +10,7 @@ from audit.operations import entry_append
 from issuer.actions import ISSUANCE_REGISTERED
 from issuer.keys import RecipeKeys
 from issuer.models import Issuance
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe.document import PublishedRecipe
 from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from peers.required import required
@@ -40,7 +40,7 @@ def token_key_make(*, request: bytes, now: datetime) -> bytes:
 
 @transaction.atomic
 def _keys_store(request: bytes, keys: RecipeKeys, now: datetime) -> Issuance:
-    """The stored keys of the request: these, unless somebody made some at the same moment."""
+    """The stored keys of the request: these, unless another process made some at the same moment."""
     sealed = keys.seal()
     found, is_new = Issuance.objects.get_or_create(
         request=request,
@@ -52,7 +52,7 @@ def _keys_store(request: bytes, keys: RecipeKeys, now: datetime) -> Issuance:
 
 
 def issuance_register(*, identifier: str, document: str, request: bytes, now: datetime) -> bytes:
-    """Issue tokens for a recipe from now on, until it closes.
+    """Issue tokens for a recipe until it closes.
 
     Args:
         identifier: 64 hexadecimal digits; must be the SHA-256 of the document.
@@ -87,13 +87,13 @@ def issuance_register(*, identifier: str, document: str, request: bytes, now: da
 
 
 def issuer_name() -> str:
-    """What recipes and tokens call this issuer: its host, with the port where the address has one."""
+    """What recipes and tokens call this issuer: its host, with the port if the address has one."""
     return required(settings.ISSUER_URL, "PANAPP_ISSUER_URL").split("/")[2]
 
 
 @transaction.atomic
 def _register(recipe: PublishedRecipe, token_key: bytes, request: bytes) -> None:
-    """WAITING becomes ISSUING; what issues already for this very recipe stays as it is."""
+    """WAITING becomes ISSUING; keys that already issue for this recipe stay unchanged."""
     found = Issuance.objects.select_for_update().filter(request=request).first()
     if found is None:
         detail = f"No key waits for this request; one is kept for {UNUSED_KEY_LIFETIME.days} day only."

@@ -1,4 +1,4 @@
-"""What an issuer says of itself to everybody: its recipes, how many tokens it issued, its log."""
+"""What an issuer says publicly about itself: its recipes, how many tokens it issued, its log."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from django.conf import settings
 from django.db.models import Count
 
 from issuer.models import Handle, Issuance
-from panprivacy.coarse import coarse
-from panprivacy.recipe import recipe_of
-from panprivacy.times import format_time
+from panprivacy.formats.coarse_counts import coarse
+from panprivacy.formats.times import format_time
+from panprivacy.recipe.document import recipe_of
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
 
@@ -33,7 +33,7 @@ def tokens_among(issuances: Sequence[Issuance]) -> Counter[int]:
 
 
 def _coarse_tokens(issuance: Issuance, count: int) -> int | None:
-    """While it issues nobody is to see that one device more has asked (coarse.py). None where the document
+    """While it issues, a reader must not see that one more device has asked (coarse.py). None if the document
     cannot be read here: the steps depend on it."""
     try:
         return coarse(count, recipe_of(issuance.document).calibrated_statistic.cohort_size)

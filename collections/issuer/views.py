@@ -19,10 +19,10 @@ from issuer.limits import (
 )
 from issuer.models import Issuance
 from issuer.registering import issuance_register, issuer_name, token_key_make
-from panprivacy import base64_text
-from panprivacy.oblivious_http.capsules import LARGEST_CAPSULE
-from panprivacy.oblivious_prf.evaluation import ELEMENT_BYTES
-from panprivacy.signed_count import IssuedTokens
+from panprivacy.formats import base64_text
+from panprivacy.protocols.oblivious_http.capsules import LARGEST_CAPSULE
+from panprivacy.protocols.oblivious_prf.evaluation import ELEMENT_BYTES
+from panprivacy.protocols.signed_count import IssuedTokens
 from peers.issuer_calls import HANDLE_BYTES
 from peers.json_bodies import json_response, read_json
 from peers.problems import refused

@@ -1,6 +1,6 @@
-"""The periodic look at everything that the leader has to do.
+"""The periodic check of everything that the leader has to do.
 
-Looks only at what the database says, so it can be run at any time, by anyone, twice.
+Reads only the database, so any process can run it at any time, even twice.
 """
 
 import uuid
@@ -20,27 +20,27 @@ from leader.aggregating import aggregation_jobs_plan
 from leader.collecting import collection_job_advance, collection_job_create
 from leader.models import AggregationJob, CollectionJob, Collector, EndNotice, Uploads
 from leader.selectors import is_collected_by_itself, is_refused
-from panprivacy.dap.collection import CollectionJobReq, Query
+from panprivacy.protocols.dap.collection import CollectionJobReq, Query
 
 logger = structlog.get_logger(__name__)
 
 UPLOAD_TIME = timedelta(hours=1)
-"""For which a key is kept after its grace period: longer than an upload takes from looking at the keys to
-being stored, where it is seen that it needs one."""
+"""For which a key is kept after its grace period: longer than an upload takes from reading the keys to being
+stored, which checks that the key exists."""
 
 MOST_AT_ONCE = 1_000
-"""Requests of one kind that one look hands out."""
+"""Requests of one kind that one check hands out."""
 
 DELETED_UPLOADS = 10_000
-"""Of a refused task, that one look deletes at most."""
+"""Most uploads of a refused task that one check deletes."""
 
 DELETED_BYTES = 512 * 1024 * 1024
-"""After which it deletes no further one. The cost is that of their bytes where uploads are large."""
+"""After which it deletes no further one. The cost is that of their bytes if uploads are large."""
 
 
 @dataclass(frozen=True)
 class Due:
-    """What is to be done now, each by the worker that takes it up.
+    """The work that is due, each item for the worker that takes it up.
 
     Attributes:
         aggregation_jobs, collection_jobs: for `aggregation_job_drive` and `collection_job_drive`.
@@ -60,7 +60,7 @@ def tasks_advance(*, now: datetime, settled: datetime | None = None, only: Task 
 
     Args:
         settled: the time by which keys are deleted and collections given up; `now` by default.
-        only: look at this task alone.
+        only: check this task alone.
 
     Returns:
         The requests to the helper that are due. Each is leased: not handed out again for a while.
@@ -97,7 +97,7 @@ def _keys_expire(now: datetime) -> None:
 
 def _has_work() -> Q:
     """Tasks with reports to plan, a collection that waits for its batch, or one that is due by itself, or has
-    left uploads: what lies idle, as most tasks do most of the time, costs nothing."""
+    left uploads: idle tasks, which most are most of the time, cost nothing."""
     here = {"task": OuterRef("pk")}
     collections = CollectionJob.objects.filter(**here)
     collected_on_close = Collector.objects.filter(**here, collects_on_close=True)
@@ -123,7 +123,7 @@ def _advance(task: Task, now: datetime) -> None:
 
 def _delete_part(uploads: QuerySet[Uploads]) -> None:
     """Delete some of the uploads of a refused task, in one statement. They may be millions, and other tasks
-    wait for the end of this look: the rest is left to the next."""
+    wait for the end of this check: the rest is left to the next."""
     keys, bytes_ = [], 0
     for key, size in uploads.order_by("pk").values_list("pk", "size")[:DELETED_UPLOADS]:
         if bytes_ >= DELETED_BYTES:
@@ -145,7 +145,7 @@ def _collect_all(task: Task, now: datetime) -> None:
 
 @transaction.atomic
 def _lease(rows: QuerySet[Any], now: datetime, until: datetime) -> tuple[Any, ...]:
-    """Keys of requests that are due, none of which is handed out again before a crash would have shown."""
+    """Keys of requests that are due. None is handed out again until a crash would have shown."""
     due = (
         rows.select_for_update(skip_locked=True, of=("self",))
         .filter(send_after__lte=now)

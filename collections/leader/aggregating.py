@@ -1,9 +1,9 @@
 """From uploads to batch buckets, with the helper: each report once, whatever crashes.
 
-Three steps, each one transaction that a repetition finds done: uploads are put together to a job; a
-worker opens and verifies the leader's shares and stores the request; the helper's answer is committed and
-the job deleted. Computing and sending lie between the transactions. The helper gives the same answer to
-the same request, so it does not matter how often a job is sent, or how often its answer arrives.
+Three steps, each one transaction that a repetition finds done: uploads are put together to a job; a worker
+opens and verifies the leader's shares and stores the request; the helper's answer is committed and the job
+deleted. Computing and sending happen between the transactions. The helper gives the same answer to the same
+request, so it does not matter how often a job is sent, or how often its answer arrives.
 """
 
 import secrets
@@ -31,7 +31,8 @@ from leader.selectors import is_refused, reports_possible, smallest_batch, uploa
 from leader.sizes import JOB_BYTES
 from leader.states import states_join, states_split
 from leader.uploads import uploads_store
-from panprivacy.dap.aggregation import (
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.aggregation import (
     AggregationJobInitReq,
     AggregationJobResp,
     Continue,
@@ -41,18 +42,17 @@ from panprivacy.dap.aggregation import (
     VerifyInit,
     leader_selected_batch_id_extension,
 )
-from panprivacy.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
-from panprivacy.dap.upload import Report, UploadRequest
-from panprivacy.prio3.interface import Prepared, Verifier
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
+from panprivacy.protocols.dap.upload import Report, UploadRequest
+from panprivacy.protocols.prio3.interface import Prepared, Verifier
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
 from storage.columns import stored_bytes, total
 
 logger = structlog.get_logger(__name__)
 
 JOB_REFUSED = "job_refused"
-"""Why reports were rejected whose whole job the helper refused: our own reason beside DAP's, of which each
-is about a report by itself."""
+"""The reason of rejection for reports whose whole job the helper refused: our own reason. Each of
+DAP's reasons is about a single report."""
 
 MINIMUM_REPORTS = 500
 """Reports of an open task that are taken in together, at least (or the smallest batch, if smaller)."""
@@ -61,19 +61,19 @@ LONGEST_REST = timedelta(hours=1)
 """After which fewer are taken in too: the keys that open them do not live for ever."""
 
 RETURN_AFTER = timedelta(minutes=1)
-"""After which a report that came too early is looked at again."""
+"""Time after which a report that came too early is checked again."""
 
 
 def aggregation_jobs_plan(*, task: Task, now: datetime) -> list[uuid.UUID]:
     """Put the uploads that wait into jobs.
 
-    While the task is open and nobody collects, fewer than `MINIMUM_REPORTS` wait for more. Of a closed
-    task that cannot reach its smallest batch any more, nothing is opened at all.
+    While the task is open and no collection is under way, fewer than `MINIMUM_REPORTS` wait for more. Of a
+    closed task that cannot reach its smallest batch any more, nothing is opened at all.
 
     Returns:
         The new jobs, which are due at once.
     """
-    # Looked at without a lock first: at most ticks there is nothing to plan.
+    # Checked before locking: usually there is nothing to plan.
     if not _is_worth_planning(task, now):
         return []
     with transaction.atomic():
@@ -107,9 +107,9 @@ def aggregation_jobs_plan(*, task: Task, now: datetime) -> list[uuid.UUID]:
 
 
 def aggregation_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) -> None:
-    """Bring one job on as far as it goes: prepare its request, send it, commit the answer.
+    """Advance one job as far as possible: prepare its request, send it, commit the answer.
 
-    Does nothing where there is no such job: it is done. May run at any time, twice at once, or die anywhere.
+    Does nothing if there is no such job: it is done. May run at any time, twice at once, or die anywhere.
     """
     try:
         row = _row(job)
@@ -118,7 +118,7 @@ def aggregation_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) ->
         if row is not None:
             _send(row, peer, now)
     except TaskEndedError:
-        # With its task, the job has gone.
+        # The job was deleted with its task.
         return
 
 
@@ -161,7 +161,7 @@ def _is_worth_planning(task: Task, now: datetime) -> bool:
 
 def _plannable(task: Task, now: datetime) -> QuerySet[Uploads]:
     """Uploads that may go into jobs now. What arrived for an interval after the round in which it is
-    collected began waits for the next round, which would else never end."""
+    collected began waits for the next round, which otherwise would never end."""
     rows = uploads_waiting(task=task, now=now)
     if task.state != Task.State.OPEN:
         return rows
@@ -205,7 +205,7 @@ class _Verified:
 
 
 def _prepare(row: AggregationJob, now: datetime) -> AggregationJob | None:
-    """Store the request of a job, and give the job with it; delete a job of which nothing is left to send."""
+    """Store the request of a job, and give the job with it; delete a job that has nothing left to send."""
     verified = _verify(row.task, _reports_of(row), now)
     extensions = () if row.batch_id is None else (leader_selected_batch_id_extension(bytes(row.batch_id)),)
     request = AggregationJobInitReq(0, b"", extensions, tuple(verified.inits)).encode()
@@ -213,7 +213,7 @@ def _prepare(row: AggregationJob, now: datetime) -> AggregationJob | None:
         task_hold_alive(task=row.task)
         locked = AggregationJob.objects.select_for_update().filter(pk=row.pk, request=None).first()
         if locked is None:
-            # Somebody else was first, and may have sent what is stored.
+            # Another process was first, and may have sent what is stored.
             return _row(row.pk)
         uploads_store(task=row.task, reports=verified.early, not_before=now + RETURN_AFTER)
         rejections_add(task=row.task, side=Side.LEADER, reasons=verified.rejected)
@@ -229,7 +229,7 @@ def _prepare(row: AggregationJob, now: datetime) -> AggregationJob | None:
 
 def _verify(task: Task, reports: Sequence[Report], now: datetime) -> _Verified:
     rejected: Counter[str] = Counter()
-    # Nothing is collected from under a job: what is not too late now is not when it is committed.
+    # No batch is collected while a job adds to it: a report that is in time now still is at the commit.
     late = times_collected(task=task, times={report.report_metadata.time for report in reports})
     in_time = [report for report in reports if report.report_metadata.time not in late]
     rejected[ReportError.BATCH_COLLECTED.reason] += len(reports) - len(in_time)
@@ -316,14 +316,14 @@ def _finish(
             identifier = bucket_identifier(configuration, metadata.time, batch_id)
             buckets[identifier].append(CommittedShare(metadata.report_id, metadata.time, result))
         else:
-            # The helper took a report in that does not verify: collecting will say that counts differ.
+            # The helper took a report in that does not verify: collecting will report that counts differ.
             failed[report_error_of(result).reason] += 1
     return buckets, failed
 
 
 def _give_up(row: AggregationJob, why: str) -> None:
     """End a job that the helper refused for good, or answers with nonsense: its reports count as rejected
-    there. Why, the log says.
+    there. The log has the reason.
 
     Should the helper have counted them all the same, collecting will find that the counts differ.
     """

@@ -25,8 +25,9 @@ from leader.models import AggregationJob, CollectionJob, HelperCount, Planning, 
 from leader.operations import task_lose
 from leader.results import TOO_FEW
 from leader.selectors import is_collected_by_itself, published_count, reports_possible, smallest_batch
-from panprivacy.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
-from panprivacy.dap.collection import (
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import BatchMode, HpkeCiphertext, HpkeConfig, Interval, Role
+from panprivacy.protocols.dap.collection import (
     AggregateShare,
     AggregateShareAad,
     AggregateShareReq,
@@ -34,11 +35,10 @@ from panprivacy.dap.collection import (
     CollectionJobReq,
     CollectionJobResp,
 )
-from panprivacy.dap.hpke import seal_aggregate_share
-from panprivacy.prio3.interface import InexactSumError
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.hpke import seal_aggregate_share
+from panprivacy.protocols.prio3.interface import InexactSumError
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
-from peers.helper_calls import count_signed_at_helper, is_count_refused, task_status_at_helper
+from peers.helper_calls import count_signed_at_helper, is_count_refused
 from storage.columns import stored, stored_bytes, total
 
 logger = structlog.get_logger(__name__)
@@ -56,7 +56,7 @@ def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetim
 
     Raises:
         CollectionRefusedError: no such batch can be collected, or not while the task is open.
-        TaskEndedError: the task's shares are gone.
+        TaskEndedError: the task's shares are deleted.
     """
     encoded = request.encode()
     digest = hashlib.sha256(encoded).digest()
@@ -65,7 +65,7 @@ def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetim
         if task.state == Task.State.ENDED:
             raise TaskEndedError(task.outcome or "the task has ended")
         if task.state == Task.State.OPEN and is_collected_by_itself(task=task):
-            # Its one collection is that of all its reports: no other may come before.
+            # Its one collection is that of all its reports: no other may precede it.
             detail = "This task is collected as a whole, once it takes no more reports."
             raise CollectionRefusedError("batchInvalid", detail)
         same = CollectionJob.objects.filter(task=task, digest=digest).exclude(state=State.DELETED).first()
@@ -93,7 +93,7 @@ def collection_job_delete(*, job: CollectionJob) -> None:
     chosen is left to the next job. Idempotent."""
     task_lock(task=job.task)
     locked = CollectionJob.objects.select_for_update().filter(pk=job.pk).first()
-    if locked is None:  # gone with its task
+    if locked is None:  # deleted with its task
         return
     if locked.state == State.WAITING:
         locked.batch_id = None
@@ -103,14 +103,14 @@ def collection_job_delete(*, job: CollectionJob) -> None:
 
 
 def collection_job_advance(*, job: CollectionJob, now: datetime) -> None:
-    """Take the batch of a job that waits, once all reports of it are counted and there are enough; refuse
-    the job where there never will be."""
-    # Looked at without a lock first: at most ticks it is too early.
+    """Take the batch of a job that waits, once all reports of it are counted and there are enough; refuse the
+    job if there never will be."""
+    # Checked before locking: usually it is too early.
     is_due = job.task.outcome != "" or _is_out_of_reach(job.task) or _is_settled(job.task, job)
     if job.state != State.WAITING or not is_due:
         return
     with transaction.atomic():
-        # Who adds to a batch holds this row: nothing is added while it is taken.
+        # Additions to a batch lock this row: nothing is added while it is taken.
         task = task_lock(task=job.task)
         locked = CollectionJob.objects.select_for_update().filter(pk=job.pk, state=State.WAITING).first()
         if locked is not None and task.state != Task.State.ENDED:
@@ -236,8 +236,8 @@ def _choose_batch(task: Task, job: CollectionJob, smallest: int) -> None:
     """Give the job a batch that has enough reports; if it is the one that is open, the next reports open
     another.
 
-    Older ones first: one that a deleted job had chosen takes no more reports, and waits for nobody else.
-    Two jobs of a task cannot want the same batch, since there is one query for the next.
+    Older ones first: one that a deleted job had chosen takes no more reports, and no other job needs it. Two
+    jobs of a task cannot want the same batch, since there is one query for the next.
     """
     filled = BatchBucket.objects.filter(task=task, collected=False, report_count__gte=smallest)
     batch_id = filled.order_by("pk").values_list("identifier", flat=True).first()
@@ -249,7 +249,7 @@ def _choose_batch(task: Task, job: CollectionJob, smallest: int) -> None:
 
 
 def _selector(job: CollectionJob) -> BatchSelector | None:
-    """None where the batch is not known yet."""
+    """None if the batch is not known yet."""
     if job.start is not None and job.end is not None:
         return BatchSelector.of_interval(Interval(job.start, job.end - job.start))
     return None if job.batch_id is None else BatchSelector.of_batch(bytes(job.batch_id))
@@ -302,9 +302,9 @@ def _sealed(task: Task, request: CollectionJobReq, collected: Collected) -> Hpke
 def _ask_count_and_complete(
     row: CollectionJob, share: AggregateShare, peer: PeerClient, now: datetime
 ) -> None:
-    """The end of a job that went well. Of a task that is collected once, the helper says first how many
-    reports it added up, and signs the number that will be published: who shows the result shows what each
-    side says of itself."""
+    """The end of a job that went well. For a task that is collected once, the helper first reports how many
+    reports it added up, and signs the number that will be published: the result is shown with what each side
+    reports."""
     count = None
     if is_collected_by_itself(task=row.task):
         try:
@@ -315,7 +315,7 @@ def _ask_count_and_complete(
             if isinstance(error, PeerUnavailableError) and row.attempts < COUNT_ATTEMPTS:
                 exchange_failed(row, error=str(error), now=now)
                 return
-            # There is a result without it, which says so.
+            # There is a result without it, which states so.
             logger.warning("helper_count_unknown", task=str(row.task), error=str(error))
     _complete(row, share, count)
 
@@ -323,9 +323,6 @@ def _ask_count_and_complete(
 def _counted_at_helper(row: CollectionJob, peer: PeerClient) -> HelperCount:
     task_id = bytes(row.task.task_id)
     published = published_count(task=row.task, counted=stored(row.report_count))
-    if published is None:
-        # Closed before noise was drawn then. What is not known yet nobody can sign.
-        return HelperCount(report_count=task_status_at_helper(peer, task_id=task_id).report_count)
     signed = count_signed_at_helper(peer, task_id=task_id, reports=published)
     return HelperCount(report_count=signed.report_count, signature=signed.signature)
 
@@ -349,18 +346,18 @@ def _complete(row: CollectionJob, share: AggregateShare, helper_count: HelperCou
 
 
 def _still_asking(row: CollectionJob) -> CollectionJob | None:
-    """The row, locked; None where it has come to an end meanwhile."""
+    """The row, locked; None if it has come to an end meanwhile."""
     return CollectionJob.objects.select_for_update().filter(pk=row.pk, state=State.ASKING).first()
 
 
 def _refuse(task: Task, job: CollectionJob, problem: str, detail: str, now: datetime) -> None:
-    """The end of a job that cannot be; of a task that is collected once, the helper is told. Both rows are
-    locked."""
+    """The end of a job that cannot be; for a task that is collected once, the helper is notified. Both rows
+    are locked."""
     job.state, job.problem, job.detail = State.FAILED, problem, detail[:300]
     job.failing_since, job.last_error = None, ""
     job.save()
     if task.state == Task.State.CLOSED and is_collected_by_itself(task=task):
-        # There will be no other collection: what is still on its way has nowhere to go. No job takes uploads
-        # in any more (`aggregation_jobs_plan`); they may be millions, and the next look deletes them.
+        # There will be no other collection, so waiting uploads are useless. No job takes uploads in any more
+        # (`aggregation_jobs_plan`); they may be millions, and the next check deletes them.
         AggregationJob.objects.filter(task=task).delete()
         end_notice_owe(task=task, reason=detail, now=now)

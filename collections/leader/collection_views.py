@@ -1,4 +1,4 @@
-"""Where a collector elsewhere comes: collection jobs, by requests that it signs."""
+"""Collection jobs of an external collector, by requests that it signs."""
 
 import uuid
 from collections.abc import Callable
@@ -17,10 +17,10 @@ from leader.collecting import collection_job_create, collection_job_delete
 from leader.errors import CollectionRefusedError
 from leader.models import CollectionJob, Collector
 from leader.views import task_of
-from panprivacy import base64_text
-from panprivacy.dap.collection import CollectionJobReq, CollectionJobResp, InvalidExtensionError
-from panprivacy.dap.media import PROBLEMS, media_type
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.formats import base64_text
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.collection import CollectionJobReq, CollectionJobResp, InvalidExtensionError
+from panprivacy.protocols.dap.media import PROBLEMS, media_type
 from peers.problems import dap_problem
 from peers.signed_views import signed
 from storage.columns import stored_bytes
@@ -72,7 +72,7 @@ def collection_jobs(request: HttpRequest, body: bytes, task_id: bytes) -> HttpRe
 
 @for_collector("GET", "DELETE")
 def collection_job(request: HttpRequest, body: bytes, task_id: bytes, job_id: bytes) -> HttpResponse:
-    """How the job stands; or forget it."""
+    """The state of the job; or delete it."""
     jobs = CollectionJob.objects.select_related("task").filter(task=task_of(task_id))
     job = jobs.filter(pk=uuid.UUID(bytes=job_id)).first()
     if job is not None and request.method == "DELETE":

@@ -1,4 +1,4 @@
-"""Telling the helper that a task has ended, until it has acknowledged it."""
+"""Notifies the helper that a task has ended, until the helper has acknowledged it."""
 
 from datetime import datetime
 
@@ -12,13 +12,13 @@ from peers.partner import Partner
 
 
 def end_notice_owe(*, task: Task, reason: str, now: datetime) -> None:
-    """Have the helper told why the task has ended; call it in the transaction that ends it. The first
+    """Have the helper notified why the task has ended; call it in the transaction that ends it. The first
     reason stays."""
     EndNotice.objects.get_or_create(task=task, defaults={"reason": reason[:300], "send_after": now})
 
 
 def end_notice_drive(*, task: Task, partner: Partner, now: datetime) -> None:
-    """Tell the helper. Does nothing where it knows. May run at any time, twice at once, or die anywhere."""
+    """Notify the helper. Does nothing if it knows. May run at any time, twice at once, or die anywhere."""
     row = EndNotice.objects.select_related("task").filter(task=task).first()
     if row is None:
         return

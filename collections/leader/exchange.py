@@ -5,17 +5,17 @@ from datetime import datetime, timedelta
 import structlog
 
 from leader.models import AggregationJob, CollectionJob, EndNotice, Exchange
-from panprivacy import base64_text
-from panprivacy.dap.media import media_type
-from panprivacy.tls_messages import Message
+from panprivacy.formats import base64_text
+from panprivacy.formats.tls_messages import Message
+from panprivacy.protocols.dap.media import media_type
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.failed_requests import LONGEST_WAIT, request_failed
 
 logger = structlog.get_logger(__name__)
 
 LOCATION_ATTEMPTS = 5
-"""Failures, one after the other, where an answer was promised, until the request itself is sent again: the
-place may have been wrong, or have moved, and the helper knows the request."""
+"""Consecutive failures to fetch a promised answer after which the request itself is sent again: the place may
+have been wrong, or have moved, and the helper knows the request."""
 
 PATIENCE = timedelta(minutes=10)
 """For which a promised answer may take its time; from then on it is shown as one that does not come."""
@@ -47,8 +47,8 @@ def exchange_ask(
 ) -> bytes | None:
     """Send a stored request, or fetch the answer that the helper promised for later.
 
-    The bytes are the same every time, so the helper gives the same answer every time. Nothing but a
-    refusal that it signed ends this: whatever else comes back may be the network's.
+    The bytes are the same every time, so the helper gives the same answer every time. Only a signed refusal
+    of the helper ends this: any other answer may be caused by the network.
 
     Args:
         row: of a task.
@@ -56,7 +56,7 @@ def exchange_ask(
         body: an encoded `message`.
 
     Returns:
-        The answer's body; None where there is none yet. The row then says when to try again.
+        The answer's body; None if there is none yet. The row then holds the time of the next attempt.
 
     Raises:
         PeerRefusedError: the helper refused for good.
@@ -70,7 +70,7 @@ def exchange_ask(
         if answer.body:
             return answer.body
         location = answer.location or row.location
-        # Found out now, while the request can still be sent instead of asking there.
+        # Checked now, while the request can still be sent instead.
         peer.address(location)
     except PeerUnavailableError as error:
         exchange_failed(row, error=str(error), now=now)
@@ -78,7 +78,7 @@ def exchange_ask(
     except PeerRefusedError:
         if not row.location:
             raise
-        # It no longer knows what it promised. The request may be sent again, whatever became of the first.
+        # The helper has lost what it promised. The request may be sent again, whatever became of the first.
         _wait(row, send_after=now, location="", now=now)
         return None
     later = now + min(answer.retry_after or timedelta(seconds=1), LONGEST_WAIT)

@@ -1,6 +1,6 @@
 """What only the leader keeps: uploads, requests to the helper under way, collections.
 
-Every request to the helper stands here, byte for byte, before it is sent for the first time. Whatever is
+Every request to the helper is stored here, byte for byte, before it is sent for the first time. Whatever is
 lost, doubled or killed, the same bytes are sent again until the helper has answered.
 """
 
@@ -13,11 +13,11 @@ from dap.models import Task
 
 
 class Collector(models.Model):
-    """Who may have the results of a task: this process itself, or somebody elsewhere."""
+    """The collector of a task's results: this process itself, or an external collector."""
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="collector")
     hpke_key = models.BinaryField(
-        null=True, help_text="HPKE private key, sealed, where this process is the collector."
+        null=True, help_text="HPKE private key, sealed, if this process is the collector."
     )
     verification_key = models.BinaryField(
         max_length=32, null=True, help_text="Ed25519 key of a collector elsewhere, who signs its requests."
@@ -33,7 +33,7 @@ class Collector(models.Model):
 class Registration(models.Model):
     """A task that the helper was asked to take part in. Deleted in the transaction that begins it here.
 
-    One that stays is of a beginning that failed or died on the way.
+    A row that stays belongs to a registration that failed or crashed.
     """
 
     task_id = models.BinaryField(max_length=32, unique=True)
@@ -50,7 +50,8 @@ class Registration(models.Model):
 class Uploads(models.Model):
     """Reports that arrived together, as they came: encoded, one after the other.
 
-    No address, user agent or time of arrival is kept. The row goes when the job that took it in is done.
+    No address, user agent or time of arrival is kept. The row is deleted when the job that took it in is
+    done.
     """
 
     task = models.ForeignKey(Task, models.PROTECT, related_name="+")
@@ -179,7 +180,7 @@ class CollectionJob(Exchange):
 
 
 class EndNotice(Exchange):
-    """That a task has ended, and why: told to the helper until it has acknowledged it."""
+    """That a task has ended, and why: sent to the helper until it has acknowledged it."""
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
     reason = models.CharField(max_length=300)
@@ -195,7 +196,7 @@ class CountNoise(models.Model):
     """What is added to the number of valid reports of a task wherever it is shown, and how many it needs
     beyond the smallest batch.
 
-    Drawn once, and kept: two draws would tell more than one.
+    Drawn once, and kept: two draws would reveal more than one.
     """
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")
@@ -207,10 +208,10 @@ class CountNoise(models.Model):
 
 
 class HelperCount(models.Model):
-    """How many reports the helper says it added up, asked when its share of the one batch was there.
+    """The helper's own number of reports in the sum, requested when its share of the one batch had arrived.
 
-    Stays when the task has ended, as all counts do. There is none where the helper was not asked, or did
-    not answer.
+    Stays when the task has ended, as all counts do. There is none if the helper was not asked, or did not
+    answer.
     """
 
     task = models.OneToOneField(Task, models.PROTECT, primary_key=True, related_name="+")

@@ -11,9 +11,9 @@ from leader.end_notices import end_notice_owe
 from leader.models import AggregationJob, CollectionJob, Collector, Planning
 from leader.partitions import WAITING
 from leader.results import COLLECTOR_KEY
-from panprivacy.dap.basics import HpkeConfig
-from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption.interface import PrivateKey
+from panprivacy.protocols.dap.basics import HpkeConfig
+from panprivacy.protocols.dap.task import TaskConfiguration
 from storage.sealing import secret_seal, secrets_delete
 
 COLLECTOR_CONFIG_ID = 0
@@ -42,9 +42,8 @@ def task_create(
         verify_key: of the VDAF, as the helper was given it.
         collector_config: to whom aggregate shares are sealed.
         helper_url, helper_key: base address and Ed25519 verification key (32 bytes) of the helper.
-        collector_key: HPKE private key of `collector_config`, where this process is the collector; sealed
-            here.
-        collector_verification_key: Ed25519 key (32 bytes) of a collector elsewhere, who signs requests; of
+        collector_key: HPKE private key of `collector_config`, if this process is the collector; sealed here.
+        collector_verification_key: Ed25519 key (32 bytes) of an external collector, which signs requests; for
             a plain task only.
         share_key: the leader's private key of pan-private shares; None for a plain task.
         document: canonical JSON of the recipe; empty for a plain task. A recipe's task is collected as a
@@ -74,7 +73,7 @@ def task_create(
     )
     if is_new:
         WAITING.make(task.pk)
-    # Its row is locked: nobody else stores its collector.
+    # Its row is locked: no other process stores its collector.
     if not Collector.objects.filter(task=task).exists():
         sealed = None
         if collector_key is not None:
@@ -90,11 +89,11 @@ def task_create(
 
 @transaction.atomic
 def task_lose(*, task: Task, words: str) -> None:
-    """The helper takes part in a task no more, as it says itself: no report comes in from now on, and every
-    collection is refused with its words. Idempotent; the first words stay.
+    """The helper reported that it has left a task: no report is accepted any more, and every collection is
+    refused with the helper's reason. Idempotent; the first words stay.
 
     Args:
-        words: the helper's, as they are shown.
+        words: the helper's reason, as shown.
     """
     locked = task_lock(task=task)
     if locked.state != Task.State.ENDED and not locked.outcome:
@@ -107,7 +106,7 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
     """The end of a task: reports, shares, keys and results are deleted on both sides; counts and the outcome
     stay. Idempotent.
 
-    The helper is told until it has acknowledged it; report identifiers go before that (end_notices.py).
+    The helper is notified until it has acknowledged it; report identifiers go before that (end_notices.py).
 
     Args:
         reason: why, in words that both sides show.

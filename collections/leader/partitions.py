@@ -1,4 +1,4 @@
-"""What goes with a leader's task, all at once: the reports that wait."""
+"""What is deleted with a leader's task, all at once: the reports that wait."""
 
 from dap.partitions import OPEN, OVER
 from storage.partitions import Partitioned, Table

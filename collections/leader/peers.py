@@ -11,7 +11,7 @@ from peers.transport import Transport, https_transport
 
 
 def partner_of(task: Task, transport: Transport = https_transport) -> Partner:
-    """The helper with which the task was registered, whatever the settings say now."""
+    """The helper with which the task was registered, whatever the present settings name."""
     return Partner(
         url=task.peer_url,
         verification_key=bytes(task.peer_key),

@@ -14,14 +14,14 @@ from dap.operations import configuration_of
 from leader.models import Collector
 from leader.operations import COLLECTOR_CONFIG_ID, task_create
 from leader.registrations import registration_forget, registration_note
-from panprivacy import base64_text
-from panprivacy.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.dap.hpke import HpkeSealError, generate_keypair, seal
-from panprivacy.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
-from panprivacy.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
-from panprivacy.errors import FieldError
-from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
-from panprivacy.tls_messages import InvalidMessageError, Message
+from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.tls_messages import InvalidMessageError, Message
+from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
+from panprivacy.protocols.dap.hpke import HpkeSealError, generate_keypair, seal
+from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
+from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner
 
@@ -36,7 +36,7 @@ MOST_PRECISION = 366 * 86_400
 
 @dataclass(frozen=True, kw_only=True)
 class PlainTask:
-    """What a plain task is to be.
+    """The configuration of a new plain task.
 
     Attributes:
         vdaf: one of `VDAFS`.
@@ -46,8 +46,8 @@ class PlainTask:
         time_precision: unit of the times of reports, 1 to `MOST_PRECISION` seconds.
         start, duration: seconds since 1970 and seconds, multiples of `time_precision`: reports of other
             times are refused. Both None for no bounds.
-        collector_config, collector_verification_key: of a collector elsewhere, and the Ed25519 key (32
-            bytes) under which it signs. Both None where this process is the collector.
+        collector_config, collector_verification_key: of a collector elsewhere, and the Ed25519 key (32 bytes)
+            under which it signs. Both None if this process is the collector.
     """
 
     vdaf: str
@@ -106,7 +106,7 @@ class PlainTask:
             return None
         if self.start is None or self.duration is None:
             missing = "start" if self.start is None else "duration"
-            raise FieldError(missing, "must be given where the other of start and duration is")
+            raise FieldError(missing, "must be set if the other of start and duration is")
         return interval_of(self.start, self.duration, self.time_precision)
 
 
@@ -135,7 +135,7 @@ def plain_task_create(
 ) -> Task:
     """Register a plain task at the helper and begin it here.
 
-    Do not call it in a transaction: what the helper is asked is noted before.
+    Do not call it in a transaction: each request to the helper is stored before it is sent.
 
     Args:
         random_source: `secrets.SystemRandom()`; the task's identifier and keys come from it.
@@ -217,11 +217,11 @@ def _collector(plain: PlainTask, random_source: random.Random) -> tuple[HpkeConf
     if elsewhere == (None, None):
         return generate_keypair(COLLECTOR_CONFIG_ID, random_source)
     if plain.collector_config is None:
-        raise FieldError("collector_hpke_config", "must be given where a collector key is")
+        raise FieldError("collector_hpke_config", "must be set if a collector key is")
     if plain.collector_verification_key is None:
-        raise FieldError("collector_key", "must be given where a collector's HPKE configuration is")
+        raise FieldError("collector_key", "must be set if a collector's HPKE configuration is")
     try:
-        # Found out now, not when the first batch is due.
+        # Checked now, not when the first batch is due.
         seal(plain.collector_config, b"", b"", b"", random_source)
     except HpkeSealError as error:
         raise FieldError("collector_hpke_config", str(error)) from None

@@ -1,7 +1,7 @@
-"""Which tasks the helper was asked to take part in, noted before it is asked.
+"""Tasks for which the helper is asked to take part, stored before it is asked.
 
-The transaction that begins a task here forgets its note. A note that stays is of a beginning that failed or
-died on the way: the helper is told that nothing came of it, and deletes its keys.
+The transaction that begins a task here forgets its note. A row that stays belongs to a registration that
+failed or crashed: the helper is notified that nothing came of it, and deletes its keys.
 """
 
 from datetime import datetime, timedelta
@@ -20,16 +20,16 @@ from peers.transport import Transport, https_transport
 logger = structlog.get_logger(__name__)
 
 LONGEST_BEGINNING = timedelta(minutes=15)
-"""After which nothing can come of a registration any more; it takes seconds."""
+"""Time after which a registration cannot succeed any more; it takes seconds."""
 
 REASON = "it was never begun"
 
 
 def registration_note(*, task_id: bytes, partner: Partner, now: datetime) -> None:
-    """Note that the helper is about to hear of a task: whatever becomes of this process, it is known.
+    """Store that the helper is about to be asked about a task, so that this is known even after a crash.
 
     Args:
-        task_id: 32 bytes, of a task that was never registered before.
+        task_id: 32 bytes, of a task that was never registered.
     """
     Registration.objects.create(
         task_id=task_id,
@@ -44,17 +44,18 @@ def registration_forget(*, task_id: bytes) -> None:
     """Something came of it; call it in the transaction that begins the task.
 
     Raises:
-        RegistrationOverError: the helper is being told otherwise; the transaction must not be committed.
+        RegistrationOverError: the helper is being notified that the registration failed; the transaction must
+            not be committed.
     """
     if Registration.objects.filter(task_id=task_id, abandoned_at=None).delete()[0] != 1:
         raise RegistrationOverError("it took so long that the helper was told it came to nothing")
 
 
 def registrations_call_off(*, now: datetime, transport: Transport = https_transport) -> None:
-    """Tell helpers of every registration that nothing came of, so that they delete the keys.
+    """Notify helpers of every registration that nothing came of, so that they delete the keys.
 
-    Marked first, so that who may still be beginning cannot do so any more; forgotten when the helper
-    has acknowledged it. May be run at any time, twice, and die anywhere.
+    Marked first, so that a registration still in progress cannot finish; deleted when the helper has
+    acknowledged it. May be run at any time, twice, and die anywhere.
     """
     old = Registration.objects.filter(created_at__lte=now - LONGEST_BEGINNING)
     with transaction.atomic():

@@ -1,14 +1,14 @@
-"""Opening results, where this process is the collector (DAP draft 18, section 4.5.5)."""
+"""Opening results, if this process is the collector (DAP draft 18, section 4.5.5)."""
 
 from dataclasses import dataclass
 
 from dap.models import Task
 from dap.operations import configuration_of, verifier_of
 from leader.models import CollectionJob, Collector
-from panprivacy.dap.basics import HpkeConfig, Interval, Role
-from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp
-from panprivacy.dap.hpke import HpkeOpenError, open_aggregate_share
-from panprivacy.prio3.interface import InexactSumError, InvalidShareError
+from panprivacy.protocols.dap.basics import HpkeConfig, Interval, Role
+from panprivacy.protocols.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp
+from panprivacy.protocols.dap.hpke import HpkeOpenError, open_aggregate_share
+from panprivacy.protocols.prio3.interface import InexactSumError, InvalidShareError
 from storage.columns import stored_bytes
 from storage.sealing import secret_unseal
 
@@ -27,7 +27,7 @@ class TaskResult:
 
     Attributes:
         report_count: reports that both sides verified and added up.
-        values: the aggregate, one number where the VDAF's result is one; exact.
+        values: the aggregate, one number if the VDAF's result is one; exact.
         interval: the smallest that holds the times of these reports, in units of the time precision.
     """
 

@@ -1,4 +1,4 @@
-"""Reading how the leader's side of a task stands."""
+"""Reads of the leader's side of a task."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,7 +19,7 @@ from leader.models import (
     HelperCount,
     Uploads,
 )
-from panprivacy.dap.basics import Interval
+from panprivacy.protocols.dap.basics import Interval
 from storage.columns import total
 
 
@@ -29,8 +29,8 @@ def uploads_waiting(*, task: Task, now: datetime) -> QuerySet[Uploads]:
 
 
 def smallest_batch(*, task: Task) -> int:
-    """Fewest reports with which a batch of the task is collected: `min_batch_size`, and the margin where one
-    was drawn. The helper is not asked below it, so that neither server shows whether it was a little more."""
+    """Fewest reports with which a batch of the task is collected: `min_batch_size`, and the margin if one was
+    drawn. The helper is not asked below it, so that neither server shows whether it was a little more."""
     margin = CountNoise.objects.filter(task=task).values_list("margin", flat=True).first() or 0
     return configuration_of(task).min_batch_size + margin
 
@@ -43,16 +43,16 @@ def reports_possible(*, task: Task) -> int:
 
 @dataclass(frozen=True)
 class LeaderProgress:
-    """Where the reports of a task stand on the leader's side.
+    """The state of a task's reports on the leader's side.
 
     Attributes:
         waiting: uploaded, in no job yet.
         in_jobs: being verified with the helper.
         counted: in sums, verified by both sides.
-        failing_since: since when the helper cannot be reached, answers nothing that makes sense, or
-            promises an answer that does not come; None where nothing is wrong.
-        next_attempt: when the request that fails for longest is sent again; None where nothing is wrong.
-        last_error: what happened at the last attempt, in words; empty where nothing is wrong.
+        failing_since: since when the helper cannot be reached, answers nothing that makes sense, or promises
+            an answer that does not come; None if nothing is wrong.
+        next_attempt: when the request that fails for longest is sent again; None if nothing is wrong.
+        last_error: what happened at the last attempt, in words; empty if nothing is wrong.
     """
 
     waiting: int
@@ -83,14 +83,13 @@ def progress_of(*, task: Task) -> LeaderProgress:
     )
 
 
-def published_count(*, task: Task, counted: int) -> int | None:
-    """The number of reports that is published of `counted` ones; None where its noise is not drawn yet."""
-    noise = CountNoise.objects.filter(task=task).values_list("noise", flat=True).first()
-    return None if noise is None else max(1, counted + noise)
+def published_count(*, task: Task, counted: int) -> int:
+    """The number of reports that is published of `counted` ones. Its noise was drawn when the task closed."""
+    return max(1, counted + CountNoise.objects.get(task=task).noise)
 
 
 def helper_count(*, task: Task) -> HelperCount | None:
-    """How many reports the helper says it added up; None where it has not said."""
+    """The helper's own number of reports in the sum; None if it has not reported one."""
     return HelperCount.objects.filter(task=task).first()
 
 
@@ -127,8 +126,8 @@ def is_refused(*, task: Task) -> bool:
 
 
 def times_uncollected(*, task: Task) -> Interval | None:
-    """The smallest interval that holds the times of all reports which are in no result yet; None where there
-    are none."""
+    """The smallest interval that holds the times of all reports which are in no result yet; None if there are
+    none."""
     counted = BatchBucket.objects.filter(task=task, collected=False)
     stored = Uploads.objects.filter(task=task)
     spans = [

@@ -6,7 +6,7 @@ _LENGTH_BYTES = 4
 
 
 def states_join(states: Iterable[bytes]) -> bytes:
-    """Each with its length before it (4 bytes, big-endian)."""
+    """Each is preceded by its length (4 bytes, big-endian)."""
     return b"".join(len(state).to_bytes(_LENGTH_BYTES, "big") + state for state in states)
 
 

@@ -1,4 +1,4 @@
-"""Tasks carry identifiers only; each is safe to run at any time, twice."""
+"""Tasks carry identifiers only; each is safe to run at any time, even twice."""
 
 import uuid
 
@@ -31,7 +31,7 @@ def advance_tasks() -> None:
 
 
 def _is_newest(row: Exchange, until: str | None) -> bool:
-    """Whether a task is the one that was sent for the row's last lease. Those that nobody took up in time
+    """Whether a task is the one that was sent for the row's last lease. Those that no worker took up in time
     were sent anew, and the old ones would only pile up before a helper that does not answer."""
     return until is None or row.send_after.isoformat() == until
 
@@ -53,10 +53,9 @@ def drive_collection_job(job: str, until: str | None = None) -> None:
         collection_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=clock.database_now())
 
 
-# The name is the one that installations have queued.
-@shared_task(name="leader.tasks.drive_farewell")
+@shared_task
 def drive_end_notice(task: int, until: str | None = None) -> None:
-    """Tell the helper that a task has ended."""
+    """Notify the helper that a task has ended."""
     notice = EndNotice.objects.select_related("task").filter(task=task).first()
     if notice is not None and _is_newest(notice, until):
         end_notice_drive(task=notice.task, partner=partner_of(notice.task), now=clock.database_now())
@@ -64,5 +63,5 @@ def drive_end_notice(task: int, until: str | None = None) -> None:
 
 @shared_task(base=PeriodicTask)
 def call_off_registrations() -> None:
-    """Tell helpers what was registered and not begun."""
+    """Notify helpers of tasks that were registered and not begun."""
     registrations_call_off(now=clock.settled_now())

@@ -1,9 +1,9 @@
-"""How much one upload may bring, found out before memory is spent on it: anyone may upload."""
+"""How much one upload may bring, checked before memory is spent on it: anyone may upload."""
 
 from contextlib import suppress
 
 from dap.limits import require_few_reports
-from panprivacy.tls_messages import Reader
+from panprivacy.formats.tls_messages import Reader
 
 UPLOAD_REPORTS = 10_000
 """Reports of one upload."""
@@ -12,7 +12,7 @@ UPLOAD_REPORTS = 10_000
 def upload_check(body: bytes) -> None:
     """Walk over an UploadRequest without decoding it.
 
-    What is cut short is not told here: decoding does.
+    Truncated input is not detected here, but in decoding.
 
     Raises:
         TooManyReportsError: more than `UPLOAD_REPORTS` reports, or than `dap.limits` allows of extensions.

@@ -1,4 +1,4 @@
-"""Where clients bring reports: the leader's hot path."""
+"""The address for uploads of reports: the leader's hot path."""
 
 from django.urls import path
 

@@ -1,6 +1,6 @@
 """Taking in reports from clients (DAP draft 18, section 4.3.2).
 
-Only what needs no decryption is looked at here, tokens too: opening and verifying are the workers' business.
+Only what needs no decryption is checked here, tokens too: opening and verifying are the workers' business.
 """
 
 from collections import Counter
@@ -19,9 +19,9 @@ from dap.operations import configuration_of, rejections_add, reports_claim, task
 from dap.selectors import times_collected
 from leader.models import Uploads
 from leader.sizes import JOB_BYTES
-from panprivacy.dap.basics import ReportError
-from panprivacy.dap.lengths import report_lengths
-from panprivacy.dap.upload import Report, ReportUploadStatus
+from panprivacy.protocols.dap.basics import ReportError
+from panprivacy.protocols.dap.lengths import report_lengths
+from panprivacy.protocols.dap.upload import Report, ReportUploadStatus
 from storage.group_commit import GroupCommit, RowHeldError, waits_bound
 
 _Place = tuple[int, int]
@@ -32,11 +32,11 @@ _OUTSIDE = {ReportError.TASK_NOT_STARTED, ReportError.TASK_EXPIRED}
 
 @dataclass(frozen=True)
 class Upload:
-    """Reports that were looked at, and are to be stored.
+    """Reports that were checked, and are to be stored.
 
     Attributes:
         errors: index → what is wrong with a report by itself.
-        now: when they came.
+        now: time of arrival.
     """
 
     task: Task
@@ -46,7 +46,7 @@ class Upload:
 
 
 def reports_upload(*, task: Task, reports: Sequence[Report], now: datetime) -> list[ReportUploadStatus]:
-    """Take in the good reports of an upload; say of each other one why not.
+    """Take in the good reports of an upload; give for each other one the reason for its rejection.
 
     Sending the same again stores nothing twice: a report identifier is claimed once.
 
@@ -77,7 +77,7 @@ def uploads_take(uploads: Sequence[Upload]) -> list[dict[int, Rejection] | Excep
     waits_bound()
     known = HPKE_KEYS.usable_ids(now=min(upload.now for upload in uploads))
     taken: list[dict[int, Rejection] | Exception] = [{} for _ in uploads]
-    # One order for everybody, so that two processes never wait for each other's rows.
+    # All rows are locked in one order, so that two processes never wait for each other.
     for key in sorted({upload.task.pk for upload in uploads}):
         places = [place for place, upload in enumerate(uploads) if upload.task.pk == key]
         for place, errors in zip(places, _store([uploads[place] for place in places], known), strict=True):
@@ -86,13 +86,13 @@ def uploads_take(uploads: Sequence[Upload]) -> list[dict[int, Rejection] | Excep
 
 
 UPLOADS: GroupCommit[Upload, dict[int, Rejection]] = GroupCommit(uploads_take)
-"""Uploads of many requests, stored together where the process serves requests."""
+"""Uploads of many requests, stored together if the process serves requests."""
 
 
 def _store(uploads: Sequence[Upload], known: Set[int]) -> Sequence[dict[int, Rejection] | Exception]:
     """The same for uploads to one task."""
     task = uploads[0].task
-    # Uploads to other tasks are in this transaction: they wait for nobody who holds this one.
+    # Uploads to other tasks are in this transaction: they must not wait for a lock on this task.
     state = task_hold(task=task, waits=False)
     if state is None:
         return [RowHeldError() for _ in uploads]
@@ -104,7 +104,7 @@ def _store(uploads: Sequence[Upload], known: Set[int]) -> Sequence[dict[int, Rej
         for index, report in enumerate(upload.reports):
             if index in errors:
                 continue
-            # Where nothing is taken any more, no copy of it was either.
+            # If nothing is taken any more, no copy of it was either.
             if report.report_metadata.report_id in seen and state == Task.State.OPEN:
                 errors[index] = ReportError.REPORT_REPLAYED
             else:
@@ -124,7 +124,7 @@ def _store(uploads: Sequence[Upload], known: Set[int]) -> Sequence[dict[int, Rej
 
 
 def _with_outdated(upload: Upload, known: Set[int]) -> dict[int, Rejection]:
-    """The errors of an upload, with those of reports that are sealed to a key that is gone."""
+    """The errors of an upload, with those of reports that are sealed to a deleted key."""
     return dict(upload.errors) | {
         index: ReportError.OUTDATED_CONFIG
         for index, report in enumerate(upload.reports)
@@ -170,7 +170,7 @@ def _bad_by_themselves(task: Task, reports: Sequence[Report], now: datetime) -> 
             errors[index] = ReportError.REPORT_DROPPED if error in _OUTSIDE else error
         elif not lengths.fit(report):
             errors[index] = ReportError.INVALID_MESSAGE
-        # Last, as it costs more than the rest together.
+        # Last, because it costs more than the rest together.
         elif (refused := token_check(metadata)) is not None:
             errors[index] = refused
         else:
@@ -194,7 +194,7 @@ def _take(task: Task, reports: Mapping[_Place, Report]) -> dict[_Place, Rejectio
 
 
 def _answer(error: Rejection) -> ReportError:
-    """What the client is told: of a batch that is gone the draft says `report_replayed`."""
+    """The error for the client: for a deleted batch the draft prescribes `report_replayed`."""
     return ReportError.REPORT_REPLAYED if error is ReportError.BATCH_COLLECTED else dap_error_of(error)
 
 

@@ -1,4 +1,4 @@
-"""Where clients come with their reports: plain views, because this is the hot path."""
+"""Views for uploads of reports: plain ones, because this is the hot path."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -11,9 +11,9 @@ from dap.models import Side, Task
 from dap.operations import task_named
 from leader.upload_limits import upload_check
 from leader.uploads import reports_upload
-from panprivacy.dap.media import media_type
-from panprivacy.dap.upload import UploadErrors, UploadRequest
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.upload import UploadErrors, UploadRequest
 from peers.problems import dap_problem
 from storage.group_commit import QueueFullError, RowHeldError
 from storage.kept_rows import KeptRows
@@ -31,7 +31,8 @@ def task_of(task_id: bytes) -> Task:
 
 
 TASKS: KeptRows[bytes, Task] = KeptRows(task_of, lambda task: task.state == Task.State.OPEN)
-"""Tasks that were open when they were read. Whether one still is, is asked where its reports are stored."""
+"""Tasks that were open when they were read. Whether one still is open is checked when its reports are stored.
+"""
 
 
 UNDONE = "The reports were not stored. Send them again."
@@ -39,7 +40,7 @@ UNDONE = "The reports were not stored. Send them again."
 
 @receiving(undone=UNDONE, about=about_task)
 def reports(request: HttpRequest, task_id: bytes) -> HttpResponse:
-    """Take in reports; say of each that was not taken why."""
+    """Take in reports; answer with the reason for each rejected one."""
     task = TASKS.get(task_id)
     require_message_type(request, UploadRequest)
     body = read_body(request, settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
@@ -63,5 +64,5 @@ def reports(request: HttpRequest, task_id: bytes) -> HttpResponse:
 
 @csrf_exempt
 def nothing(request: HttpRequest) -> HttpResponse:
-    """The answer where there is no resource."""
+    """The answer if there is no resource."""
     return not_found("No resource of a leader has this address.").response()

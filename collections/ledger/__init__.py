@@ -1,4 +1,4 @@
-"""What populations have spent of their privacy budgets: lines in a book, composed of its stored events.
+"""What populations have spent of their privacy budgets, composed of stored events.
 
 Others call `operations` (spend, return, set a budget), `selectors`, `budget`, `composed`, `exports` and
 `access`, and read `models`.

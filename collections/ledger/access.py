@@ -1,4 +1,4 @@
-"""Who may make populations and set their budgets."""
+"""Permission to make populations and set their budgets."""
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 

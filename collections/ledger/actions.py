@@ -1,4 +1,4 @@
-"""What the audit log tells of populations."""
+"""What the audit log records about populations."""
 
 from audit.registry import action_declare
 
@@ -10,4 +10,4 @@ BUDGET_SET = action_declare(
 ATTRIBUTES_DECLARED = action_declare(
     "attributes_declared", "Attributes of a population declared", public=True, shown=("attributes",)
 )
-"""What everybody sees of the first two; who did it, and a population's description, stay there."""
+"""Public details of the first two; the actor and a population's description stay in the log."""

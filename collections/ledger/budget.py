@@ -4,7 +4,8 @@ import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 
-from panprivacy.parameters import Description, Parameters, description_of
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description, Parameters, as_typed, description_of
 
 
 def _bounded_like(name: str, label: str, text: str) -> Description:
@@ -27,19 +28,22 @@ class Rule(StrEnum):
     """What may still be published."""
 
     FILTER = "filter"
-    """Whatever fits a privacy filter: the budget holds also where recipes are chosen by earlier results."""
+    """Whatever fits a privacy filter: the budget holds even if recipes are chosen by earlier results."""
 
     COMPOSED = "composed"
-    """Whatever composes to at most the budget: it holds where no parameter was chosen by earlier results."""
+    """Whatever composes to at most the budget: it holds if no parameter was chosen by results of previous
+    recipes.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """(ε, δ) against readers of only combined results, and of a stream also its state at every look, under
-    replacement of a device's or an item's whole history.
+    """(ε, δ) against readers of only combined results, and for a stream also its state at every announced
+    intrusion, under replacement of a device's or an item's whole history.
 
     Raises:
-        FieldError: naming `epsilon` or `delta`, if it is out of the range that recipes have as well.
+        FieldError: naming `epsilon` or `delta`, if it is out of the range that recipes have as well; or an
+            unknown `rule`.
     """
 
     epsilon: float
@@ -49,3 +53,6 @@ class Budget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", EPSILON.check("epsilon", float, self.epsilon))
         object.__setattr__(self, "delta", DELTA.check("delta", float, self.delta))
+        if self.rule not in list(Rule):
+            raise FieldError("rule", f"must be {' or '.join(Rule)}, not {as_typed(self.rule)}")
+        object.__setattr__(self, "rule", Rule(self.rule))

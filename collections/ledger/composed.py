@@ -1,9 +1,9 @@
 """The composed ε of many events, and what they use of a budget, remembered.
 
-Composing takes a tenth of a second for few events, and seconds where a process meets hundreds of different
-ones for the first time; pages ask for the same few numbers again and again. A number is a function of
-the events, δ and the software alone, and is remembered under the hash of these: nothing ever has to
-be invalidated. The cache is bounded and may forget at any time.
+Composing takes a tenth of a second for few events, and seconds if a process meets hundreds of different ones
+for the first time; pages ask for the same few numbers again and again. A number is a function of the events,
+δ and the software alone, and is remembered under the hash of these: nothing ever has to be invalidated. The
+cache is bounded and may forget at any time.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.accounting.version import number_key
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from storage.connections import connection_release
 
 T = TypeVar("T")
@@ -62,7 +62,7 @@ class Composition:
         insort(self._digested, _digested(event))
 
     def remove(self, event: Event) -> None:
-        """One of those that are equal to `event`; ValueError where there is none."""
+        """One of those that are equal to `event`; ValueError if there is none."""
         wanted = _digested(event)
         place = bisect_left(self._digested, wanted)
         if self._digested[place : place + 1] != [wanted]:
@@ -70,7 +70,7 @@ class Composition:
         del self._digested[place]
 
     def copy(self) -> "Composition":
-        """As it is now."""
+        """The present state."""
         copied = Composition()
         copied._digested = self._digested.copy()
         return copied
@@ -101,8 +101,8 @@ def composed_epsilon(events: Sequence[Event], delta: float) -> float:
         delta: of all events together.
 
     Returns:
-        ε ≥ 0; infinite where none is promised at this δ: events that may fail altogether with a
-        probability of their own add up to more than δ.
+        ε ≥ 0; infinite if none is promised at this δ: events that may fail altogether with a probability of
+        their own add up to more than δ.
 
     Raises:
         UnreadableEventError: an event that this version does not know.
@@ -169,7 +169,7 @@ class Allowance:
         self._unreadable_is_logged = False
 
     def composed_epsilon(self, events: Sequence[Event], delta: float) -> float | None:
-        """As the function of this name, or None where time has run out or an event cannot be read."""
+        """As the function of this name, or None if time has run out or an event cannot be read."""
         return self.composed_epsilons([Composition(events)], delta)[0]
 
     def composed_epsilons(self, compositions: Sequence[Composition], delta: float) -> list[float | None]:
@@ -184,14 +184,14 @@ class Allowance:
         return [known[key] for key in keys]
 
     def budget_use(self, events: Sequence[Event], budget: Budget) -> Use | None:
-        """As the function of this name, or None where time has run out or an event cannot be read."""
+        """As the function of this name, or None if time has run out or an event cannot be read."""
         rule = budget.delta if budget.rule is Rule.COMPOSED else budget
         known = caches[CACHE].get(Composition(events).key(rule)) is not None
         compute = partial(budget_use, events, budget)
         return self._within(compute, at_once=known or not events)
 
     def _within(self, compute: Callable[[], T], *, at_once: bool = False) -> T | None:
-        """What `compute` returns; None where time runs out.
+        """What `compute` returns; None if time runs out.
 
         Only one thread of a process computes at a time. So pages that show many books do not take all
         processors.

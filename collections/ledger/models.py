@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 
 from ledger.budget import Budget, Rule
-from panprivacy.targeting.attributes import Attributes
+from panprivacy.recipe.targeting.attributes import Attributes
 
 NAME_LENGTH = 60
 DESCRIPTION_LENGTH = 500
@@ -16,8 +16,8 @@ class Population(models.Model):
 
     name = models.CharField(max_length=NAME_LENGTH, unique=True)
     description = models.CharField(max_length=DESCRIPTION_LENGTH, blank=True)
-    epsilon = models.FloatField(null=True, help_text="Of the budget; null where there is none.")
-    delta = models.FloatField(null=True, help_text="Of the budget; null where there is none.")
+    epsilon = models.FloatField(null=True, help_text="Of the budget; null if there is none.")
+    delta = models.FloatField(null=True, help_text="Of the budget; null if there is none.")
     rule = models.CharField(
         max_length=8,
         default=Rule.FILTER.value,
@@ -48,7 +48,7 @@ class Population(models.Model):
 
     @property
     def needs_approval(self) -> bool:
-        """Whether nobody publishes for it without another analyst: so says the site, or the population."""
+        """Whether publishing for it needs another analyst: the site or the population requires so."""
         return bool(settings.FOUR_EYES) or self.four_eyes
 
     @property
@@ -58,7 +58,7 @@ class Population(models.Model):
 
     @property
     def budget(self) -> Budget | None:
-        """What may be spent; None where spending is recorded and nothing is refused."""
+        """What may be spent; None if spending is recorded and nothing is refused."""
         if self.epsilon is None or self.delta is None:
             return None
         return Budget(epsilon=self.epsilon, delta=self.delta, rule=Rule(self.rule))
@@ -73,7 +73,7 @@ class Spending(models.Model):
 
     population = models.ForeignKey(Population, models.PROTECT, related_name="spendings")
     # A returning line has none, and under UNIQUE only NULLs differ from each other.
-    recipe = models.CharField(  # noqa: DJ001  # as said above
+    recipe = models.CharField(  # noqa: DJ001  # see above
         max_length=64,
         null=True,
         unique=True,
@@ -94,7 +94,7 @@ class Spending(models.Model):
         max_length=CONDITION_LENGTH,
         blank=True,
         default="",
-        help_text="What both events rely on, as a clause; empty where they hold as they are.",
+        help_text="What both events rely on, as a clause; empty if they hold as they are.",
     )
     at = models.DateTimeField()
 

@@ -16,10 +16,10 @@ from ledger.composed import Event, UnreadableEventError, budget_use, composed_ep
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
 from ledger.selectors import log_subject, population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.errors import FieldError
-from panprivacy.recipe_members import require_population_name
-from panprivacy.shown import plain
-from panprivacy.targeting.attributes import NO_ATTRIBUTES, Attributes
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.members import require_population_name
+from panprivacy.recipe.targeting.attributes import NO_ATTRIBUTES, Attributes
 
 logger = structlog.get_logger(__name__)
 
@@ -34,7 +34,7 @@ class BudgetExceededError(FieldError):
     """A recipe would take its population beyond the budget.
 
     Attributes:
-        population: as it stood when it was asked.
+        population: its state when the balance was computed.
         failing: whether that is for what may fail altogether, whatever ε is.
     """
 
@@ -149,7 +149,7 @@ def population_change(
 
 
 def _enter_budget(population: Population, actor: AbstractBaseUser | None) -> None:
-    """The budget as it is now, for everybody; without an ε where there is none."""
+    """The present budget, for the public; without an ε if there is none."""
     entry_append(
         action=BUDGET_SET,
         subject=log_subject(population.name),
@@ -159,7 +159,7 @@ def _enter_budget(population: Population, actor: AbstractBaseUser | None) -> Non
 
 
 def _enter_attributes(population: Population, actor: AbstractBaseUser | None) -> None:
-    """The attributes as they are now, for everybody."""
+    """The present attributes, for the public."""
     entry_append(
         action=ATTRIBUTES_DECLARED,
         subject=log_subject(population.name),
@@ -178,7 +178,7 @@ def budget_require_room(*, population: Population, event: PrivacyEvent, times: i
 
     Raises:
         BudgetExceededError: by the budget's rule, it does not fit.
-        FieldError: nobody can tell, as another version wrote an event that was spent.
+        FieldError: the cost is unknown, because another version wrote an event that was spent.
     """
     budget = population.budget
     if budget is None:
@@ -211,15 +211,15 @@ def spending_append(
 ) -> Spending:
     """Write down what a recipe costs, if it fits. Call it in the transaction that publishes.
 
-    The population's row is locked before anything is added up, so of two who publish at the same
-    moment the second counts what the first has spent.
+    The population's row is locked before anything is added up, so of two simultaneous publications the second
+    counts what the first has spent.
 
     Args:
         population: name.
         recipe: identifier.
-        event: what somebody who reads only the result learns about one device, under replacement.
+        event: what a reader of only the result learns about one device, under replacement.
         event_if_half_colludes: the same for a reader with whom half of the cohort colludes.
-        condition: what both rely on, as a clause; empty where they hold as they are.
+        condition: what both rely on, as a clause; empty if they hold as they are.
         reserved: what `reservations_append` wrote down for it, and is given back for it now.
 
     Raises:
@@ -231,7 +231,7 @@ def spending_append(
     if reserved is not None:
         held = locked.spendings.filter(recipe=reserved, returned_by=None).first()
         if held is None:
-            raise FieldError("population", f"nothing is reserved (any more) for {reserved}")
+            raise FieldError("population", f"nothing is reserved for {reserved}")
         _return(held)
     budget_require_room(population=locked, event=event)
     return Spending.objects.create(
@@ -255,8 +255,8 @@ def reservations_append(
 ) -> None:
     """Write down what several recipes with the same parameters will cost: all of them, or none.
 
-    Until one is published with `spending_append(reserved=…)`, its line stands under the name that is given
-    here, and counts as one that spent.
+    Until one is published with `spending_append(reserved=…)`, its line has the name that is given here, and
+    counts as one that spent.
 
     Args:
         names: one for each; of at most 64 characters, and no identifiers of recipes.
@@ -293,7 +293,7 @@ def reservation_shrink(
 
     Args:
         name: of the reservation.
-        part: under which name what is left of it stands.
+        part: the name of the line for what is left of it.
         event: what that part costs.
     """
     held = Spending.objects.get(recipe=name)
@@ -316,19 +316,19 @@ def reservation_require(*, population: str, name: str) -> None:
     that relies on it."""
     locked = population_named(population, lock=True)
     if not locked.spendings.filter(recipe=name, returned_by=None).exists():
-        raise FieldError("population", f"nothing is reserved (any more) for {name}")
+        raise FieldError("population", f"nothing is reserved for {name}")
 
 
 @transaction.atomic
 def spending_return(*, recipe: str) -> Spending | None:
     """Give back what a recipe spent. Call it in the transaction that withholds its result.
 
-    Or what was reserved for one that is never published. Else only for a recipe of which nothing is released
-    because too few devices reported. All that this tells is that the number of reports stayed below the
+    Or what was reserved for one that is never published. Otherwise only for a recipe with nothing released
+    because too few devices reported. All that this reveals is that the number of reports stayed below the
     cohort size, and replacing one device's history by another does not change whether it reports.
 
     Returns:
-        The returning line, also if it was there already; None where the recipe never spent.
+        The returning line, also if it was there already; None if the recipe never spent.
     """
     spent = Spending.objects.filter(recipe=recipe).first()
     if spent is None:
@@ -346,7 +346,7 @@ def _return(spent: Spending) -> Spending:
 
 
 def _exceeded_by(events: Sequence[Event], more: Sequence[Event], budget: Budget, times: int) -> str:
-    """From where to where a recipe, so many times, would take the budget, and what is left: a clause that
+    """The spent budget without and with a recipe, published this many times, and what is left: a clause that
     ends in an open bracket."""
     takes = "this recipe takes" if times == 1 else f"{times} times this recipe takes"
     if budget.rule is Rule.FILTER:
@@ -362,7 +362,7 @@ def _exceeded_by(events: Sequence[Event], more: Sequence[Event], budget: Budget,
     needs = (
         f"to {composed:.{digits}g}, which needs {composed - spent:.{digits}g}"
         if math.isfinite(composed)
-        else "to where no ε holds at this δ"
+        else "until no ε holds at this δ"
     )
     return (
         f"{takes} it from ε = {spent:.{digits}g} {needs}, and {left:.{digits}g} of "
@@ -387,5 +387,5 @@ def _description(text: str) -> str:
 
 
 def _digits_that_tell_apart(one: float, other: float) -> int:
-    """Significant digits, at least 3, at which two different numbers look different."""
+    """Significant digits, at least 3, at which two different numbers are shown differently."""
     return next((digits for digits in range(3, 17) if f"{one:.{digits}g}" != f"{other:.{digits}g}"), 17)

@@ -1,4 +1,4 @@
-"""Numbers of the ledger are computed when a book has changed, not when somebody looks at it.
+"""Numbers of the ledger are computed when a book has changed, not when a page shows it.
 
 A worker goes through the books and computes what their pages show; `composed` remembers it. Pages compute
 for a moment only. Nothing depends on this: what is missing is computed where it is needed.

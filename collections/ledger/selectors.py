@@ -5,27 +5,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
+from typing import ClassVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from ledger.budget import Budget, Rule
 from ledger.composed import Allowance, Composition, Event, Use, all_readable
 from ledger.models import Population, Spending
-from panprivacy.errors import FieldError
-from panprivacy.shown import plain
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.fitting import Values
 from storage.columns import stored
 
 DELTA = 1e-6
-"""δ at which spending is shown where no budget names one."""
+"""δ at which spending is shown if no budget names one."""
 
 SECONDS = 2.0
 """How long one answer may compute numbers that are not remembered."""
 
 PAGE_SECONDS = 0.05
-"""The same for a page that people look at: a worker computes the others (remembering.py)."""
+"""The same for a page: a worker computes numbers that are missing (remembering.py)."""
 
 SHORT_BOOK = 10
-"""Up to so many recipes, a single number takes no longer than that: it is not interrupted."""
+"""Up to this many recipes, a single number takes at most that long, so it is not interrupted."""
 
 LIKE_THE_LAST = 1_000
 """Up to how many more recipes like the last one are counted."""
@@ -95,7 +97,7 @@ def conditions_of(population: Population) -> list[str]:
 
 @dataclass(frozen=True)
 class Balance:
-    """Where a population stands now, at the budget's δ.
+    """The present state of a population, at the budget's δ.
 
     Numbers are computed when they are asked for, within the allowance; those it does not reach are None,
     and so are all that need an event which this version cannot read.
@@ -105,6 +107,12 @@ class Balance:
         events, events_if_half_colludes: of its unreturned recipes, oldest first.
         allowance: for all numbers together.
     """
+
+    model: ClassVar[str] = "aggregator"
+    """The adversary of every number: a reader of only combined results."""
+
+    relation: ClassVar[str] = "replace"
+    """For which neighbouring relation: one device's whole history for another."""
 
     population: Population
     events: Sequence[Event]
@@ -117,7 +125,7 @@ class Balance:
 
     @property
     def delta(self) -> float:
-        """The budget's δ, or 1e-6 where there is no budget."""
+        """The budget's δ, or 1e-6 if there is no budget."""
         return DELTA if self.budget is None else self.budget.delta
 
     @cached_property
@@ -127,7 +135,7 @@ class Balance:
 
     @property
     def why_unknown(self) -> str:
-        """What stands in place of a number that is None."""
+        """The text in place of a number that is None."""
         return LATE if self.readable else UNREADABLE
 
     @cached_property
@@ -142,7 +150,7 @@ class Balance:
 
     @cached_property
     def use(self) -> Use | None:
-        """What is used of the budget; None without one, or where it is unknown."""
+        """What is used of the budget; None without one, or if it is unknown."""
         return self._use(self.events)
 
     @property
@@ -153,15 +161,15 @@ class Balance:
 
     @property
     def left(self) -> float | None:
-        """Budget less what is spent, never below 0; None without a budget, and where a filter holds it: what
-        that counts is no ε."""
+        """Budget less what is spent, never below 0; None without a budget, or if a filter enforces it: what a
+        filter counts is no ε."""
         if self.budget is None or self.budget.rule is Rule.FILTER or self.spent is None:
             return None
         return max(self.budget.epsilon - self.spent, 0.0)
 
     @property
     def share(self) -> float | None:
-        """Part of the budget that is used, at most 1; None where there is none or it is unknown."""
+        """Part of the budget that is used, at most 1; None if there is none or it is unknown."""
         return None if self.use is None else min(self.use.share, 1.0)
 
     @property
@@ -171,39 +179,43 @@ class Balance:
 
     @cached_property
     def more_like_the_last(self) -> int | None:
-        """How many more recipes like the last one fit, up to `LIKE_THE_LAST`; None where that has no answer.
-
-        Found by halving: n more recipes never cost less than n − 1.
-        """
+        """How many more recipes like the last one fit, up to `LIKE_THE_LAST`; None if that has no answer."""
         if self.budget is None or not self.events:
             return None
-        fitting, failing, more = 0, LIKE_THE_LAST + 1, 1
-        while failing - fitting > 1:
-            use = self._use([*self.events, *[self.events[-1]] * more])
-            if use is None:
-                return None
-            if use.too_much:
-                failing = more
-            else:
-                fitting = more
-            more = min(2 * more, LIKE_THE_LAST) if failing > LIKE_THE_LAST else (fitting + failing) // 2
-        return fitting
+        numbers, last = Values.of(1, LIKE_THE_LAST), self.events[-1]
+        try:
+            beyond = numbers.nearest(
+                lambda more: not self.fits(last, int(more)),
+                since=-1,
+                until=numbers.length - 1,
+                outwards=True,
+            )
+        except TimeoutError:
+            return None
+        return LIKE_THE_LAST if beyond is None else int(numbers.value(beyond)) - 1
 
     def with_event(self, event: Event, times: int = 1) -> float | None:
-        """ε if one more event were spent, so many times."""
+        """ε if one more event were spent this many times."""
         return self.allowance.composed_epsilon([*self.events, *[event] * times], self.delta)
 
     def use_with(self, event: Event, times: int = 1) -> Use | None:
-        """What would be used of the budget with one more event, so many times; None without a budget, or
-        where it is unknown."""
+        """What would be used of the budget with the event added this many times; None without a budget, or if
+        it is unknown."""
         return self._use([*self.events, *[event] * times])
+
+    def fits(self, event: Event, times: int = 1) -> bool:
+        """Whether the event, added this many times, fits into the budget; TimeoutError if it is unknown."""
+        use = self.use_with(event, times)
+        if use is None:
+            raise TimeoutError
+        return not use.too_much
 
     def _use(self, events: Sequence[Event]) -> Use | None:
         return None if self.budget is None else self.allowance.budget_use(events, self.budget)
 
 
 def balance_of(population: Population, allowance: Allowance | None = None) -> Balance:
-    """Where the population stands; `SECONDS` to compute it in, unless another allowance is shared."""
+    """The state of the population; `SECONDS` to compute it in, unless another allowance is shared."""
     spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
     pairs = list(spent.values_list("event", "event_if_half_colludes"))
     return Balance(
@@ -215,7 +227,7 @@ def balance_of(population: Population, allowance: Allowance | None = None) -> Ba
 
 
 def balances_of(populations: Iterable[Population]) -> list[Balance]:
-    """Where each of several populations stands, computed within one allowance."""
+    """The states of several populations, computed within one allowance."""
     allowance = Allowance(SECONDS)
     return [balance_of(population, allowance) for population in populations]
 
@@ -242,12 +254,13 @@ class Line:
         kind: `spent` or `returned`.
         recipe: identifier of the recipe that spent, in a returning line too.
         event: its privacy event.
-        condition: what that relies on, as a clause; empty where it holds as it is.
-        alone: ε of that recipe alone, at the population's δ; None where time did not suffice, or an
-            event was written by another version.
+        condition: what that relies on, as a clause; empty if it holds as it is.
+        alone: ε of that recipe alone, at the population's δ; None if time did not suffice, or an event was
+            written by another version.
         composed: ε of all recipes together after this line; None likewise.
+        delta: δ of both.
         returned_at: when what a spending line spent was given back; None if it was not.
-        why_unknown: what stands in place of a number that is None; empty where none is.
+        why_unknown: the text in place of a number that is None; empty if none is.
     """
 
     at: datetime
@@ -257,6 +270,7 @@ class Line:
     condition: str
     alone: float | None
     composed: float | None
+    delta: float
     returned_at: datetime | None
     why_unknown: str
 
@@ -293,7 +307,7 @@ def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
             unreturned.remove(spent[returns])
         if pk in wanted:
             after[pk] = unreturned.copy()
-    # In the order of the rows: where time is short, what stands first is there first.
+    # In the order of the rows: if time is short, the first rows have their numbers.
     asked = [one for row in rows for one in (after[row.pk], Composition([spent[row.returns_id or row.pk]]))]
     numbers = balance.allowance.composed_epsilons(asked, balance.delta)
     return [
@@ -317,6 +331,7 @@ def _line(balance: Balance, row: Spending, composed: float | None, alone: float 
         condition=spent.condition,
         composed=composed,
         alone=alone,
+        delta=balance.delta,
         returned_at=None if returned is None else returned.at,
         why_unknown=why_unknown,
     )
@@ -329,8 +344,8 @@ class Spent:
     Attributes:
         population: name.
         at: when.
-        epsilon: of that recipe alone, at `delta`; None where time did not suffice, or another version wrote
-            its event.
+        epsilon: of that recipe alone, at `delta`; None if time did not suffice, or another version wrote its
+            event.
         delta: the population's.
         is_returned: whether it was given back.
     """

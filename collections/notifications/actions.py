@@ -1,4 +1,4 @@
-"""What the audit log tells of subscriptions: never an address, nor a secret."""
+"""What the audit log records about subscriptions: never an address, nor a secret."""
 
 from audit.registry import action_declare
 

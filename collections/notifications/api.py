@@ -3,9 +3,8 @@
 import uuid
 from typing import Any, ClassVar
 
-from django.http import HttpResponse
 from django.urls import reverse
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework import serializers
 from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
@@ -19,45 +18,31 @@ from notifications.operations import delivery_again, secret_rotate, webhook_crea
 from notifications.scopes import WEBHOOKS_READ, WEBHOOKS_WRITE
 from notifications.selectors import deliveries_of, webhooks_of
 from notifications.subscriptions_api import (
-    BODY_BYTES,
     CONFLICT,
-    GONE,
     OFTEN,
-    PAGE_SIZE,
-    DeliveryListSerializer,
     DeliverySerializer,
-    deliveries_listed,
-    delivery_document,
-    own_of,
+    OneView,
+    OwnDeliveriesView,
+    OwnView,
+    SubscriptionSerializer,
+    TrialView,
     refusals,
-    subscription_deleted,
-    subscription_document,
-    trial_sent,
 )
-from web.json_requests import read_object, text_member
-from web.openapi import CURSOR, ExactSerializer, PagedSerializer, example, problem_response
+from web.openapi import CURSOR, example, problem_response
 from web.paging import api_results
 from web.scopes import Scopes
+from web.serializers import ExactSerializer, paged
 
 
 class NewWebhookSerializer(ExactSerializer):
-    url = serializers.CharField(help_text="Where messages are posted to: https, a public host.")
+    url = serializers.CharField(help_text="The address to which messages are posted: https, a public host.")
     events = serializers.ListField(
-        child=serializers.ChoiceField(list(KINDS)), help_text="Kinds of events to be told, at least one."
+        child=serializers.ChoiceField(list(KINDS)), help_text="Types of events to notify about, at least one."
     )
 
 
-class WebhookSerializer(serializers.Serializer[dict[str, Any]]):
-    id = serializers.CharField(help_text="16 hexadecimal digits.")
-    url = serializers.CharField()
-    events = serializers.ListField(child=serializers.CharField())
-    created_at = serializers.DateTimeField()
-    failing_since = serializers.DateTimeField(
-        allow_null=True, help_text="First failure since the last success."
-    )
-    disabled_at = serializers.DateTimeField(
-        allow_null=True, help_text="Since when it is sent nothing; a test that arrives ends this."
-    )
+class WebhookSerializer(SubscriptionSerializer):
+    url = serializers.CharField(source="target")
 
 
 class SecretSerializer(serializers.Serializer[dict[str, Any]]):
@@ -66,10 +51,6 @@ class SecretSerializer(serializers.Serializer[dict[str, Any]]):
 
 class WebhookWithSecretSerializer(WebhookSerializer, SecretSerializer):
     pass
-
-
-class WebhookListSerializer(PagedSerializer):
-    results = WebhookSerializer(many=True)
 
 
 class WebhooksView(APIView):
@@ -81,11 +62,11 @@ class WebhooksView(APIView):
         operation_id="webhooks",
         summary="List your webhooks",
         parameters=[CURSOR],
-        responses=WebhookListSerializer,
+        responses=paged(WebhookSerializer),
     )
     def get(self, request: Request) -> Response:
         webhooks = webhooks_of(signed_in_user(request._request))
-        return Response(api_results(webhooks, request, PAGE_SIZE, _shown))
+        return Response(api_results(webhooks, request, WebhookSerializer))
 
     @extend_schema(
         operation_id="webhook_create",
@@ -103,36 +84,32 @@ class WebhooksView(APIView):
         ),
     )
     def post(self, request: Request) -> Response:
-        members = read_object(request._request, BODY_BYTES, names=("url", "events"))
+        user, asked = signed_in_user(request._request), NewWebhookSerializer.read(request)
         with refusals():
-            made, secret = webhook_create(
-                user=signed_in_user(request._request),
-                url=text_member(members, "url"),
-                events=members.get("events"),
-            )
+            made, secret = webhook_create(user=user, **asked)
         location = reverse("api-webhook", args=[made.identifier])
-        return Response({**_shown(made), "secret": secret}, status=201, headers={"Location": location})
+        shown = {**WebhookSerializer(made).data, "secret": secret}
+        return Response(shown, status=201, headers={"Location": location})
 
 
-class WebhookView(APIView):
+class _OwnWebhookView(OwnView):
+    def own(self) -> Subscription:
+        rows = webhooks_of(signed_in_user(self.request._request))
+        return get_object_or_404(rows, identifier=self.kwargs["webhook"])
+
+
+@extend_schema_view(
+    get=extend_schema(operation_id="webhook", summary="Show a webhook", responses=WebhookSerializer),
+    delete=extend_schema(operation_id="webhook_delete", summary="Delete a webhook"),
+)
+class WebhookView(_OwnWebhookView, OneView):
     """One webhook."""
 
     scopes: ClassVar[Scopes] = {"GET": WEBHOOKS_READ, "DELETE": WEBHOOKS_WRITE}
-
-    @extend_schema(operation_id="webhook", summary="Show a webhook", responses=WebhookSerializer)
-    def get(self, request: Request, webhook: str) -> Response:
-        return Response(_shown(_own(request, webhook)))
-
-    @extend_schema(
-        operation_id="webhook_delete",
-        summary="Delete a webhook",
-        responses=GONE,
-    )
-    def delete(self, request: Request, webhook: str) -> HttpResponse:
-        return subscription_deleted(request, _own(request, webhook))
+    shown = WebhookSerializer
 
 
-class RotateView(APIView):
+class RotateView(_OwnWebhookView):
     """A new secret."""
 
     scopes: ClassVar[Scopes] = {"POST": WEBHOOKS_WRITE}
@@ -140,47 +117,33 @@ class RotateView(APIView):
     @extend_schema(
         operation_id="webhook_rotate",
         summary="Rotate the secret of a webhook",
-        description="For a day, messages are signed with the secret before, too.",
+        description="For a day, messages are also signed with the previous secret.",
         request=None,
         responses={200: SecretSerializer, 429: OFTEN},
     )
-    def post(self, request: Request, webhook: str) -> Response:
-        actor, own = signed_in_user(request._request), _own(request, webhook)
+    def post(self, request: Request, **_: str) -> Response:
+        actor, own = signed_in_user(request._request), self.own()
         with refusals():
             return Response({"secret": secret_rotate(subscription=own, actor=actor)})
 
 
-class TestView(APIView):
+@extend_schema_view(post=extend_schema(operation_id="webhook_test", summary="Send a test"))
+class TestView(_OwnWebhookView, TrialView):
     """A test."""
 
     scopes: ClassVar[Scopes] = {"POST": WEBHOOKS_WRITE}
 
-    @extend_schema(
-        operation_id="webhook_test",
-        summary="Send a test",
-        request=None,
-        responses={202: DeliverySerializer, 409: CONFLICT, 429: OFTEN},
-    )
-    def post(self, request: Request, webhook: str) -> Response:
-        return trial_sent(_own(request, webhook))
 
-
-class DeliveriesView(APIView):
+@extend_schema_view(
+    get=extend_schema(operation_id="webhook_deliveries", summary="List deliveries of a webhook")
+)
+class DeliveriesView(_OwnWebhookView, OwnDeliveriesView):
     """The log of a webhook's deliveries."""
 
     scopes: ClassVar[Scopes] = {"GET": WEBHOOKS_READ}
 
-    @extend_schema(
-        operation_id="webhook_deliveries",
-        summary="List deliveries of a webhook",
-        parameters=[CURSOR],
-        responses=DeliveryListSerializer,
-    )
-    def get(self, request: Request, webhook: str) -> Response:
-        return deliveries_listed(request, _own(request, webhook))
 
-
-class AgainView(APIView):
+class AgainView(_OwnWebhookView):
     """A message once more."""
 
     scopes: ClassVar[Scopes] = {"POST": WEBHOOKS_WRITE}
@@ -192,17 +155,9 @@ class AgainView(APIView):
         request=None,
         responses={202: DeliverySerializer, 409: CONFLICT, 429: OFTEN},
     )
-    def post(self, request: Request, webhook: str, message: uuid.UUID) -> Response:
-        row = get_object_or_404(deliveries_of(_own(request, webhook)), message=message)
+    def post(self, request: Request, *, message: uuid.UUID, **_: str) -> Response:
+        row = get_object_or_404(deliveries_of(self.own()), message=message)
         with refusals():
             delivery_again(delivery=row)
         row.refresh_from_db()
-        return Response(delivery_document(row), status=202)
-
-
-def _own(request: Request, webhook: str) -> Subscription:
-    return own_of(webhooks_of(signed_in_user(request._request)), webhook)
-
-
-def _shown(webhook: Subscription) -> dict[str, Any]:
-    return {**subscription_document(webhook), "url": webhook.target}
+        return Response(DeliverySerializer(row).data, status=202)

@@ -1,7 +1,8 @@
 """Sending what waits: at least once, with growing pauses, until it has arrived or its time is over.
 
 A delivery that is due is marked as queued, and its task is sent. The mark ends with the attempt, or by itself
-after `LEASE`, when the worker is taken for dead: then the same message is sent again, named as before.
+after `LEASE`, when the worker is taken for dead: then the same message is sent again, with the same
+identifier.
 """
 
 import secrets
@@ -21,7 +22,7 @@ from notifications.pauses import pause_after
 from notifications.secrets_of import secrets_in_use
 from notifications.signature import signed_headers
 from notifications.targets import TargetRefusedError, target_addresses, target_check
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from peers.transport import Transport, https_transport
 from storage import clock
 
@@ -39,7 +40,7 @@ AT_ONCE = 2
 """Deliveries of one subscription that are queued at a time: a slow receiver must not hold all workers."""
 
 MOST_TAKEN = 100
-"""Subscriptions of which one tick sends something."""
+"""Most subscriptions for which one run sends something."""
 
 DISABLED_AFTER = timedelta(days=5)
 """Of failures only; then the next delivery that is given up switches the subscription off."""
@@ -65,7 +66,7 @@ def deliveries_take() -> list[int]:
     """Deliveries whose tasks are to be sent now, marked as queued. The caller sends them after commit."""
     now = clock.settled_now()
     due = Delivery.objects.filter(state=State.WAITING, next_attempt_at__lte=now)
-    # Looked at without a lock first: at most ticks there is none.
+    # Checked before locking: usually there is none.
     if not due.exists():
         return []
     taken: list[int] = []
@@ -81,8 +82,9 @@ def deliveries_take() -> list[int]:
 
 
 def _with_room(due: QuerySet[Delivery], now: datetime) -> list[int]:
-    """Subscriptions that may have one more queued, those first whose message waits for longest. Those that
-    may not would else take the places of all others, tick by tick, as long as their receivers are slow."""
+    """Subscriptions that may have one more queued, those first whose message waits for longest. Otherwise
+    those that may not would take the places of all others in every run, as long as their receivers are slow.
+    """
     queued = Delivery.objects.filter(state=State.WAITING, queued=True, next_attempt_at__gt=now).order_by()
     full = queued.values("subscription").annotate(count=Count("pk")).filter(count__gte=AT_ONCE)
     longest = due.order_by().values("subscription").annotate(since=Min("next_attempt_at")).order_by("since")
@@ -91,7 +93,7 @@ def _with_room(due: QuerySet[Delivery], now: datetime) -> list[int]:
 
 
 def delivery_send(*, delivery: int, transport: Transport = webhook_transport) -> None:
-    """One attempt; nothing where the delivery is not queued, as where its task comes twice."""
+    """One attempt; nothing if the delivery is not queued, such as if its task comes twice."""
     row = (
         Delivery.objects.select_related("subscription__user", "event")
         .filter(pk=delivery, state=State.WAITING, queued=True)
@@ -110,7 +112,8 @@ def delivery_send(*, delivery: int, transport: Transport = webhook_transport) ->
         else:
             problem = mail_send(row)
     except TargetRefusedError as error:
-        # Noted at its beginning: how long the name was looked up tells an internal one from an unknown one.
+        # Recorded at its beginning: the time of the name's lookup would distinguish an internal name from an
+        # unknown one.
         _note(delivery, None, str(error), at=begun, final=False)
         return
     except Exception as error:
@@ -144,7 +147,7 @@ def _no_answer(error: OSError) -> str:
 
 
 def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
-    """The status, and why it failed. Nothing of the answer but its status is looked at.
+    """The status, and why it failed. Only the status of the answer is read.
 
     Raises:
         TargetRefusedError: the host is none for webhooks.
@@ -174,7 +177,7 @@ def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
 def _note(pk: int, status: int | None, problem: str, *, at: datetime, final: bool) -> None:
     """Write down an attempt, and what follows from it."""
     with transaction.atomic():
-        # The subscription first, as everybody does: switching one off touches its other deliveries.
+        # The subscription first, as everywhere: switching one off touches its other deliveries.
         subscription = Subscription.objects.select_for_update(of=("self",)).filter(deliveries=pk).first()
         row = Delivery.objects.select_for_update().filter(pk=pk, state=State.WAITING).first()
         if subscription is None or row is None:

@@ -1,4 +1,4 @@
-"""The keys of sealed secrets go with their subscription, also where its account is deleted."""
+"""The keys of sealed secrets go with their subscription, even if its account is deleted."""
 
 from django.db.models import Model
 from django.db.models.signals import post_delete

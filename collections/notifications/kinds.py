@@ -1,9 +1,9 @@
-"""What there is to tell, and which entries of the audit log tell it."""
+"""The event types, and the entries of the audit log that report them."""
 
 from dataclasses import dataclass
 
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
 
 
 @dataclass(frozen=True)
@@ -13,8 +13,8 @@ class Kind:
     Attributes:
         name: as programs read it; it stays for good.
         title: what people read instead.
-        page: name of the address of the page that it is about, which shows the same to everybody.
-        action: of the audit entries that tell of it; empty where no entry does, and `watching` looks.
+        page: name of the address of the page that it is about, which shows the same to every reader.
+        action: of the audit entries that report it; empty if no entry does, and `watching` detects it.
     """
 
     name: str

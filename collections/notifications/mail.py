@@ -1,4 +1,4 @@
-"""One mail to one address. What it says comes from the module that the setting `LETTERS` names."""
+"""One mail to one address. Its text comes from the module that the setting `LETTERS` names."""
 
 from importlib import import_module
 from smtplib import SMTPException

@@ -1,13 +1,13 @@
-"""What is sent of an event: which, when, and where its page is. No number."""
+"""What is sent about an event: which, when, and the address of its page. No number."""
 
 from typing import Any
 
-import rfc8785
 from django.conf import settings
 from django.urls import reverse
 
 from notifications.models import Delivery, Event
-from panprivacy.times import format_time
+from panprivacy.formats.canonical_json import canonical_json
+from panprivacy.formats.times import format_time
 
 TEST = "test"
 """The type of a test."""
@@ -30,7 +30,7 @@ def document_of(delivery: Delivery) -> dict[str, Any]:
 
 def body_of(delivery: Delivery) -> bytes:
     """The same as canonical JSON (RFC 8785)."""
-    return rfc8785.dumps(document_of(delivery))
+    return canonical_json(document_of(delivery))
 
 
 def _envelope(kind: str, delivery: Delivery, at: str, data: dict[str, str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Who is told what, what there was to tell, and how telling it went."""
+"""Subscriptions, their events, and the outcome of each delivery."""
 
 import uuid
 
@@ -21,14 +21,14 @@ class Subscription(models.Model):
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="subscriptions")
     channel = models.CharField(max_length=10, choices=Channel)
     target = models.CharField(max_length=TARGET_LENGTH, help_text="Address of the receiver.")
-    events = models.JSONField(help_text="Names of the kinds of events that it is told.")
+    events = models.JSONField(help_text="Names of the types of events to notify about.")
     sealed = models.BinaryField(help_text="Its secret, sealed: signs webhooks, and links in mails.")
     sealed_before = models.BinaryField(null=True, help_text="The secret before, sealed.")
     before_until = models.DateTimeField(null=True, help_text="Until when the secret before signs too.")
     created_at = models.DateTimeField()
-    confirmed_at = models.DateTimeField(null=True, help_text="Since when it is told anything.")
+    confirmed_at = models.DateTimeField(null=True, help_text="When it was confirmed; no message before.")
     failing_since = models.DateTimeField(null=True, help_text="First failure since the last success.")
-    disabled_at = models.DateTimeField(null=True, help_text="Since when it is told nothing any more.")
+    disabled_at = models.DateTimeField(null=True, help_text="When it was switched off; no message since.")
 
     class Meta:
         ordering = ("-pk",)
@@ -43,14 +43,15 @@ class Subscription(models.Model):
 
     @property
     def titles(self) -> list[str]:
-        """What it is told of, for people."""
+        """The events that it is notified of, in words."""
         return [KINDS[name].title for name in self.events if name in KINDS]
 
 
 class Event(models.Model):
-    """One thing that happened. It has no number: nothing finer than its page can leave this way."""
+    """One thing that happened. It has no number: a notification cannot reveal anything finer than
+    its page."""
 
-    key = models.CharField(max_length=300, unique=True, help_text="What of: it is told once.")
+    key = models.CharField(max_length=300, unique=True, help_text="Its subject: one notification for each.")
     kind = models.CharField(max_length=40)
     at = models.DateTimeField()
     subject = models.CharField(max_length=200, help_text="Recipe's or series' identifier, population's name.")
@@ -119,7 +120,7 @@ class Delivery(models.Model):
 
 
 class Attempt(models.Model):
-    """One attempt to deliver: when, and what came of it. Never what the receiver said."""
+    """One attempt to deliver: when, and what came of it. Never the receiver's answer."""
 
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     at = models.DateTimeField()
@@ -143,7 +144,9 @@ class Watched(models.Model):
 
 
 class NearlySpent(models.Model):
-    """A population whose budget was found nearly spent. The row goes when there is room again."""
+    """A population whose budget was found nearly spent. The row is deleted when enough of the budget is left
+    again.
+    """
 
     population = models.OneToOneField("ledger.Population", models.CASCADE, related_name="+")
     told = models.UUIDField(default=uuid.uuid4, help_text="Tells this time from the next one.")

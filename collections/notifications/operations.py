@@ -20,7 +20,7 @@ from notifications.pauses import LONGEST
 from notifications.secrets_of import secret_sealed
 from notifications.signature import SECRET_BYTES, secret_text
 from notifications.targets import target_check
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from storage import clock
 from storage.sealing import secret_erase
 
@@ -28,15 +28,15 @@ MOST_WEBHOOKS = 10
 """Of one account."""
 
 MOST_AN_HOUR = 20
-"""Subscriptions that one account makes: nobody has this site write to one stranger after another. As many new
+"""Subscriptions that one account makes: this site must not be used to write to many strangers. As many new
 secrets of all its webhooks: each is an entry in the log."""
 
 MOST_ASKED_AN_HOUR = 20
-"""Tests of one subscription, and attempts at one message after which it is not sent again: nobody has this
-site knock at a stranger's door, or fill its log of deliveries, as often as they like."""
+"""Tests of one subscription, and attempts at one message. Rate limit: this site must not be used to flood
+third parties, nor its log of deliveries to be filled."""
 
 BOTH_VALID = timedelta(days=1)
-"""For which the secret before signs too."""
+"""Time for which the previous secret signs too."""
 
 CONFIRM_WITHIN = timedelta(days=2)
 
@@ -44,33 +44,33 @@ LONGEST_MAIL_ADDRESS = 254
 
 
 class NotificationStateError(Exception):
-    """The subscription or delivery is not in the state that the operation needs. The message says which."""
+    """The subscription or delivery is not in the state that the operation needs. The message states which."""
 
 
 def unavailable() -> str:
-    """Why nobody is notified here, as a clause; empty where somebody may be."""
+    """Why this site sends no notifications, as a clause; empty if it does."""
     return "" if settings.SITE_URL else "PANAPP_SITE_URL is not set, so messages could not name their pages"
 
 
 def mail_unavailable() -> str:
-    """Why no mail is sent here, as a clause; empty where it is."""
+    """Why this site sends no mail, as a clause; empty if it does."""
     return unavailable() or ("" if settings.EMAIL_FROM else "this site is not set up for e-mail")
 
 
 class TooOftenError(NotificationStateError):
-    """It was asked as often as it may be within an hour. The message says how often that is."""
+    """It was asked as often as it may be within an hour. The message states how often that is."""
 
 
 @transaction.atomic
 def webhook_create(*, user: User, url: str, events: object) -> tuple[Subscription, str]:
-    """Tell an address of these kinds of events from now on.
+    """Subscribe an address to events of these types.
 
     Returns:
-        The subscription, and its secret as text. Nobody can read the secret again.
+        The subscription, and its secret as text. The secret cannot be shown again.
 
     Raises:
         FieldError: naming `url` or `events`.
-        NotificationStateError: nobody is notified here, or the account has as many as it may.
+        NotificationStateError: this site sends no notifications, or the account has as many as it may.
         TooOftenError: it made as many within an hour as it may.
     """
     if reason := unavailable():
@@ -87,9 +87,9 @@ def webhook_create(*, user: User, url: str, events: object) -> tuple[Subscriptio
 
 @transaction.atomic
 def mail_subscribe(*, user: User, address: str, events: object) -> Subscription:
-    """Send a link to an address, which confirms it; then it is told of these kinds of events.
+    """Send a link to an address, which confirms it; then it is notified of these types of events.
 
-    Takes the place of the account's subscription before.
+    Replaces the account's previous subscription.
 
     Raises:
         FieldError: naming `address` or `events`.
@@ -110,7 +110,7 @@ def mail_subscribe(*, user: User, address: str, events: object) -> Subscription:
 
 @transaction.atomic
 def mail_confirm(*, subscription: Subscription) -> None:
-    """The link was used. Raises NotificationStateError where it was used before."""
+    """The link was used. Raises NotificationStateError if it is already used."""
     changed = Subscription.objects.filter(pk=subscription.pk, confirmed_at=None).update(
         confirmed_at=clock.database_now()
     )
@@ -120,7 +120,7 @@ def mail_confirm(*, subscription: Subscription) -> None:
 
 @transaction.atomic
 def secret_rotate(*, subscription: Subscription, actor: User) -> str:
-    """A new secret, as text; the one before signs too for a day.
+    """A new secret, as text; the previous one signs too for a day.
 
     Raises:
         NotificationStateError: it is no webhook.
@@ -146,7 +146,7 @@ def secret_rotate(*, subscription: Subscription, actor: User) -> str:
 
 @transaction.atomic
 def subscription_delete(*, subscription: Subscription, actor: User | None) -> None:
-    """End it, with its secret and its log of deliveries; one that is gone stays so.
+    """End it, with its secret and its log of deliveries; does nothing if it is already deleted.
 
     Args:
         actor: None for the link in a mail.
@@ -190,7 +190,7 @@ def delivery_again(*, delivery: Delivery) -> Delivery:
     if row.state == Delivery.State.WAITING:
         raise NotificationStateError("this message waits to be sent already")
     if row.purpose != Delivery.Purpose.EVENT:
-        raise NotificationStateError("only what tells of an event can be sent again")
+        raise NotificationStateError("only a message about an event can be sent again")
     if row.subscription.disabled_at is not None:
         raise NotificationStateError("the webhook is switched off; send a test first")
     if row.attempts.filter(at__gt=_an_hour_ago()).count() >= MOST_ASKED_AN_HOUR:
@@ -238,7 +238,7 @@ def _deliver(subscription: Subscription, purpose: Delivery.Purpose) -> Delivery:
 def _require_rarely(user: User, action: Action, things: str) -> User:
     """The row of the account, locked, so that two requests at once do not make too many.
 
-    Every one leaves an entry in the log for good, so the log itself tells how many there were.
+    Every one leaves an entry in the log for good, so the log itself counts them.
     """
     user = User.objects.select_for_update(no_key=True).get(pk=user.pk)
     made = Entry.objects.filter(action=action.name, subject=user.get_username(), at__gt=_an_hour_ago())

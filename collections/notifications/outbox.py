@@ -1,8 +1,8 @@
-"""From what happened to rows that are to be delivered: as many as there are events, whatever dies when.
+"""From events to rows for delivery: no event is lost or repeated, whatever crashes and when.
 
-The audit log is the outbox (docs/adr/0017): an operation writes its entry in its own transaction, entries are
-numbered without gaps, and an entry can be seen only when all before it can. Here a tick reads on from the
-last entry it looked at, and stores events, deliveries and how far it came in one transaction.
+The audit log is the outbox (docs/adr/0007): an operation writes its entry in its own transaction, entries are
+numbered without gaps, and an entry is visible only when all before it are. A periodic run reads on from the
+last entry it processed, and stores events, deliveries and its new position in one transaction.
 """
 
 from collections.abc import Sequence
@@ -31,16 +31,17 @@ NEARLY = 0.9
 
 
 def log_read() -> int:
-    """Store what the log tells since the last time; the number of new entries. Safe to run at any time,
-    twice."""
-    # Looked at without a lock first: at most ticks there is nothing new.
+    """Store events of log entries since the last run; the number of new entries. Safe to run at any time,
+    even twice."""
+    # Checked before locking: usually there is nothing new.
     before = Watched.objects.first()
     if before is not None and not Entry.objects.filter(index__gt=before.log_index).exists():
         return 0
     with transaction.atomic():
         read = Watched.objects.select_for_update().first()
         if read is None:
-            # Begins with what happens from now on. Who else begins at once waits, and then finds the row.
+            # Begins with later entries only. A process that begins at the same moment waits, and then finds
+            # the row.
             head = Head.objects.select_for_update().get()
             Watched.objects.get_or_create(pk=1, defaults={"log_index": head.index})
             return 0
@@ -55,7 +56,8 @@ def log_read() -> int:
 
 
 def cohorts_watch() -> None:
-    """Tell of open recipes whose cohort is reached: once for each, and no sooner than their pages do."""
+    """Notify of open recipes whose cohort is reached: once for each, and no sooner than their pages
+    show it."""
     open_ones = Recipe.objects.filter(status=Recipe.Status.PUBLISHED, simulation=False)
     told = Event.objects.filter(kind=COHORT_REACHED.name).values("subject")
     for recipe in open_ones.exclude(identifier__in=told):
@@ -67,13 +69,13 @@ def cohorts_watch() -> None:
                 with transaction.atomic():
                     _store([event])
         except Exception:
-            # One recipe that cannot be looked at must not hold up all others.
+            # One unreadable recipe must not hold up all others.
             logger.exception("cohort_not_watched", recipe=recipe.identifier)
 
 
 def budgets_watch() -> None:
-    """Tell of budgets that became nearly spent; again only after there was room in between. What a budget's
-    page does not know yet is looked at later."""
+    """Notify of budgets that became nearly spent; again only if one had more left in between. Numbers that
+    are not computed yet are checked later."""
     known = {row.population_id: row for row in NearlySpent.objects.all()}
     for balance in shown_balances(Population.objects.filter(epsilon__isnull=False)):
         share = balance.share
@@ -93,7 +95,7 @@ def budgets_watch() -> None:
 
 
 def _of_entry(entry: Entry) -> Event | None:
-    """What an entry tells; None of a simulation, and of what is not here."""
+    """The event of an entry; None for a simulation, and for what is not here."""
     kind, subject = BY_ACTION[entry.action], entry.subject
     name: str | None
     if kind.page == "series":
@@ -110,7 +112,7 @@ def _event(kind: Kind, of: str, subject: str, name: str, at: datetime) -> Event:
 
 
 def _store(events: Sequence[Event]) -> None:
-    """Store events that are new, each with a delivery for everybody who is told of its kind."""
+    """Store events that are new, each with a delivery for every subscription to its type."""
     for event in events:
         made, is_new = Event.objects.get_or_create(
             key=event.key,
@@ -130,5 +132,5 @@ def _store(events: Sequence[Event]) -> None:
 
 
 def _minute(at: datetime) -> datetime:
-    """No finer: it would tell when the last device came."""
+    """No finer: it would reveal when the last device reported."""
     return at.replace(second=0, microsecond=0)

@@ -14,7 +14,7 @@ LONGEST = timedelta(hours=24)
 
 
 def pause_after(attempts: int, source: random.Random) -> timedelta:
-    """The pause after so many failed attempts, from 1: 5 s, 20 s, 80 s, … up to 6 hours, each ± 20%."""
+    """The pause after this many failed attempts, from 1: 5 s, 20 s, 80 s, … up to 6 hours, each ± 20%."""
     steps = min(attempts - 1, 20)
     seconds = min(FIRST.total_seconds() * GROWTH**steps, LARGEST.total_seconds())
     return timedelta(seconds=seconds * source.uniform(1 - JITTER, 1 + JITTER))

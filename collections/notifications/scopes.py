@@ -1,4 +1,6 @@
-"""What API tokens may be for, of webhooks. All that they tell is public, so every account may have some."""
+"""What API tokens may be for, of webhooks. All that notifications contain is public, so every account may
+have some.
+"""
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
@@ -6,7 +8,7 @@ from web.scopes import scope_declare
 
 
 def may_subscribe(user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Whether the account may be told what happens: every one that works."""
+    """Whether the account may have notifications: every active account may."""
     return user.is_authenticated and user.is_active
 
 

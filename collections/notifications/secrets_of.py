@@ -7,7 +7,7 @@ from datetime import datetime
 from django.utils.crypto import constant_time_compare
 
 from notifications.models import Subscription
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 from storage.columns import stored_bytes
 from storage.sealing import secret_seal, secret_unseal
 
@@ -20,7 +20,7 @@ def secret_sealed(secret: bytes, identifier: str) -> bytes:
 
 
 def secrets_in_use(subscription: Subscription, now: datetime) -> list[bytes]:
-    """The secret, and the one before as long as that is valid too."""
+    """The secret, and the previous one as long as that is valid too."""
     rows = [subscription.sealed]
     if subscription.before_until is not None and now < subscription.before_until:
         rows.append(stored_bytes(subscription.sealed_before))
@@ -28,7 +28,7 @@ def secrets_in_use(subscription: Subscription, now: datetime) -> list[bytes]:
 
 
 def confirmation_code(subscription: Subscription, expires: int) -> str:
-    """What proves that somebody read the mail with which an address is confirmed.
+    """The proof that the owner of an address read the mail that confirms it.
 
     Args:
         expires: when it does, in seconds since 1970.
@@ -42,7 +42,7 @@ def unsubscription_code(subscription: Subscription) -> str:
 
 
 def is_code(code: str, expected: str) -> bool:
-    """Whether they are the same, in a time that tells nothing."""
+    """Whether they are the same, in constant time."""
     return constant_time_compare(code, expected)
 
 

@@ -7,10 +7,10 @@ import hashlib
 import hmac
 from collections.abc import Sequence
 
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 
 PREFIX = "whsec_"
-"""Begins every secret as it is shown, so that people and scanners know one."""
+"""The prefix of every shown secret, so that people and scanners recognize one."""
 
 SECRET_BYTES = 32
 

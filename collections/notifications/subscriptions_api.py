@@ -1,96 +1,104 @@
 """What the APIs of webhooks and of e-mail have in common: one's own subscriptions, and their deliveries."""
 
+from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
-from django.db.models import QuerySet
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
-from rest_framework.generics import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
+from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from notifications.models import Delivery, Subscription
+from notifications.models import Attempt, Delivery, Subscription
 from notifications.operations import NotificationStateError, TooOftenError, subscription_delete, trial_send
 from notifications.selectors import deliveries_of
-from web.openapi import PagedSerializer, problem_response
+from web.openapi import CURSOR, problem_response
 from web.paging import api_results
 from web.refusing import as_problems
+from web.serializers import paged
 
 refusals = partial(as_problems, conflicts=NotificationStateError, often=TooOftenError)
 """What the operations here refuse, as problem documents."""
 
-PAGE_SIZE = 100
-BODY_BYTES = 8 * 1024
-
 OFTEN = problem_response("It was asked too often within an hour; the words say how often it may be.")
 CONFLICT = problem_response("The state does not allow this; the words say why.")
-GONE = {204: OpenApiResponse(description="It is gone, with its log.")}
 
 
-class AttemptSerializer(serializers.Serializer[dict[str, Any]]):
+class AttemptSerializer(serializers.Serializer[Attempt]):
     at = serializers.DateTimeField()
     status = serializers.IntegerField(allow_null=True, help_text="HTTP status; null without an answer.")
-    problem = serializers.CharField(help_text="Why it failed; empty where it arrived.")
+    problem = serializers.CharField(help_text="Why it failed; empty if it arrived.")
 
 
-class DeliverySerializer(serializers.Serializer[dict[str, Any]]):
-    id = serializers.UUIDField(help_text="With msg_ before its digits, it is the header webhook-id.")
-    type = serializers.CharField(help_text="Kind of event, or test.")
+class DeliverySerializer(serializers.Serializer[Delivery]):
+    id = serializers.UUIDField(
+        source="message", help_text="With msg_ before its digits, it is the header webhook-id."
+    )
+    type = serializers.SerializerMethodField(help_text="Kind of event, or test.")
     state = serializers.ChoiceField(Delivery.State.choices)
     created_at = serializers.DateTimeField()
-    next_attempt_at = serializers.DateTimeField(allow_null=True, help_text="null: there is none.")
+    next_attempt_at = serializers.SerializerMethodField(help_text="null: there is none.")
     attempts = AttemptSerializer(many=True)
 
+    def get_type(self, row: Delivery) -> str:
+        return row.event.kind if row.event else row.purpose
 
-class DeliveryListSerializer(PagedSerializer):
-    results = DeliverySerializer(many=True)
-
-
-def own_of(subscriptions: QuerySet[Subscription], identifier: str) -> Subscription:
-    """The one of these; raises Http404 where there is none, so that nobody learns of those of others."""
-    return get_object_or_404(subscriptions, identifier=identifier)
+    def get_next_attempt_at(self, row: Delivery) -> datetime | None:
+        waits = row.state == Delivery.State.WAITING and not row.queued
+        return row.next_attempt_at if waits else None
 
 
-def subscription_document(subscription: Subscription) -> dict[str, Any]:
-    """What is told of every subscription, as plain JSON values."""
-    return {
-        "id": subscription.identifier,
-        "events": subscription.events,
-        "created_at": subscription.created_at,
-        "failing_since": subscription.failing_since,
-        "disabled_at": subscription.disabled_at,
-    }
+class SubscriptionSerializer(serializers.Serializer[Subscription]):
+    id = serializers.CharField(source="identifier", help_text="16 hexadecimal digits.")
+    events = serializers.ListField(child=serializers.CharField())
+    created_at = serializers.DateTimeField()
+    failing_since = serializers.DateTimeField(
+        allow_null=True, help_text="First failure since the last success."
+    )
+    disabled_at = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it is sent nothing; a test that arrives ends this."
+    )
 
 
-def subscription_deleted(request: Request, own: Subscription) -> HttpResponse:
-    """Delete it, and say so."""
-    subscription_delete(subscription=own, actor=signed_in_user(request._request))
-    return HttpResponse(status=204)
+class OwnView(APIView):
+    """About one of an account's own subscriptions, which the address names."""
+
+    def own(self) -> Subscription:
+        """The one that the address names; raises Http404 if the account has no such one, so that it learns
+        nothing about those of others."""
+        raise NotImplementedError
 
 
-def trial_sent(own: Subscription) -> Response:
-    """Send a test, and show its delivery."""
-    with refusals():
-        return Response(delivery_document(trial_send(subscription=own)), status=202)
+class OneView(OwnView):
+    """Shows it and deletes it."""
+
+    shown: ClassVar[type[SubscriptionSerializer]]
+
+    def get(self, request: Request, **_: str) -> Response:
+        return Response(self.shown(self.own()).data)
+
+    @extend_schema(responses={204: OpenApiResponse(description="It is gone, with its log.")})
+    def delete(self, request: Request, **_: str) -> HttpResponse:
+        subscription_delete(subscription=self.own(), actor=signed_in_user(request._request))
+        return HttpResponse(status=204)
 
 
-def deliveries_listed(request: Request, own: Subscription) -> Response:
-    """Its deliveries."""
-    return Response(api_results(deliveries_of(own), request, PAGE_SIZE, delivery_document))
+class TrialView(OwnView):
+    """Sends a test to it, and shows the delivery."""
+
+    @extend_schema(request=None, responses={202: DeliverySerializer, 409: CONFLICT, 429: OFTEN})
+    def post(self, request: Request, **_: str) -> Response:
+        own = self.own()
+        with refusals():
+            return Response(DeliverySerializer(trial_send(subscription=own)).data, status=202)
 
 
-def delivery_document(row: Delivery) -> dict[str, Any]:
-    """A delivery as plain JSON values."""
-    waits = row.state == Delivery.State.WAITING and not row.queued
-    attempts = row.attempts.all()
-    return {
-        "id": row.message,
-        "type": row.event.kind if row.event else row.purpose,
-        "state": row.state,
-        "created_at": row.created_at,
-        "next_attempt_at": row.next_attempt_at if waits else None,
-        "attempts": [{"at": one.at, "status": one.status, "problem": one.problem} for one in attempts],
-    }
+class OwnDeliveriesView(OwnView):
+    """The log of its deliveries."""
+
+    @extend_schema(parameters=[CURSOR], responses=paged(DeliverySerializer))
+    def get(self, request: Request, **_: str) -> Response:
+        return Response(api_results(deliveries_of(self.own()), request, DeliverySerializer))

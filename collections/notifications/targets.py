@@ -1,7 +1,7 @@
-"""Where webhooks may go: public hosts, and networks that the operator allows.
+"""Allowed targets of webhooks: public hosts, and networks that the operator allows.
 
 The name is looked up once, every address that it has is checked, and the connection goes to one of those: a
-name that means something else a moment later changes nothing.
+name that resolves differently a moment later changes nothing.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from django.conf import settings
 
 from notifications.models import TARGET_LENGTH
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from peers.transport import Addresses
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -22,8 +22,8 @@ _NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 _NOT_PUBLIC = tuple(
     map(
         ipaddress.ip_network,
-        # Relays of 6to4; the protocols' own; NAT64 within a network, where the embedded address may stand at
-        # several places; documentation. Python's tables have not all of them.
+        # Relays of 6to4; the protocols' own; NAT64 within a network, whose embedded address may be at several
+        # places; documentation. Python's tables have not all of them.
         ("192.88.99.0/24", "192.0.0.0/24", "64:ff9b:1::/48", "3fff::/20"),
     )
 )
@@ -31,14 +31,14 @@ _NOT_PUBLIC = tuple(
 
 class TargetRefusedError(OSError):
     """A host to which nothing is sent from here. The owner of the webhook reads the message: it is the same
-    for an unknown name and for an internal one, and so tells nothing of this network."""
+    for an unknown name and for an internal one, and so reveals nothing about this network."""
 
     def __init__(self) -> None:
         super().__init__("no answer: the host's name is unknown, or not of a public host")
 
 
 def target_check(url: str) -> str:
-    """The address as it was given, if webhooks may go there as far as it tells by itself.
+    """The address as it was given, if webhooks may go there as far as the address itself shows.
 
     Raises:
         FieldError: naming `url`.
@@ -63,7 +63,7 @@ def target_check(url: str) -> str:
     if port not in ports:
         raise FieldError("url", f"must have one of the ports {', '.join(map(str, ports))}, not {port}")
     literal = _literal(parts.hostname)
-    if parts.hostname.endswith("localhost") or (literal is not None and not may_reach(literal)):
+    if parts.hostname.rstrip(".").endswith("localhost") or (literal is not None and not may_reach(literal)):
         raise FieldError("url", "must be of a public host, not of a private or reserved network")
     return url
 
@@ -118,7 +118,7 @@ def _embedded(address: Address) -> ipaddress.IPv4Address | None:
 
 
 def _literal(host: str) -> Address | None:
-    """The address that a host is by itself, also in the old ways to write one: 2130706433, 0177.0.0.1."""
+    """The address that a host is by itself, also in the old notations: 2130706433, 0177.0.0.1."""
     try:
         return ipaddress.ip_address(host)
     except ValueError:

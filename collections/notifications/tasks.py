@@ -12,7 +12,7 @@ logger = structlog.get_logger(__name__)
 
 @shared_task(base=PeriodicTask)
 def advance_notifications() -> None:
-    """Store what the log tells, and send the tasks of what is due; safe to run at any time, twice."""
+    """Store the events of the log, and send the tasks of what is due; safe to run at any time, even twice."""
     log_read()
     for delivery in deliveries_take():
         deliver.delay(delivery)
@@ -20,7 +20,9 @@ def advance_notifications() -> None:
 
 @shared_task(base=PeriodicTask)
 def watch_collections() -> None:
-    """Look for what no entry of the log tells, and forget old deliveries; safe to run at any time, twice."""
+    """Detect events that no entry of the log reports, and delete old deliveries; safe to run at any time,
+    even twice.
+    """
     for look in (cohorts_watch, budgets_watch, deliveries_forget):
         try:
             look()
@@ -31,5 +33,7 @@ def watch_collections() -> None:
 
 @shared_task
 def deliver(delivery: int) -> None:
-    """One attempt to deliver; safe to run any number of times, as receivers know the message again."""
+    """One attempt to deliver; safe to run any number of times, because receivers recognize a repeated
+    message.
+    """
     delivery_send(delivery=delivery)

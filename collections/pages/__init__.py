@@ -1,8 +1,8 @@
-"""All that a browser is shown: pages, forms, charts, words, and the admin site.
+"""Pages, forms, charts, words, and the admin site.
 
 `kinds` has one file for each kind of input, `trust_models` one for each trust model; `words` has the
-sentences that more than one page says, `charts` draws. Nothing imports this room but panapp: `status` (pages
-of helper and shuffler), `api_docs`, `admin_door`, and `charts` and `papers` for the two commands that compute
+sentences that more than one page shows, `charts` draws. Only panapp imports this package: `status` (pages of
+helper and shuffler), `api_docs`, `admin_door`, and `charts` and `papers` for the two commands that compute
 its numbers.
 
 It must not know how anything is computed or stored, and decides nothing: its views parse, call one

@@ -48,7 +48,7 @@ class AccessCheckedView(ABC, View):
                 action=ACCESS_DENIED,
                 subject=request.user.get_username(),
                 actor=request.user,
-                # By the page's name and not by the path, of which there is no end of different ones.
+                # By the page's name and not by the path, because there is no limit to different paths.
                 details={
                     "method": str(request.method)[:20],
                     "path": request.path[:200],
@@ -90,7 +90,9 @@ class AdministratorsOnly(AccessCheckedView):
 
 
 class AnnouncersOnly(AccessCheckedView):
-    """A page for those who may announce intrusions. What was seen is for nobody else: it is the state."""
+    """A page for those who may announce intrusions. Only these accounts may see what was seen, because it is
+    the state.
+    """
 
     refusal = "Only administrators may announce an intrusion, and see what was seen."
 

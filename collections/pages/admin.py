@@ -50,7 +50,8 @@ class AccountForm(UserChangeForm):  # type: ignore[type-arg]  # as above
 
 @admin.register(User)
 class AccountAdmin(_ReadableLists, UserAdmin):  # type: ignore[type-arg]  # as above
-    """Django's own, but for its lists, that nobody sets its dates, and that it can reset a second factor."""
+    """Django's own, but for its lists, that its dates cannot be set, and that it can reset a
+    second factor."""
 
     form = AccountForm
     actions = ("reset_second_factor",)
@@ -101,7 +102,7 @@ class RecipeAdmin(ReadOnlyAdmin):
     list_filter = ("status", "statistic", "simulation", "opens_at")
     list_select_related = ("created_by",)
     search_fields = ("name", "question", "identifier")
-    # What is exact of them stands in `document`; what only the draft said is the analysts' own.
+    # What is exact of them stands in `document`; what only the draft has is for analysts only.
     exclude = ("signature", "draft", "editors")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recipe]:

@@ -12,7 +12,8 @@ from web.paging import text_of
 
 
 class AdminSignInView(View):
-    """Sign in on the site's page, then come back. Who is signed in already has nothing to look for here."""
+    """Sign in on the site's page, then come back. A person who is already signed in does not need
+    this page."""
 
     def dispatch(self, request: HttpRequest) -> HttpResponse:
         if request.user.is_authenticated and not request.user.is_staff:

@@ -12,7 +12,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api_tokens import openapi  # noqa: F401  # tells the generator how tokens and sessions are described
+from api_tokens import openapi  # noqa: F401  # registers the description of tokens and sessions
 from web.scopes import PUBLIC, Scopes
 
 _LOCK = threading.Lock()
@@ -22,7 +22,7 @@ _described: dict[str, Any] = {}
 def description() -> dict[str, Any]:
     """The OpenAPI document of all public addresses: the same for all who ask, so it is made once.
 
-    Under a lock, as the generator keeps what it is doing on the views: of requests in parallel most failed.
+    Under a lock, because the generator keeps its state on the views: most parallel requests would fail.
     """
     with _LOCK:
         if not _described:
@@ -44,8 +44,8 @@ _START = SpectacularSwaggerSplitView.as_view()
 
 
 class ApiDocsView(View):
-    """Swagger UI from our own files in the site's frame; its start-up script is a request of its own, as our
-    CSP asks."""
+    """Swagger UI from our own files in the site's frame; its start-up script is a request of its own, because
+    our CSP requires it."""
 
     def get(self, request: HttpRequest) -> HttpResponseBase:
         if "script" in request.GET:

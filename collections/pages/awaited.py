@@ -1,4 +1,4 @@
-"""What a worker computes of guarantees, or nobody does: said on the page, which asks again by itself."""
+"""The state of guarantees that a worker computes, or that none does: shown on the page, which polls."""
 
 from dataclasses import dataclass
 
@@ -35,13 +35,13 @@ class Awaited:
         return _SENTENCES[self.state]
 
     def refresh(self, page: HttpResponse) -> None:
-        """Have a page ask again by itself, also without scripts, while it is being computed."""
+        """Have a page poll by itself, also without scripts, while it is being computed."""
         if self.state == State.COMPUTING:
             page["Refresh"] = str(REFRESH_SECONDS)
 
 
 def awaited_of(asked: Asked) -> Awaited | None:
-    """None where nothing is to be waited for. FieldError as of `promise_require`."""
+    """None if nothing is pending. FieldError as of `promise_require`."""
     state = guarantees_state(asked=asked)
     if state != State.COMPLETE:
         return Awaited(state)

@@ -1,4 +1,4 @@
-"""What is not there is said by its kind: `templates/missing` has a page for each."""
+"""404 pages by the type of what is missing: `templates/missing` has a page for each."""
 
 from typing import Any, TypeVar
 
@@ -18,14 +18,14 @@ def missing(kind: str) -> MissingError:
 
 
 def readable(recipe: Recipe) -> Recipe:
-    """The same recipe; MissingError where its document cannot be read here."""
+    """The same recipe; MissingError if its document cannot be read here."""
     if recipe.unreadable:
         raise MissingError("The recipe’s document cannot be read.", template="recipe/part_unreadable.html")
     return recipe
 
 
 def found(rows: QuerySet[M], kind: str, **wanted: Any) -> M:
-    """The row; MissingError where there is none."""
+    """The row; MissingError if there is none."""
     row = rows.filter(**wanted).first()
     if row is None:
         raise missing(kind)

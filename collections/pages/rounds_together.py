@@ -14,13 +14,13 @@ def guarantees_together(signed: RoundsDocument) -> list[GuaranteeText]:
 
 
 def main_guarantee(guarantees: list[GuaranteeText]) -> GuaranteeText | None:
-    """The one against readers of the results: what the budget is charged with. None where none is stated."""
+    """The one against readers of the results: what the budget is charged with. None if none is stated."""
     return next((one for model in RESULTS for one in guarantees if one.model == model), None)
 
 
 def beside_round(recipe: Recipe) -> tuple[RoundsDocument, list[GuaranteeText]] | None:
     """Of the recipe of a round: the document of all of them, and their guarantees against readers of the
-    results and of single reports, as far as they are stated. None where the recipe is no such round."""
+    results and of single reports, as far as they are stated. None if the recipe is no such round."""
     place = getattr(recipe, "round", None)
     signed = None if place is None else RoundsDocument.objects.filter(series=place.series_id).first()
     if signed is None:

@@ -1,11 +1,11 @@
-"""What installations say to each other: signed requests and answers, partners, roles, status.
+"""Between installations: signed requests and answers, partners, roles, status.
 
 Others call `client` and `transport` to ask, `failed_requests` to ask again, `signed_views` and `json_bodies`
 to answer, `helper_calls`, `shuffler_calls` and `issuer_calls` for the requests that have names, `partner` and
-`roles` for who the other is, `required` for settings that only some roles have, `recipe_document`,
-`request_ids`, `server_status` and `problems` for what is said.
+`roles` for the other server, `required` for settings that only some roles have, `recipe_document`,
+`request_ids`, `server_status` and `problems` for errors.
 
-It must not know what a server does with what it is told, nor the room `dap`.
+It must not know what a server does with a request, nor the package `dap`.
 """
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Requests to the other server: signed, and believed only where the answer is signed too."""
+"""Requests to the other server: signed, and believed only if the answer is signed too."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -9,30 +9,30 @@ from urllib.parse import urljoin, urlsplit
 
 from django.utils import timezone
 
-from panprivacy.dap.media import problem_token
-from panprivacy.dap.signature_base import SignatureRefusedError
-from panprivacy.dap.signatures import sign_request, verify_response
-from panprivacy.ed25519 import public_key_of
+from panprivacy.protocols.dap.media import problem_token
+from panprivacy.protocols.dap.signature_base import SignatureRefusedError
+from panprivacy.protocols.dap.signatures import sign_request, verify_response
+from panprivacy.protocols.ed25519 import public_key_of
 from peers.transport import Transport, https_transport
 from storage.key_halves import private_half
 
 LONGEST_WORDS = 200
-"""Characters of what the other server says that are told on."""
+"""Most characters of the other server's text that are shown."""
 
 LONGEST_LOCATION = 500
 """Characters of an address that the other server may give us to remember."""
 
 NOT_FINAL = frozenset({401, 403, 408, 411, 413, 425, 429})
-"""Client errors that do not end a request. Those that are found before our signature is checked may be the
-network's doing, and clocks, keys and limits can be set right."""
+"""Client errors that do not end a request. Those that are found before our signature is checked may be caused
+by the network, and clocks, keys and limits can be corrected."""
 
 UNRECOGNIZED_TASK = "unrecognizedTask"
 """DAP's token for the refusal of an aggregator that has ended a task, or does not know it."""
 
 
 class PeerUnavailableError(Exception):
-    """No answer that the other server signed, or one that says "later". The same request may be sent
-    again, and may have been carried out."""
+    """No answer that the other server signed, or one that means "later". The same request may be sent again,
+    and may have been carried out."""
 
 
 class PeerRefusedError(Exception):
@@ -41,7 +41,7 @@ class PeerRefusedError(Exception):
 
     Attributes:
         status: HTTP status.
-        problem: the problem document; empty where there was none.
+        problem: the problem document; empty if there was none.
         token: DAP's error token, e.g. `batchMismatch`; None for any other type.
     """
 

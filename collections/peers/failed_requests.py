@@ -1,4 +1,4 @@
-"""Requests to other installations that failed: each is a row, which says when it is sent again."""
+"""Requests to other installations that failed: each is a row, which holds the time of the next attempt."""
 
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -31,11 +31,11 @@ class FailedRequest(Protocol):
 def request_failed(
     rows: QuerySet[Any], row: FailedRequest, *, error: str, now: datetime, **changes: Any
 ) -> None:
-    """Note what went wrong, and when to try again: soon at first, then every five minutes, for ever.
+    """Store the error, and when to try again: soon at first, then every five minutes, for ever.
 
     Args:
-        rows: among which the row is still looked for. One that somebody else has finished in the meantime
-            must stay as it is, or gone.
+        rows: among which the row must still be. A row that another process has finished in the meantime must
+            stay unchanged, or deleted.
         changes: to further columns.
     """
     wait = wait_after(row.attempts, first=timedelta(seconds=1), longest=LONGEST_WAIT)

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy import base64_text
-from panprivacy.dap.basics import HpkeConfig
-from panprivacy.dap.task import TaskConfiguration
 from panprivacy.encryption import load_public_key
 from panprivacy.encryption.interface import InvalidKeyError, PublicKey
-from panprivacy.errors import FieldError
+from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.protocols.dap.basics import HpkeConfig
+from panprivacy.protocols.dap.task import TaskConfiguration
 from peers.client import (
     UNRECOGNIZED_TASK,
     PeerClient,
@@ -58,7 +58,7 @@ def recipe_task_register(
         task_id: 32 bytes, SHA-256 of the document.
         document: canonical JSON of the recipe, with the key that `request` gave.
         verify_key: drawn by us before any report.
-        rounds: canonical JSON of the document of all rounds, where the recipe is one of them.
+        rounds: canonical JSON of the document of all rounds, if the recipe is one of them.
 
     Returns:
         The helper's Ed25519 signature of the recipe, 64 bytes, unchecked.
@@ -96,42 +96,8 @@ def _register(
 
 
 @dataclass(frozen=True)
-class HelperStatus:
-    """What the helper says of a task.
-
-    Attributes:
-        state: value of `dap.models.Task.State`.
-        report_count: reports that it verified and added up.
-        collected: whether a batch was collected.
-        rejections: reports that it rejected, by reason.
-        outcome: why it ended, in words; empty while it has not.
-    """
-
-    state: str
-    report_count: int
-    collected: bool
-    rejections: Mapping[str, int]
-    outcome: str
-
-
-def task_status_at_helper(helper: PeerClient, *, task_id: bytes) -> HelperStatus:
-    """How the task stands on the helper's side. Raises PeerUnavailableError or PeerRefusedError."""
-    answer = ask_json(helper, "GET", _address(task_id))
-    rejections = member_of(answer, "rejections", dict)
-    if not all(type(count) is int for count in rejections.values()):
-        raise PeerUnavailableError("the helper's counts of rejections are not numbers")
-    return HelperStatus(
-        state=member_of(answer, "state", str),
-        report_count=member_of(answer, "report_count", int),
-        collected=member_of(answer, "collected", bool),
-        rejections=rejections,
-        outcome=member_of(answer, "outcome", str),
-    )
-
-
-@dataclass(frozen=True)
 class SignedCount:
-    """What the helper says of the number of reports that is published.
+    """The helper's answer about the number of reports that is published.
 
     Attributes:
         report_count: reports that it added up, exactly.
@@ -147,7 +113,7 @@ COUNT_REFUSED = "/problems/count-refused"
 
 
 def is_count_refused(error: Exception) -> bool:
-    """Whether the helper says that it did not count what is to be published."""
+    """Whether the helper answers that it did not count the number that is to be published."""
     return isinstance(error, PeerRefusedError) and error.problem.get("type") == COUNT_REFUSED
 
 

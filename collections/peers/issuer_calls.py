@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from panprivacy import base64_text
-from panprivacy.asked_admission import TokenAdmission
-from panprivacy.ed25519 import public_key_of
-from panprivacy.errors import FieldError
-from panprivacy.signed_count import CountRefusedError, IssuedTokens
+from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.signed_count import CountRefusedError, IssuedTokens
+from panprivacy.recipe.parts.admission import TokenAdmission
 from peers.client import PeerClient, PeerUnavailableError
 from peers.partner import Partner, ask_json, member_of, signature_of
 
@@ -23,7 +23,7 @@ class IssuedCount:
 
 
 def token_key_ask(partner: Partner, *, request: bytes) -> TokenAdmission:
-    """What a document says of its tokens, with a key of one recipe.
+    """The part of a document about its tokens, with a key of one recipe.
 
     Args:
         request: 16 random bytes; the same ones give the same key, for a day or until it is used.

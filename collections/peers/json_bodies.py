@@ -1,4 +1,4 @@
-"""JSON objects between installations: strict where they are read."""
+"""JSON objects between installations: parsed strictly."""
 
 import json
 from collections.abc import Set as AbstractSet
@@ -14,10 +14,10 @@ from web.strict_json import UNSTORABLE, JSONRefusedError, json_of, repeated_memb
 def read_json(
     request: HttpRequest, body: bytes, members: set[str], *, lists: AbstractSet[str] = frozenset()
 ) -> dict[str, Any]:
-    """A JSON object with exactly these members, all text.
+    """A JSON object with exactly these fields, all text.
 
     Args:
-        lists: further members, each a list of texts.
+        lists: further fields, each a list of texts.
 
     Raises:
         Problem: anything else.

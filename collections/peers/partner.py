@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 from peers.client import PeerAnswer, PeerClient, PeerUnavailableError
 from peers.transport import Transport, https_transport
 from web.bodies import JSON_TYPE
@@ -60,7 +60,7 @@ def ask_json(
 
 
 def member_of(answer: Mapping[str, Any], name: str, kind: type) -> Any:
-    """A member of an answer, if it is of that type. Raises PeerUnavailableError otherwise."""
+    """A field of an answer, if it is of that type. Raises PeerUnavailableError otherwise."""
     value = answer.get(name)
     if type(value) is not kind:
         raise PeerUnavailableError(f"the answer lacks {name}")
@@ -68,7 +68,7 @@ def member_of(answer: Mapping[str, Any], name: str, kind: type) -> Any:
 
 
 def signature_of(answer: Mapping[str, Any]) -> bytes:
-    """The member `signature` of an answer, unchecked. Raises PeerUnavailableError where it is not base64."""
+    """The field `signature` of an answer, unchecked. Raises PeerUnavailableError if it is not base64."""
     try:
         return base64_text.decode(member_of(answer, "signature", str))
     except base64_text.Base64Error as error:

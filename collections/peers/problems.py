@@ -1,8 +1,8 @@
-"""What installations answer each other where they refuse: DAP's errors, by their tokens."""
+"""Problems with which installations refuse requests of each other: DAP's errors, by their tokens."""
 
 from typing import Any
 
-from panprivacy.dap.media import PROBLEMS, problem_type
+from panprivacy.protocols.dap.media import PROBLEMS, problem_type
 from web.problems import Problem
 
 STATUSES = {
@@ -15,16 +15,16 @@ STATUSES = {
 
 
 def dap_problem(token: str, detail: str, **members: Any) -> Problem:
-    """An error of DAP, by its token, e.g. `invalidMessage`. Where the draft has none, a plain `Problem`
-    serves: DAP's namespace is not ours to extend."""
+    """An error of DAP, by its token, e.g. `invalidMessage`. If the draft has none, a plain `Problem` is used:
+    DAP's namespace is not ours to extend."""
     return Problem(problem_type(token), PROBLEMS[token], STATUSES.get(token, 400), detail, **members)
 
 
 def refused(detail: str) -> Problem:
-    """What is sent is not what it must be; `detail` says why."""
+    """What is sent is not what it must be; `detail` gives the reason."""
     return dap_problem("invalidMessage", detail)
 
 
 def conflict(detail: str) -> Problem:
-    """There is another one already; `detail` says what of it differs, or is over."""
+    """There is another one already; `detail` names what differs, or is over."""
     return Problem("conflict", "Another one exists already", 409, detail)

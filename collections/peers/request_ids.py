@@ -1,4 +1,4 @@
-"""Identifiers that a site gives its requests, so that one which is sent again is answered as before."""
+"""Identifiers that a site gives its requests, so that a repeated request gets the same answer."""
 
 from peers.problems import refused
 
@@ -7,7 +7,7 @@ REQUEST_BYTES = 16
 
 
 def request_of(value: str) -> bytes:
-    """The identifier, from hexadecimal digits; Problem that names the field where it is none."""
+    """The identifier, from hexadecimal digits; Problem that names the field if it is invalid."""
     try:
         decoded = bytes.fromhex(value)
     except ValueError:

@@ -1,12 +1,12 @@
-"""The other servers with which this installation runs recipes, and what to do where there is none."""
+"""The other servers with which this installation runs recipes, and what to do if there is none."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from django.conf import settings
 
-from panprivacy import base64_text
-from panprivacy.dap.signature_base import SignatureRefusedError
+from panprivacy.formats import base64_text
+from panprivacy.protocols.dap.signature_base import SignatureRefusedError
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner
 from storage.key_halves import public_half
@@ -17,12 +17,12 @@ class PartnerRole:
     """What another server is to us, in words.
 
     Attributes:
-        name, our_name: what it is called, and we beside it.
+        name, our_name: its name in sentences, and ours.
         url_setting: names its address, on both sides.
         key_setting: names its verification key on our side.
         our_key_setting: names ours on its side.
         how_to_set_up: sentences.
-        our_url_setting: names our address, where the other server needs to know it; else empty.
+        our_url_setting: names our address, if the other server needs to know it; else empty.
     """
 
     name: str
@@ -39,7 +39,7 @@ class PartnerRole:
         return f"no {self.name} is set up for this installation"
 
     def configured(self) -> Partner | None:
-        """The server as the settings name it; None where they name none."""
+        """The server as the settings name it; None if they name none."""
         names = (self.url_setting, self.key_setting, self.our_url_setting)
         values: list[Any] = [getattr(settings, name.removeprefix("PANAPP_"), "") for name in names]
         url, key, our_url = values
@@ -55,8 +55,8 @@ HELPER = PartnerRole(
     "PANAPP_HELPER_KEY",
     "PANAPP_LEADER_KEY",
     "Run it as a leader: set PANAPP_ROLE=leader, PANAPP_LEADER_URL, PANAPP_HELPER_URL and PANAPP_HELPER_KEY "
-    "(docs/operations.md, “Two servers”). To try two servers here: `make demo` and `collect` bring "
-    "a helper along",
+    "(docs/operations/two-organizations.md, “Two servers”). To try two servers here: `make demo` and "
+    "`collect` bring a helper along",
     our_url_setting="PANAPP_LEADER_URL",
 )
 SHUFFLER = PartnerRole(
@@ -65,8 +65,8 @@ SHUFFLER = PartnerRole(
     "PANAPP_SHUFFLER_URL",
     "PANAPP_SHUFFLER_KEY",
     "PANAPP_ANALYZER_KEY",
-    "Set PANAPP_SHUFFLER_URL and PANAPP_SHUFFLER_KEY (docs/operations.md, “A shuffler”). To try one here: "
-    "`collect` brings a shuffler along",
+    "Set PANAPP_SHUFFLER_URL and PANAPP_SHUFFLER_KEY (docs/operations/two-organizations.md, “A shuffler”). "
+    "To try one here: `collect` brings a shuffler along",
 )
 
 
@@ -76,13 +76,14 @@ ISSUER = PartnerRole(
     "PANAPP_ISSUER_URL",
     "PANAPP_ISSUER_KEY",
     "PANAPP_SITE_KEY",
-    "Set PANAPP_ISSUER_URL and PANAPP_ISSUER_KEY (docs/operations.md, “Pairing with an issuer”). To try one "
-    "here: `collect` brings an issuer along",
+    "Set PANAPP_ISSUER_URL and PANAPP_ISSUER_KEY "
+    "(docs/operations/two-organizations.md, “Pairing with an issuer”). To try one here: "
+    "`collect` brings an issuer along",
 )
 
 
 def why_no_answer(role: PartnerRole, partner: Partner, error: PeerUnavailableError) -> str:
-    """What stands between us and the other server, and what to do about it, as a clause."""
+    """The obstacle between us and the other server, and what to do about it, as a clause."""
     cause = error.__cause__
     if isinstance(cause, PeerRefusedError) and cause.status == 403:
         key = base64_text.encode(public_half(partner.signing_key))

@@ -1,4 +1,4 @@
-"""What a server of its own organization, a helper or a shuffler, says of itself whatever its part is."""
+"""The common part of the public status of a partner server, such as a helper or a shuffler."""
 
 import json
 from datetime import datetime
@@ -7,14 +7,14 @@ from typing import Any
 from django.conf import settings
 
 from audit.models import Entry
-from panprivacy import base64_text
-from panprivacy.times import format_time
+from panprivacy.formats import base64_text
+from panprivacy.formats.times import format_time
 from storage.signing_key import verification_key
 
 LATEST_ENTRIES = 50
 
 TOLD = ("name", "question", "statistic", "epsilon", "closes_at", "simulation")
-"""Members of a recipe's document; some recipes have no `epsilon`."""
+"""Fields of a recipe's document; some recipes have no `epsilon`."""
 
 
 def server_status(url: str) -> dict[str, Any]:
@@ -43,12 +43,12 @@ def server_status(url: str) -> dict[str, Any]:
 
 
 def recipe_status(document: str) -> dict[str, Any]:
-    """What is told of a recipe that the server takes part in, as plain JSON values: as its document says it,
-    also where another version wrote that and the rest cannot be read here."""
+    """What is shown of a recipe that the server takes part in, as plain JSON values: as in its document, even
+    if another version wrote that and the rest cannot be read here."""
     members = json.loads(document)
     return {name: members.get(name) for name in TOLD}
 
 
 def time_status(time: datetime | None) -> str | None:
-    """A time that may be still to come, as JSON has it."""
+    """A time that may be in the future, in its JSON form."""
     return None if time is None else format_time(time)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from panprivacy.admission import REASONS
+from panprivacy.recipe.token import REASONS
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.partner import ask_json, member_of, signature_of
 
@@ -14,7 +14,7 @@ UNRECOGNIZED = "/problems/unrecognized-recipe"
 
 @dataclass(frozen=True)
 class ShuffledBatch:
-    """A full batch, as the shuffler tells of it.
+    """A full batch, as the shuffler reports it.
 
     Attributes:
         users: whose messages are in it.
@@ -59,7 +59,7 @@ def batch_ask(shuffler: PeerClient, *, identifier: str) -> ShuffledBatch | NotFu
     """The batch, if it is full: shuffled then at the latest.
 
     Raises:
-        PeerUnavailableError, PeerRefusedError: the latter where the shuffler has deleted it, or never had it.
+        PeerUnavailableError, PeerRefusedError: the latter if the shuffler has deleted it, or never had it.
     """
     try:
         answer = ask_json(shuffler, "GET", f"/recipes/{identifier}/batch")
@@ -76,7 +76,7 @@ def batch_ask(shuffler: PeerClient, *, identifier: str) -> ShuffledBatch | NotFu
 
 
 def was_deleted_unfull(refusal: PeerRefusedError) -> bool:
-    """Whether the shuffler says that it deleted the batch before all users had come."""
+    """Whether the shuffler answers that it deleted the batch before all users had come."""
     return refusal.problem.get("type") == DELETED and refusal.problem.get("full") is False
 
 

@@ -10,9 +10,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from panprivacy.dap.signature_base import SignatureRefusedError
-from panprivacy.dap.signatures import sign_response, verify_request
-from panprivacy.ed25519 import public_key_of
+from panprivacy.protocols.dap.signature_base import SignatureRefusedError
+from panprivacy.protocols.dap.signatures import sign_response, verify_request
+from panprivacy.protocols.ed25519 import public_key_of
 from storage.signing_key import signing_key
 from web.bodies import read_body
 from web.bounded_logging import BoundedLine
@@ -35,9 +35,9 @@ def signed(
 ) -> Callable[[View], View]:
     """A view that only the other installation may use, and whose every answer is signed, errors too.
 
-    The view is called as `view(request, body, **arguments)`, with a body whose signature holds. An answer
-    to a request that bears no signature at all cannot be bound to it, and is the only one unsigned. What is
-    refused before the signature holds may be the network's doing: its status is one of `client.NOT_FINAL`.
+    The view is called as `view(request, body, **arguments)`, with a body whose signature holds. An answer to
+    a request that bears no signature at all cannot be bound to it, and is the only one unsigned. What is
+    refused before the signature holds may be caused by the network: its status is one of `client.NOT_FINAL`.
 
     Args:
         methods: HTTP methods that the view knows; others get 405.
@@ -81,7 +81,7 @@ def _require_signature(request: HttpRequest, body: bytes, peer_key: bytes, base_
     if "Signature" not in request.headers:
         detail = "Only the other installation may ask for this, with a signed request."
         raise Problem("unsigned", "The request is not signed", 401, detail)
-    # Our own address and not the Host header: a request to somebody else must not be good for us.
+    # Our own address and not the Host header: a request to another server must not be valid here.
     origin = "{0.scheme}://{0.netloc}".format(urlsplit(base_url))
     try:
         verify_request(

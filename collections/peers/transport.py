@@ -13,8 +13,9 @@ from storage.connections import connection_release
 
 REQUEST_SECONDS = 120.0
 """For a request as a whole: connecting, sending, the other side's work, the answer. The largest answer that
-anybody needs, a part of a shuffled batch (4 MiB), comes in time over a line of 300 kbit/s. And two requests,
-as many as a task sends that hears little, end well before its time limit, so that their failure is noted."""
+any caller needs, a part of a shuffled batch (4 MiB), comes in time over a line of 300 kbit/s. And two
+requests, the most that a task sends to a slow server, end well before its time limit, so that their failure
+is noted."""
 
 SILENCE_SECONDS = 60.0
 """For which nothing may come or be taken, of these: the other side does its work meanwhile."""
@@ -26,7 +27,7 @@ LARGEST_ANSWER = 64 * 1024 * 1024
 """Bytes; an answer is never larger than its request by much."""
 
 Transport = Callable[[str, str, Mapping[str, str], bytes], tuple[int, Mapping[str, str], bytes]]
-"""Sends method, url, headers and body; returns status, headers and body. OSError where nothing came back."""
+"""Sends method, url, headers and body; returns status, headers and body. OSError if nothing came back."""
 
 
 Addresses = Sequence[tuple[Any, ...]]
@@ -52,13 +53,13 @@ def https_transport(
     Meanwhile other threads have this thread's connection to the database.
 
     Args:
-        seconds: after which it ends, however little is missing. Looking up the host's name comes before, and
+        seconds: after which it ends, however little is missing. Looking up the host's name precedes it, and
             takes as long as the resolver of this machine lets it.
-        addresses_of: those of a host and port that may be connected to; it raises OSError where none may.
+        addresses_of: those of a host and port that may be connected to; it raises OSError if none may.
         largest_answer: bytes of the body; with 0 it is not read at all.
 
     Raises:
-        OSError: no answer; TimeoutError, which is one, where the time was over.
+        OSError: no answer; TimeoutError, which is one, if the time was over.
     """
     parts = urlsplit(url)
     if parts.hostname is None:
@@ -74,7 +75,7 @@ def https_transport(
     addresses = addresses_of(connection.host, connection.port)
     deadline = _Deadline(seconds)
     try:
-        # Its own socket has a limit for each operation only, which nobody meets who drips bytes.
+        # Its own socket has a limit for each operation only, which a server that drips bytes never reaches.
         connection.sock = _TimedSocket(_connected(addresses, deadline), deadline)
         if context is not None:
             connection.sock.secure(context, parts.hostname)
@@ -92,7 +93,7 @@ def https_transport(
 
 
 class _Deadline:
-    """A moment, so many seconds from now."""
+    """A moment, this many seconds from now."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
@@ -106,7 +107,7 @@ class _Deadline:
 
 
 def _connected(addresses: Addresses, deadline: _Deadline) -> socket.socket:
-    """A socket connected to the first address that answers; OSError where none does."""
+    """A socket connected to the first address that answers; OSError if none does."""
     failure = OSError("the host has no address")
     for family, kind, protocol, _, address in addresses:
         sock = socket.socket(family, kind, protocol)
@@ -123,14 +124,14 @@ def _connected(addresses: Addresses, deadline: _Deadline) -> socket.socket:
 
 
 class _TimedSocket:
-    """What http.client uses of a socket, where all operations together end by a deadline."""
+    """The part of a socket that http.client uses, with one deadline for all operations together."""
 
     def __init__(self, sock: socket.socket, deadline: _Deadline) -> None:
         self._sock = sock
         self._deadline = deadline
 
     def secure(self, context: ssl.SSLContext, hostname: str) -> None:
-        """Speak TLS from now on. The limit of one operation holds for the whole handshake."""
+        """Start TLS. The limit of one operation holds for the whole handshake."""
         self._deadline.limit(self._sock)
         self._sock = context.wrap_socket(self._sock, server_hostname=hostname)
 

@@ -6,7 +6,7 @@ from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 
 
 def checkpoint_until(seconds: float, clock: Callable[[], float]) -> Checkpoint:
-    """A checkpoint that lets so many seconds of a clock pass; with 0 or less, none."""
+    """A checkpoint that allows this many seconds of a clock; with 0 or less, none."""
     deadline = clock() + seconds
 
     def checkpoint() -> None:

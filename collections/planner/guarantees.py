@@ -1,4 +1,4 @@
-"""What a recipe guarantees and costs: at once where it is quick or remembered, else by a task."""
+"""What a recipe guarantees and costs: at once if it is quick or remembered, else by a task."""
 
 import threading
 import time
@@ -7,10 +7,10 @@ from contextlib import contextmanager
 
 from panprivacy.accounting.interruption import interruptible
 from panprivacy.accounting.version import number_key
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.rounds.draft import RoundsDraft
 from planner import store
 from planner.checkpoints import checkpoint_until
 from planner.sending import START_SECONDS, State, task_request, task_send
@@ -25,7 +25,7 @@ REQUEST_SECONDS = 1.0
 TASK = "planner.tasks.compute_guarantees"
 
 TASK_SECONDS = 150.0
-"""What a worker may take, by the clock. The slowest recipe that was found took 94 s on a busy machine."""
+"""What a worker may take, by the clock. Long enough for the slowest recipe known."""
 
 Asked = RecipeDraft | RoundsDraft
 """One recipe, or one in rounds, for all of them."""
@@ -63,7 +63,7 @@ def guarantees_state(*, asked: Asked) -> State:
     """Whether what it guarantees and costs is remembered from here on; if not, a task is asked for it.
 
     Returns:
-        `COMPLETE`, or what keeps it from that. `NO_WORKER` also where no worker has begun in time.
+        `COMPLETE`, or what keeps it from that. `NO_WORKER` even if no worker has begun in time.
     """
     bare = asked.bare
     key = _key(bare)
@@ -109,7 +109,7 @@ def promise_require(*, asked: Asked) -> None:
 
 
 def guarantees_compute(*, asked: Asked, slot: int) -> None:
-    """What the task does. It gives up where its slot is no longer its own, or its time is over: then it is
+    """What the task does. It gives up if its slot was given to another task, or its time is over: then it is
     not asked for again so soon, but what was finished of it stays remembered.
 
     Args:
@@ -123,7 +123,8 @@ def guarantees_compute(*, asked: Asked, slot: int) -> None:
         if not _settled(asked, checkpoint_until(TASK_SECONDS, time.monotonic)):
             store.given_up_note(key)
     except Exception:
-        # The time limit of a task comes as an error too. Any other would come again for as long as pages ask.
+        # The time limit of a task comes as an error too. Any other error would be repeated for as long as
+        # pages ask.
         store.given_up_note(key)
         raise
     finally:

@@ -14,14 +14,14 @@ from storage.connections import connection_release
 from web.turns import turn
 
 QUICK_SECONDS = 0.18
-"""What a request may spend of the processor: on a busy machine it waits longer, and answers as much. What is
-under way then is finished, which takes up to 0.3 s."""
+"""What a request may spend of the processor: on a busy machine it waits longer, and answers as much. A
+computation under way then is finished, which takes up to 0.3 s."""
 
 FIRST_SECONDS = 0.8
 """What the first one of a process may spend beyond that: it loads what all later ones find loaded."""
 
 TASK_SECONDS = 90.0
-"""What a task may spend. What is under way then is finished, which takes up to some seconds: with
+"""What a task may spend. A computation under way then is finished, which takes up to some seconds: with
 `sending.START_SECONDS` well below `store.PENDING_SECONDS`, so that no task outlives its slot."""
 
 TASK = "planner.tasks.compute_plan"
@@ -80,12 +80,12 @@ def plan_begun(*, question: Question) -> bool:
 def plan_compute(*, question: Question, slot: int) -> None:
     """What the task does: compute and keep everything there is time for, the answer first.
 
-    It gives up where its slot is no longer its own: another task may be under way in its place.
+    It gives up if its slot was given to another task.
     """
     key = store.key_of(question)
     checkpoint = checkpoint_until(TASK_SECONDS, time.monotonic)
     try:
-        # Anyone may ask for plans: nothing is kept but their results.
+        # Anyone may ask for plans: only their results are stored.
         with recalling_only():
             if store.slot_is_held(key, slot) and store.result_get(key) is None:
                 store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())

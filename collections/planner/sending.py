@@ -40,7 +40,7 @@ class State(StrEnum):
 
 
 def task_request(key: str, send: Callable[[int], None]) -> State:
-    """Have a task compute what a key stands for, unless one is under way.
+    """Have a task compute the value of a key, unless one is under way.
 
     Args:
         send: sends the task, with the slot that it holds until it calls `store.slot_release`.
@@ -67,9 +67,9 @@ def task_send(task: str, *arguments: Any) -> None:
     """Hand a task to the broker, which is waited for no longer than a request may.
 
     Args:
-        task: by name, as the tasks import those who send them.
-        arguments: plain values. They carry the question itself, unlike others: public numbers that stand in
-            no table.
+        task: by name, because the tasks import the modules that send them.
+        arguments: plain values. They carry the question itself, unlike others: public numbers that are in no
+            table.
     """
     options = {"socket_connect_timeout": BROKER_SECONDS, "socket_timeout": BROKER_SECONDS}
     with current_app.connection_for_write(

@@ -23,14 +23,17 @@ PENDING_SECONDS = 180
 MOST_PENDING = 16
 """Tasks that may be waiting or running, of the whole installation.
 
-Of two processes that take the same slot at once, a cache in Redis lets one have it. One in files may tell
-both that they have; then it is the last one's, and the other's task finds its slot lost.
+Of two processes that take the same slot at once, a cache in Redis lets one have it. A cache in files may
+report success to both; then the slot is the last one's, and the other's task finds its slot lost.
 """
+
+SHAPE = "plan, with a warning"
+"""Change it whenever the fields of a plan change: plans of other versions may be in the cache."""
 
 
 def key_of(question: Question) -> str:
     """The same for equal questions to the same version of the library."""
-    return number_key("plan", question.as_dict())
+    return number_key(SHAPE, question.as_dict())
 
 
 def result_get(key: str) -> dict[str, Any] | None:
@@ -56,22 +59,22 @@ def begun_put(key: str, plan: dict[str, Any]) -> None:
 
 
 def is_pending(key: str) -> bool:
-    """Whether a task for it is under way, as far as is known."""
+    """Whether a task for it is believed to be under way."""
     return caches["plans"].get(f"pending:{key}") is not None
 
 
 def pending_take(key: str) -> bool:
-    """Become the one who sends a task for it; False where there is one already."""
+    """Become the process that sends a task for it; False if there is one already."""
     return caches["plans"].add(f"pending:{key}", True, PENDING_SECONDS)
 
 
 def sent_note(key: str, seconds: int) -> None:
-    """A task was sent for it, and a worker is to begin it within so many seconds."""
+    """A task was sent for it, and a worker is to begin it within this many seconds."""
     caches["plans"].set(f"waiting:{key}", True, seconds)
 
 
 def begun_note(key: str, slot: int) -> None:
-    """A worker has begun with it, and has `PENDING_SECONDS` from now on. The slot must be the key's."""
+    """A worker has begun with it, and has `PENDING_SECONDS` to finish. The slot must be the key's."""
     caches["plans"].set(f"slot:{slot}", key, PENDING_SECONDS)
     for noted in ("pending", "waiting"):
         caches["plans"].set(f"{noted}:{key}", True, PENDING_SECONDS)
@@ -86,7 +89,7 @@ def settled_note(key: str, refusal: tuple[str, str] | None) -> None:
     """It is computed, and what it is made of remembered.
 
     Args:
-        refusal: field and message, where the recipe does not keep what it states.
+        refusal: field and message, if the recipe does not keep what it states.
     """
     caches["plans"].set(f"settled:{key}", {"refusal": refusal}, KEPT_SECONDS)
 
@@ -124,7 +127,7 @@ def pending_release(key: str) -> None:
 
 
 def slot_take(key: str) -> int | None:
-    """A free slot for a task, now the key's; None where all are taken."""
+    """A free slot for a task, now the key's; None if all are taken."""
     for slot in range(MOST_PENDING):
         if caches["plans"].add(f"slot:{slot}", key, PENDING_SECONDS):
             return slot
@@ -137,7 +140,7 @@ def slot_is_held(key: str, slot: int) -> bool:
 
 
 def slot_release(key: str, slot: int) -> None:
-    """Give the slot back and let others send a task; nothing where the slot is no longer the key's."""
+    """Give the slot back and let others send a task; nothing if the slot is not the key's any more."""
     if slot_is_held(key, slot):
         pending_release(key)
         caches["plans"].delete(f"slot:{slot}")

@@ -7,8 +7,8 @@ from billiard.exceptions import SoftTimeLimitExceeded
 from celery import shared_task
 
 from panprivacy.planning.plan import Question
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.rounds.draft import RoundsDraft
 from planner import guarantees
 from planner.guarantees import guarantees_compute
 from planner.operations import TASK_SECONDS, plan_compute, plan_give_up

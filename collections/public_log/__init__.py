@@ -1,14 +1,13 @@
-"""The audit log's public face: a Merkle tree over its entries, which anybody can follow and check (RFC 6962).
+"""The public log: a Merkle tree over the entries of the audit log (RFC 6962).
 
-Every entry is a leaf. Of what is public a leaf says what happened; of everything else it has a hash, which
-the salt of the entry keeps from confirming a guess. Others call `integrating` to give new entries their
-leaves (`signing_at_once`: without waiting for the task that does), `cosigning` to ask witnesses now,
-`lost_states` to learn whether entries were lost, `partner_keys` to enter those that settings name,
-`selectors` and `models` to read, `verification` to check everything, `checks` to have their own tables
-compared with entries, and `urls` to serve it. Each installation is a witness of others' logs, too, and asks
-witnesses to sign its own.
+Every entry is a leaf. For a public entry a leaf states what happened; for any other it has a hash, which the
+salt of the entry keeps from confirming a guess. Others call `integrating` to give new entries their leaves
+(`signing_at_once`: without waiting for the task that does), `cosigning` to ask witnesses now, `lost_states`
+to learn whether entries were lost, `partner_keys` to enter those that settings name, `selectors` and `models`
+to read, `verification` to check everything, `checks` to have their own tables compared with entries, and
+`urls` to serve it. Each installation is a witness of others' logs, too, and asks witnesses to sign its own.
 
-It must not know what entries are about: what may be shown of one, its action says.
+It must not know what entries are about: its action declares what may be shown.
 """
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""What the audit log tells of the public log itself, of our own key, and of those of our partners."""
+"""What the audit log records about the public log itself, of our own key, and of those of our partners."""
 
 from audit.registry import action_declare
 

@@ -13,7 +13,7 @@ class PublicLogConfig(AppConfig):
 
 
 class SignedAtOnceConfig(PublicLogConfig):
-    """The log of one without: whoever enters something signs it."""
+    """The log of one without: the process that adds an entry signs it."""
 
     default = False
 

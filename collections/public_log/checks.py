@@ -1,9 +1,9 @@
-"""What the log vouches for beside itself: each app compares its own tables with entries, in `log_checks`."""
+"""What the log vouches for besides itself: each app compares its own tables with entries, in `log_checks`."""
 
 from collections.abc import Callable, Sequence
 
 Check = Callable[[], None]
-"""Raises BrokenLogError where something is not what its entry says."""
+"""Raises BrokenLogError if something is not what its entry says."""
 
 _DECLARED: list[Check] = []
 

@@ -8,12 +8,12 @@ import structlog
 from django.conf import settings
 from django.db import transaction
 
-from panprivacy.transparency.checkpoint import parse_number
-from panprivacy.transparency.cosignature import cosigned
-from panprivacy.transparency.merkle import consistency_proof
-from panprivacy.transparency.policy import Policy, Witness
-from panprivacy.transparency.signed_note import Note, NoteError, parse_signatures
-from panprivacy.transparency.witnessing import SIZE_MEDIA_TYPE, AddCheckpoint
+from panprivacy.protocols.transparency.checkpoint import parse_number
+from panprivacy.protocols.transparency.cosignature import cosigned
+from panprivacy.protocols.transparency.merkle import consistency_proof
+from panprivacy.protocols.transparency.policy import Policy, Witness
+from panprivacy.protocols.transparency.signed_note import Note, NoteError, parse_signatures
+from panprivacy.protocols.transparency.witnessing import SIZE_MEDIA_TYPE, AddCheckpoint
 from peers.transport import https_transport
 from public_log.lost_states import state_compare
 from public_log.models import AskedWitness, Cosignature, SignedCheckpoint, Tree
@@ -31,13 +31,14 @@ _OK, _CONFLICT, _UNPROCESSABLE = 200, 409, 422
 
 
 class _WitnessError(Exception):
-    """A witness that did not sign; the message says why."""
+    """A witness that did not sign; the message states why."""
 
 
 def witnesses_ask(*, now: datetime, policy: Policy | None = None) -> int:
-    """Ask each witness of the policy that has not signed the newest checkpoint; how many did now.
+    """Ask each witness of the policy that has not signed the newest checkpoint; returns how many signed in
+    this call.
 
-    Safe to run at any time, twice: a witness signs the same again.
+    Safe to run at any time, even twice: a witness signs the same again.
 
     Args:
         policy: by default the installation's.
@@ -51,10 +52,10 @@ def witnesses_ask(*, now: datetime, policy: Policy | None = None) -> int:
 
 
 def witnesses_compare(*, now: datetime) -> list[str]:
-    """Compare our tree with what each witness of the policy signed last, before anything new is signed.
+    """Compare our tree with what each witness of the policy signed last, and only then sign anything new.
 
     Returns:
-        What each said, with its name.
+        The answer of each, with its name.
     """
     policy = settings.LOG_POLICY
     told = []
@@ -70,7 +71,7 @@ def witnesses_compare(*, now: datetime) -> list[str]:
 
 
 def _compare(witness: Witness, now: datetime) -> None:
-    """Look at what the witness signed last; _WitnessError where it is no state of ours, and none is shown."""
+    """Check what the witness signed last; _WitnessError if it is no state of ours, and none is shown."""
     tree = Tree.objects.first()
     if tree is None:
         return
@@ -108,7 +109,7 @@ def _signature_of(witness: Witness, checkpoint: SignedCheckpoint, known: AskedWi
     """The witness's line below the checkpoint, which holds."""
     status, fields, body = _request(witness, checkpoint, known.size)
     if status == _CONFLICT and fields.get("content-type", "") == SIZE_MEDIA_TYPE:
-        # It knows another size: once more, from that one.
+        # It has another size: retry from that one.
         known.size = parse_number("the witness's size", body.decode("ascii", "replace").removesuffix("\n"))
         if known.size > checkpoint.size:
             with suppress(OSError, NoteError, _WitnessError):
@@ -123,14 +124,14 @@ def _signature_of(witness: Witness, checkpoint: SignedCheckpoint, known: AskedWi
         raise _WitnessError(f"it answered {status}")
     note = Note.decode(checkpoint.note.encode())
     by_witness = [one for one in parse_signatures(body.decode("utf-8", "replace")) if one.is_by(witness.key)]
-    # One line: with a hundred of one witness nobody could read the checkpoint.
+    # One line: with a hundred of one witness the checkpoint would be unreadable.
     if cosigned(Note(note.text, tuple(by_witness[:1])), witness.key) is None:
         raise _WitnessError("its answer has no signature of its own")
     return by_witness[0].line
 
 
 def _request(witness: Witness, checkpoint: SignedCheckpoint, old: int) -> tuple[int, dict[str, str], bytes]:
-    # A log that was rolled back asks for less than the witness saw, and is told so again.
+    # A log that was rolled back asks for less than the witness saw, and the witness answers so again.
     old = min(old, checkpoint.size)
     proof = consistency_proof(nodes(checkpoint.size), old, checkpoint.size)
     body = AddCheckpoint(old, tuple(proof), checkpoint.note.encode()).encode()

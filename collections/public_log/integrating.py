@@ -1,6 +1,6 @@
 """The tree grows: every entry of the audit log gets its leaf, and the new state is signed.
 
-Entries are numbered without gaps, and none can be seen before all that precede it. So a leaf's place is its
+Entries are numbered without gaps, and none is visible until all that precede it are. So a leaf's place is its
 entry's, and a process that dies leaves the tree as it was or as it should be.
 """
 
@@ -10,12 +10,12 @@ from django.conf import settings
 from django.db import transaction
 
 from audit.models import Entry, Head
-from panprivacy.transparency import checkpoint as checkpoints
-from panprivacy.transparency import signed_note, tiles
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.merkle import HASH_BYTES, leaf_hash, root
-from panprivacy.transparency.signed_note import Note
-from panprivacy.transparency.tiles import HEIGHT, WIDTH, subtree_hash
+from panprivacy.protocols.transparency import checkpoint as checkpoints
+from panprivacy.protocols.transparency import signed_note, tiles
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.merkle import HASH_BYTES, leaf_hash, root
+from panprivacy.protocols.transparency.signed_note import Note
+from panprivacy.protocols.transparency.tiles import HEIGHT, WIDTH, subtree_hash
 from public_log.leaves import leaf_content
 from public_log.lost_states import lost_state
 from public_log.models import Leaf, SignedCheckpoint, Tile, Tree
@@ -27,11 +27,11 @@ ENTRIES_AT_ONCE = 1_000
 
 
 def integrate() -> int:
-    """Give every entry its leaf; the size of the tree. Safe to run at any time, twice.
+    """Give every entry its leaf; the size of the tree. Safe to run at any time, even twice.
 
-    Where entries were lost, nothing is done (`lost_states`).
+    If entries were lost, nothing is done (`lost_states`).
 
-    Raises OperationalError where the database is busy: nothing was changed, or the tree grew by whole steps.
+    Raises OperationalError if the database is busy: nothing was changed, or the tree grew by whole steps.
     """
     while not _is_complete():
         _integrate_some()
@@ -40,7 +40,7 @@ def integrate() -> int:
 
 
 def _is_complete() -> bool:
-    """Looked at without a lock: at most ticks there is nothing new."""
+    """Checks before locking: usually there is nothing new."""
     tree = Tree.objects.first()
     if tree is None:
         return False
@@ -51,7 +51,7 @@ def _is_complete() -> bool:
 def _integrate_some() -> None:
     tree = Tree.objects.select_for_update().first()
     if tree is None:
-        # An empty log is signed, too. Who begins at once waits, and then finds the row.
+        # An empty log is signed, too. A process that begins at the same moment waits, and then finds the row.
         begun = {"origin": settings.LOG_ORIGIN, "key": own_key()}
         tree, is_new = Tree.objects.get_or_create(pk=1, defaults=begun)
         if is_new:
@@ -107,6 +107,6 @@ def _sign(tree: Tree) -> None:
     checkpoint = Checkpoint(tree.origin, tree.size, root(nodes(tree.size), tree.size))
     signature = signed_note.sign(checkpoint.text, tree.origin, signing_key())
     note = Note(checkpoint.text, (signature,)).encode()
-    # What cannot be read back is not stored: nobody could follow the log any more.
+    # What cannot be read back is not stored: otherwise the log could not be verified any more.
     checkpoints.opened(note, own_keys(tree.origin))
     SignedCheckpoint.objects.create(size=tree.size, note=note.decode())

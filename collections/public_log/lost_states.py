@@ -1,9 +1,9 @@
 """A log that lost entries signs nothing more: it would show different things under one name.
 
-A database that was restored from a backup does not know what it signed since. Witnesses do: each shows the
-checkpoint that it signed last. One that this log signed, and that its tree does not begin with or lead to, is
-evidence that nobody else can make. Then the log stands still, until somebody restores what is missing or has
-it go on under a new name.
+A database that was restored from a backup does not have what it signed since then. Witnesses do: each shows
+the checkpoint that it signed last. One that this log signed, and that its tree does not begin with or lead
+to, is evidence that no other party can forge. Then the log stops, until the operator restores what is missing
+or lets it continue under a new name.
 """
 
 from datetime import datetime
@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import transaction
 
 from audit.operations import entry_append
-from panprivacy.transparency import checkpoint as checkpoints
-from panprivacy.transparency.merkle import root
+from panprivacy.protocols.transparency import checkpoint as checkpoints
+from panprivacy.protocols.transparency.merkle import root
 from public_log.actions import LOG_RENAMED
 from public_log.models import AskedWitness, LostState, Tree
 from public_log.own_keys import own_keys
@@ -28,14 +28,15 @@ class NotStoppedError(ValueError):
 
 
 def lost_state() -> LostState | None:
-    """The largest state that this log signed and has not, and that nobody decided about; None if there is
-    none. As long as there is one, nothing is signed."""
+    """The largest state that this log signed and has not, and that the operator has not decided about; None
+    if there is none. As long as there is one, nothing is signed."""
     return LostState.objects.filter(decided_at=None).order_by("-size").first()
 
 
 @transaction.atomic
 def state_compare(*, witness: str, note: bytes, now: datetime) -> LostState | None:
-    """Compare our tree with a checkpoint that a witness shows; what was lost, where it is none of our states.
+    """Compare our tree with a checkpoint that a witness shows; returns what was lost, if it is none of our
+    states.
 
     Args:
         witness: its name.
@@ -61,10 +62,10 @@ def state_compare(*, witness: str, note: bytes, now: datetime) -> LostState | No
 
 @transaction.atomic
 def log_rename(*, now: datetime) -> str:
-    """Go on with the tree as it is under the name of the setting LOG_ORIGIN; the name before.
+    """Continue with the present tree under the name of the setting LOG_ORIGIN; returns the previous name.
 
-    Who knew more of the log under its old name keeps the evidence. Under the new one it is another log, whose
-    first own entry says what happened.
+    Witnesses and readers that knew more of the log under its old name keep the evidence. Under the new one it
+    is another log, whose first own entry records what happened.
 
     Raises:
         NotStoppedError.

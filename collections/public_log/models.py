@@ -52,7 +52,7 @@ class Cosignature(models.Model):
 
     checkpoint = models.ForeignKey(SignedCheckpoint, models.PROTECT, related_name="cosignatures")
     witness = models.CharField(max_length=200)
-    line = models.TextField(help_text="As it stands below the checkpoint.")
+    line = models.TextField(help_text="Exactly as below the checkpoint.")
 
     class Meta:
         ordering = ("witness",)
@@ -80,7 +80,7 @@ class AskedWitness(models.Model):
 
 
 class WitnessedLog(models.Model):
-    """A log of another installation, as this one saw it last as its witness: it never goes back."""
+    """The newest state of another installation's log that this one saw as its witness: it never goes back."""
 
     origin = models.CharField(max_length=200, primary_key=True)
     size = models.BigIntegerField(default=0)
@@ -112,8 +112,8 @@ class Tree(models.Model):
     Attributes:
         origin: name of the log; another one only after entries were lost (`lost_states`).
         size: number of leaves.
-        key: that signed the newest checkpoint, an Ed25519 verification key in base64; empty where nothing
-            was signed since a version that did not note it.
+        key: that signed the newest checkpoint, an Ed25519 verification key in base64; empty if nothing was
+            signed since a version that did not note it.
     """
 
     origin = models.CharField(max_length=200)
@@ -128,7 +128,7 @@ class LostState(models.Model):
     """A checkpoint of this log that a witness has and this log has not: entries were lost.
 
     Attributes:
-        decided_at: when somebody had the log go on; nothing is signed before.
+        decided_at: when the operator let the log continue; nothing is signed until then.
     """
 
     size = models.BigIntegerField()

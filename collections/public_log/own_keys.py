@@ -1,7 +1,7 @@
 """The keys with which this log signed: the present one, and those that its entries name.
 
-Without these entries nobody could check, after a change of the key, what was signed before. Each key is
-entered once: processes that were started with different ones do not fill the log.
+Without these entries, signatures of a replaced key could not be checked. Each key is entered once: processes
+that were started with different ones do not fill the log.
 """
 
 from collections.abc import Sequence
@@ -10,8 +10,8 @@ from django.conf import settings
 
 from audit.models import Entry
 from audit.operations import entry_append
-from panprivacy import base64_text
-from panprivacy.transparency.signed_note import ED25519, VerifierKey
+from panprivacy.formats import base64_text
+from panprivacy.protocols.transparency.signed_note import ED25519, VerifierKey
 from public_log.actions import SIGNING_KEY_CHANGED
 from public_log.models import Tree
 from storage.signing_key import verification_key
@@ -29,7 +29,7 @@ def key_is_new(tree: Tree) -> bool:
 
 
 def key_enter(tree: Tree) -> None:
-    """Enter the present key, and the one before; in the transaction that holds the tree's lock."""
+    """Enter the present key, and the previous one; in the transaction that holds the tree's lock."""
     details = {"before": tree.key, "key": own_key()}
     entry_append(action=SIGNING_KEY_CHANGED, subject=tree.origin, actor=None, details=details)
 
@@ -37,7 +37,7 @@ def key_enter(tree: Tree) -> None:
 def own_keys(origin: str) -> Sequence[VerifierKey]:
     """Under which this log signed with this name, the present one first.
 
-    A process without the present key, as one that asks witnesses, has it from the policy.
+    A process without the present key, such as one that asks witnesses, has it from the policy.
     """
     if settings.SIGNING_KEY:
         present = [own_key()]

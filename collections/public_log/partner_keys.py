@@ -1,6 +1,6 @@
-"""Which keys this installation takes as those of its partners: everybody sees which, and since when.
+"""Which keys this installation takes as those of its partners: the public sees which, and since when.
 
-Settings name them, and nobody else knows when these change. So they are compared with what the log says: by a
+Settings name them, and only the operator knows when these change. So they are compared with the log: by a
 periodic task at a site, by the daily upkeep at a partner. Our own key signs every checkpoint: `own_keys`.
 """
 
@@ -13,7 +13,7 @@ from django.db import transaction
 from audit.models import Entry, Head
 from audit.operations import entry_append_bounded
 from audit.registry import Action
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 from public_log.actions import PARTNER_KEY_INTRODUCED, PARTNER_KEY_RETIRED
 
 MOST_A_DAY = 20
@@ -23,7 +23,7 @@ MOST_A_DAY = 20
 def partner_keys_enter() -> None:
     """Enter what the settings name and the log does not, and the other way round.
 
-    Safe to run at any time, twice.
+    Safe to run at any time, even twice.
     """
     configured = {name: base64_text.encode(key) for name, key in settings.PARTNER_KEYS.items()}
     if partner_keys_entered() != configured:
@@ -31,7 +31,7 @@ def partner_keys_enter() -> None:
 
 
 def partner_keys_entered() -> dict[str, str]:
-    """Partner → key in base64, as the log has it now."""
+    """Partner → key in base64, from the log."""
     actions = (PARTNER_KEY_INTRODUCED.name, PARTNER_KEY_RETIRED.name)
     known: dict[str, str] = {}
     for action, subject, details in (
@@ -46,7 +46,7 @@ def partner_keys_entered() -> dict[str, str]:
 
 @transaction.atomic
 def _enter(configured: Mapping[str, str]) -> None:
-    # Looked at again under the lock of all entries: another process may have been faster.
+    # Checked again under the lock of all entries: another process may have been faster.
     Head.objects.select_for_update().get()
     entered = partner_keys_entered()
     for name in sorted(entered.keys() | configured.keys()):

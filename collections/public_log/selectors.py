@@ -8,21 +8,21 @@ from django.db.models import Q, QuerySet
 
 from audit.models import Entry
 from audit.registry import Action
-from panprivacy.transparency.merkle import HASH_BYTES, inclusion_proof
-from panprivacy.transparency.policy import NO_QUORUM, Policy
-from panprivacy.transparency.proof import Proof
-from panprivacy.transparency.signed_note import ED25519, NoteError, VerifierKey
-from panprivacy.transparency.tiles import WIDTH, Tile, encode_bundle
+from panprivacy.protocols.transparency.merkle import HASH_BYTES, inclusion_proof
+from panprivacy.protocols.transparency.policy import NO_QUORUM, Policy
+from panprivacy.protocols.transparency.proof import Proof
+from panprivacy.protocols.transparency.signed_note import ED25519, NoteError, VerifierKey
+from panprivacy.protocols.transparency.tiles import WIDTH, Tile, encode_bundle
 from public_log.models import AskedWitness, Fork, Leaf, SignedCheckpoint, Tree
 from public_log.stored_tree import leaf_contents, nodes, tile_content
 from storage.signing_key import verification_key
 
 LOOKED_BACK = 50
-"""Checkpoints among which one with enough witnesses is looked for, from the newest on."""
+"""Number of checkpoints that are searched for one with enough witnesses, from the newest on."""
 
 
 def latest_checkpoint() -> SignedCheckpoint | None:
-    """What was signed last; None before anything was."""
+    """The newest signed checkpoint; None until one is signed."""
     return SignedCheckpoint.objects.first()
 
 
@@ -59,8 +59,8 @@ def log_verifier_key() -> VerifierKey:
 
 
 def site_policy() -> Policy:
-    """Whom this site asks others to believe: its own log, with the witnesses and the quorum that it has set
-    up; no quorum where there is none."""
+    """What this site asks readers to trust: its own log, with the witnesses and the quorum that it has set
+    up; no quorum if there is none."""
     policy = settings.LOG_POLICY
     if policy is None:
         return Policy((log_verifier_key(),), {}, {}, NO_QUORUM)
@@ -74,7 +74,7 @@ class Trouble:
     Attributes:
         forks: pairs of checkpoints that contradict each other.
         ahead: witnesses that saw more of this log than it has, or something else.
-        silent: other witnesses that do not sign now.
+        silent: other witnesses that do not sign at present.
     """
 
     forks: Sequence[Fork]
@@ -83,7 +83,7 @@ class Trouble:
 
 
 def trouble_of_log() -> Trouble:
-    """What is known now; empty where all is well."""
+    """Known problems; empty if all is well."""
     newest = latest_checkpoint()
     size = 0 if newest is None else newest.size
     contradicts = Q(size__gt=size) | Q(last_error=AskedWitness.DIFFERS)
@@ -96,13 +96,13 @@ def trouble_of_log() -> Trouble:
 
 
 def tile_bytes(tile: Tile) -> bytes | None:
-    """The hashes of a tile; None where the tree has not so many."""
+    """The hashes of a tile; None if the tree has fewer."""
     content = tile_content(tile)
     return content if len(content) == tile.width * HASH_BYTES else None
 
 
 def bundle_bytes(index: int, width: int) -> bytes | None:
-    """Leaves from 256·`index` on, `width` of them, each behind its length; None where there are fewer."""
+    """Leaves from 256·`index` on, `width` of them, each behind its length; None if there are fewer."""
     contents = leaf_contents(index * WIDTH, width)
     return encode_bundle(contents) if len(contents) == width else None
 
@@ -110,12 +110,10 @@ def bundle_bytes(index: int, width: int) -> bytes | None:
 def proof_of_action(actions: Sequence[Action], subject: str) -> Proof | None:
     """Evidence of the first entry of these actions about a subject, with its leaf as `extra`.
 
-    Of results it is the first with a hash: one from before results were signed has two entries. None where
-    there is no such entry, or it is not in the tree yet.
+    None if there is no such entry, or it is not in the tree yet.
     """
     names = [action.name for action in actions]
-    entries = list(Entry.objects.filter(action__in=names, subject=subject).order_by("index"))
-    entry = next((one for one in entries if "result" in one.details), entries[0] if entries else None)
+    entry = Entry.objects.filter(action__in=names, subject=subject).order_by("index").first()
     leaf = None if entry is None else Leaf.objects.filter(position=entry.index - 1).first()
     proof = None if leaf is None else proof_of(leaf.position)
     return None if leaf is None or proof is None else replace(proof, extra=leaf.content.encode())
@@ -131,7 +129,7 @@ def is_witnessed(actions: Sequence[Action], subject: str) -> bool:
 
 
 def proof_of(position: int) -> Proof | None:
-    """Evidence that a leaf is in the tree; None where it is not there yet.
+    """Evidence that a leaf is in the tree; None if it is not there yet.
 
     It is as of the newest checkpoint that enough witnesses signed, or of the newest if there is none.
     """

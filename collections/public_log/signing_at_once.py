@@ -1,7 +1,7 @@
-"""Where no worker runs, who enters something signs it, at once after the commit.
+"""If no worker runs, the process that adds an entry signs it, directly after the commit.
 
-A process may die before, or have no signing key, as one that only deletes what is due. Then the next entry,
-look at the installation's health or request for the checkpoint does it.
+A process may die before that, or have no signing key, such as one that only deletes what is due. Then the
+next entry, health check or request for the checkpoint does it.
 """
 
 import structlog
@@ -19,7 +19,7 @@ def sign_after_commit(**_: object) -> None:
 
 
 def sign_now() -> None:
-    """Give new entries their leaves, and sign the tree. What was entered stands also where this fails."""
+    """Give new entries their leaves, and sign the tree. The entry stays even if this fails."""
     if not settings.SIGNING_KEY:
         return
     try:

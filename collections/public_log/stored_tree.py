@@ -1,8 +1,8 @@
 """The tree as the database holds it: leaves, and the hashes above them."""
 
-from panprivacy.transparency import tiles
-from panprivacy.transparency.merkle import HASH_BYTES, Nodes, leaf_hash
-from panprivacy.transparency.tiles import WIDTH
+from panprivacy.protocols.transparency import tiles
+from panprivacy.protocols.transparency.merkle import HASH_BYTES, Nodes, leaf_hash
+from panprivacy.protocols.transparency.tiles import WIDTH
 from public_log.models import Leaf, Tile
 
 
@@ -12,7 +12,7 @@ def nodes(size: int) -> Nodes:
 
 
 def tile_content(tile: tiles.Tile) -> bytes:
-    """The hashes of a tile, `tile.width` of them; fewer, or none, where the tree has no more.
+    """The hashes of a tile, `tile.width` of them; fewer, or none, if the tree has no more.
 
     Those of leaves are computed: to store them, too, would take 32 bytes for each, and could contradict it.
     """
@@ -23,6 +23,6 @@ def tile_content(tile: tiles.Tile) -> bytes:
 
 
 def leaf_contents(first: int, number: int) -> list[bytes]:
-    """Leaves from position `first` on; fewer than `number` where the tree has not so many."""
+    """Leaves from position `first` on; fewer than `number` if the tree has fewer."""
     rows = Leaf.objects.filter(position__gte=first, position__lt=first + number).order_by("position")
     return [content.encode() for content in rows.values_list("content", flat=True)]

@@ -11,12 +11,12 @@ from storage.periodic import PeriodicTask
 
 @shared_task(base=PeriodicTask)
 def integrate_entries() -> None:
-    """Give new entries their leaves. Safe to run at any time, twice."""
+    """Give new entries their leaves. Safe to run at any time, even twice."""
     partner_keys_enter()
     integrate()
 
 
 @shared_task(base=PeriodicTask)
 def ask_witnesses() -> None:
-    """Have witnesses sign the newest checkpoint. Safe to run at any time, twice."""
+    """Have witnesses sign the newest checkpoint. Safe to run at any time, even twice."""
     witnesses_ask(now=clock.database_now())

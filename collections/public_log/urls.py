@@ -1,4 +1,4 @@
-"""Where the tree is served, as tlog-tiles has it, and where the witness answers, as tlog-witness has it."""
+"""Addresses of the tree, as in tlog-tiles, and of the witness, as in tlog-witness."""
 
 from django.urls import path, re_path
 

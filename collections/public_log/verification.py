@@ -9,10 +9,10 @@ from typing import TypeVar, cast
 
 from audit.models import Entry
 from audit.selectors import BrokenLogError, entry_verify
-from panprivacy.transparency import checkpoint as checkpoints
-from panprivacy.transparency.merkle import leaf_hash, root
-from panprivacy.transparency.signed_note import NoteError
-from panprivacy.transparency.tiles import HEIGHT, WIDTH, TileError, subtree_hash, tiles_of
+from panprivacy.protocols.transparency import checkpoint as checkpoints
+from panprivacy.protocols.transparency.merkle import leaf_hash, root
+from panprivacy.protocols.transparency.signed_note import NoteError
+from panprivacy.protocols.transparency.tiles import HEIGHT, WIDTH, TileError, subtree_hash, tiles_of
 from public_log.checks import log_checks
 from public_log.integrating import integrate
 from public_log.leaves import leaf_tells_of
@@ -31,7 +31,7 @@ def log_verify() -> int:
         BrokenLogError: an entry, a leaf, a hash or a signature was changed, removed or inserted, or a recipe
             or a result is not the one that was entered.
     """
-    # What comes meanwhile lies beyond.
+    # Entries that arrive meanwhile are beyond it.
     size = integrate()
     _tiles_verify(size, _leaf_hashes(size))
     _checkpoints_verify()
@@ -44,18 +44,17 @@ def _leaf_hashes(size: int) -> list[bytes]:
     """The hash of every leaf, each compared with its entry."""
     entries = Entry.objects.filter(index__lte=size).order_by("index")
     leaves = Leaf.objects.filter(position__lt=size).order_by("position")
-    found, previous = [], ""
+    found = []
     with _read(entries) as entry_rows, _read(leaves) as leaf_rows:
         for position, (entry, leaf) in enumerate(zip(entry_rows, leaf_rows, strict=False)):
             if (entry.index, leaf.position) != (position + 1, position):
                 raise BrokenLogError(f"entry {position + 1} is missing")
-            entry_verify(entry, previous)
+            entry_verify(entry)
             if json.loads(leaf.content).get("commitment") != entry.entry_hash:
                 raise BrokenLogError(f"the leaf of entry {entry.index} is of another entry")
             if not leaf_tells_of(entry, leaf.content):
                 raise BrokenLogError(f"the leaf of entry {entry.index} says something else than the entry")
             found.append(leaf_hash(leaf.content.encode()))
-            previous = entry.entry_hash
     if len(found) != size:
         raise BrokenLogError(f"the log should end with entry {size}, not {len(found)}")
     return found

@@ -1,4 +1,4 @@
-"""The tree for everybody: checkpoint, tiles and leaves, as files would be served (C2SP, tlog-tiles)."""
+"""The public tree: checkpoint, tiles and leaves, as files would be served (C2SP, tlog-tiles)."""
 
 from contextlib import suppress
 
@@ -6,10 +6,10 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from panprivacy.transparency.merkle import ProofError
-from panprivacy.transparency.signed_note import NoteError, NotSignedError
-from panprivacy.transparency.tiles import MOST_LEVELS, WIDTH, Tile, TileError, parse_index_path
-from panprivacy.transparency.witnessing import SIZE_MEDIA_TYPE, OtherSizeError
+from panprivacy.protocols.transparency.merkle import ProofError
+from panprivacy.protocols.transparency.signed_note import NoteError, NotSignedError
+from panprivacy.protocols.transparency.tiles import MOST_LEVELS, WIDTH, Tile, TileError, parse_index_path
+from panprivacy.protocols.transparency.witnessing import SIZE_MEDIA_TYPE, OtherSizeError
 from public_log.integrating import integrate
 from public_log.selectors import (
     bundle_bytes,
@@ -44,7 +44,7 @@ def checkpoint(request: HttpRequest) -> HttpResponse:
     """GET the newest state that was signed."""
     try:
         _require_reading(request)
-        with suppress(OperationalError):  # what was signed before is still true
+        with suppress(OperationalError):  # the last signed state is still true
             integrate()
         found = latest_checkpoint()
         if found is None:
@@ -88,7 +88,7 @@ def entries(request: HttpRequest, number: str, width: str | None = None) -> Http
         return failure_response(failure, methods=_METHODS, undone="Ask again.")
 
 
-# Whoever asks shows a log's signature, and nothing here depends on a session.
+# The sender shows a log's signature, and nothing here depends on a session.
 @csrf_exempt
 def add_checkpoint(request: HttpRequest) -> HttpResponse:
     """POST a checkpoint of a log that this installation is a witness of."""

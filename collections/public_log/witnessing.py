@@ -8,11 +8,11 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from panprivacy.transparency import checkpoint as checkpoints
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.cosignature import cosign
-from panprivacy.transparency.signed_note import COSIGNATURE, Note, Signature, VerifierKey
-from panprivacy.transparency.witnessing import AddCheckpoint, ForkedLogError, require_continues
+from panprivacy.protocols.transparency import checkpoint as checkpoints
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.cosignature import cosign
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, Note, Signature, VerifierKey
+from panprivacy.protocols.transparency.witnessing import AddCheckpoint, ForkedLogError, require_continues
 from public_log.models import Fork, WitnessedLog
 from storage.signing_key import witness_key
 
@@ -48,9 +48,9 @@ def checkpoint_witness(*, body: bytes, now: datetime) -> Signature:
     if not keys:
         raise UnknownLogError("this installation is no witness of the log")
     checkpoint, note = checkpoints.opened(request.note, keys)
-    # Anybody can write lines below a note, and the log's as often as they like: one of each key is kept.
+    # An attacker can append lines to a note, and repeat the log's own: one of each key is kept.
     signed = Note(note.text, tuple(one for key in keys for one in note.signatures_by(key)[:1]))
-    # Checkpoints are public: anybody can send an old one, or the newest again, as often as they like. What is
+    # Checkpoints are public: anyone can send an old one, or the newest again, as often as they like. What is
     # refused, or seen already, takes no lock and writes nothing. A log only grows: the answer stays true.
     known = _known(WitnessedLog.objects.filter(origin=checkpoint.origin).first())
     with suppress(ForkedLogError):
@@ -97,7 +97,7 @@ def _fork_keep(seen: WitnessedLog, other: str, now: datetime) -> None:
 
 
 def note_witnessed(origin_hash: str) -> str | None:
-    """What this installation signed last of a log; None where it never did.
+    """The last state of a log that this installation signed; None if it never did.
 
     Args:
         origin_hash: SHA-256 of the log's name, 64 hexadecimal digits.

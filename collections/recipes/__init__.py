@@ -3,7 +3,7 @@
 Others call `operations` (drafts, keys, the row lock), `approvals` (four eyes), `budget` (what a recipe does
 to its population's), `refusals` (what keeps one from being published), `selectors`, `access`, `errors`,
 `actions` and `item_lists`, and read `models`. `api`, `approvals_api` and `drafts_api` are the REST API,
-`converters` says how identifiers stand in its addresses, and `scopes` what its tokens may be for.
+`converters` parses identifiers in its addresses, and `scopes` lists what its tokens may be used for.
 
 It must not know reports, results or pages, nor what differs between trust models.
 """

@@ -1,4 +1,4 @@
-"""Who may draft, publish and close recipes."""
+"""Permission to draft, publish and close recipes."""
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 

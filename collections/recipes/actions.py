@@ -1,4 +1,4 @@
-"""What the audit log tells of recipes."""
+"""What the audit log records about recipes."""
 
 from audit.registry import action_declare
 

@@ -1,6 +1,6 @@
 """The API of recipes: public for devices and for all who check on the server; drafts are in `drafts_api`."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.urls import reverse
@@ -10,32 +10,30 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from panprivacy import base64_text
-from panprivacy.accounting.guarantees import Model, Relation
-from panprivacy.trust import FIRST
-from panprivacy.trust_models import TRUST_MODELS
-from recipes.drafts_api import draft_document, draft_saved, saves_draft
+from panprivacy.accounting.guarantees import Guarantee
+from recipes.drafts_api import DraftSerializer, draft_saved, saves_draft
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE
-from recipes.selectors import guarantees_of, open_or_closed, recipes_search, served_recipe
+from recipes.selectors import recipes_search
 from storage.signing_key import verification_key
-from web.openapi import CURSOR, PagedSerializer
+from web.dataclass_serializers import serializer_of
+from web.openapi import CURSOR
 from web.paging import api_results
-from web.problems import invalid_parameter, not_found
+from web.problems import invalid_parameter, row_found
 from web.scopes import PUBLIC, Scopes
+from web.serializers import ObjectField, SignatureField, paged
 
-PAGE_SIZE = 100
 STATUSES = ("open", "closed", "all")
 
 
-class VerificationKeySerializer(serializers.Serializer[dict[str, str]]):
+class VerificationKeySerializer(serializers.Serializer[dict[str, str | bytes]]):
     algorithm = serializers.CharField(help_text="Always ed25519.")
-    public_key = serializers.CharField(help_text="32 bytes in base64.")
+    public_key = SignatureField(help_text="32 bytes in base64.")
 
 
 class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
     id = serializers.CharField(source="identifier", help_text="SHA-256 of the canonical document.")
-    status = serializers.SerializerMethodField(help_text="open or closed.")
+    status = serializers.CharField(source="open_or_closed", help_text="open or closed.")
     event = serializers.SerializerMethodField(help_text="Name of the event that is counted, or null.")
 
     readable = serializers.SerializerMethodField(
@@ -58,9 +56,6 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
             "readable",
         )
 
-    def get_status(self, recipe: Recipe) -> str:
-        return open_or_closed(recipe)
-
     def get_readable(self, recipe: Recipe) -> bool:
         return not recipe.unreadable
 
@@ -68,60 +63,44 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
         return recipe.event or None
 
 
-class RecipeListSerializer(PagedSerializer):
-    results = RecipeSummarySerializer(many=True)
+GuaranteeSerializer = serializer_of(Guarantee)
 
 
-class GuaranteeSerializer(serializers.Serializer[dict[str, Any]]):
-    model = serializers.ChoiceField([model.value for model in Model], help_text="Who is kept from learning.")
-    relation = serializers.ChoiceField(
-        [relation.value for relation in Relation], help_text="Which two inputs are hard to tell apart."
-    )
-    epsilon = serializers.FloatField(allow_null=True, help_text="Proved; null where not computed.")
-    delta = serializers.FloatField(allow_null=True)
-    found_epsilon = serializers.FloatField(
-        allow_null=True, help_text="Worst case found numerically; null where epsilon is exact."
-    )
-    dishonest_fraction = serializers.FloatField(help_text="Part of the cohort that may collude.")
-    trust = serializers.ChoiceField(
-        list(TRUST_MODELS),
-        default=FIRST.value,
-        help_text="Trust model of the recipe: it decides who the observers of `model` are.",
-    )
-    intrusions = serializers.IntegerField(
-        allow_null=True,
-        default=None,
-        help_text="How often a curator's state may be read by surprise; null where that is not the question.",
-    )
-    announced_intrusions = serializers.IntegerField(
-        default=0,
-        help_text="How often it may be read before, each time announced and randomized anew after it.",
-    )
-    source = serializers.CharField()  # type: ignore[assignment]  # a member; DRF keeps its own `source` apart
-    assumption = serializers.CharField(allow_blank=True)
+class ServedRecipeSerializer(serializers.Serializer[Recipe]):
+    """A published recipe, as devices fetch it."""
 
-
-class RecipeSerializer(serializers.Serializer[dict[str, Any]]):
-    id = serializers.CharField(help_text="SHA-256 of the canonical document.")
-    document = serializers.DictField(
+    id = serializers.CharField(source="identifier", help_text="SHA-256 of the canonical document.")
+    document = ObjectField(
+        source="stated_document",
         help_text="Every public parameter. `event` (1 to 60 of a-z, 0-9, dot, _ and -), `event_definition`, "
-        "`labels` (a name for each value of the answer), `segments` (1 to 20 labels, of which a device "
-        "knows its own), `hidden_count` (how dummies hide the number of reports), `admission` (who issues "
-        "its tokens), `relay` (the only way to its servers), `target` (whom of the population it asks, "
-        "with the results that show how many they are) and `smallest_target` are absent where it has none."
+        "`labels` (a name for each value of the answer), `segments` (1 to 20 labels; a device "
+        "knows only its own), `hidden_count` (how dummies hide the number of reports), `admission` (who "
+        "issues its tokens), `relay` (the only way to its servers), `target` (whom of the population it "
+        "asks, with the results that show how many they are) and `smallest_target` are absent if it has "
+        "none.",
     )
-    signature = serializers.CharField(help_text="Ed25519 signature in base64.")
-    helper_signature = serializers.CharField(
-        allow_null=True, help_text="The helper's, over the same bytes; null where none takes part."
+    signature = SignatureField(help_text="Ed25519 signature in base64.")
+    helper_signature = SignatureField(
+        source="signatures_of_partners.helper",
+        allow_null=True,
+        help_text="The helper's, over the same bytes; null if none takes part.",
     )
-    shuffler_signature = serializers.CharField(
-        allow_null=True, help_text="The shuffler's, over the same bytes; null where none takes part."
+    shuffler_signature = SignatureField(
+        source="signatures_of_partners.shuffler",
+        allow_null=True,
+        help_text="The shuffler's, over the same bytes; null if none takes part.",
     )
-    issuer_signature = serializers.CharField(
-        allow_null=True, help_text="The issuer's, over the same bytes; null where anybody may report."
+    issuer_signature = SignatureField(
+        source="signatures_of_partners.issuer",
+        allow_null=True,
+        help_text="The issuer's, over the same bytes; null if any device may report.",
     )
-    status = serializers.CharField(help_text="open or closed.")
+    status = serializers.CharField(source="open_or_closed", help_text="open or closed.")
+
+
+class RecipeSerializer(ServedRecipeSerializer):
     guarantees = GuaranteeSerializer(
+        source="guarantees.stated",
         many=True,
         help_text="What the document guarantees: computed by the server when it published it, not signed.",
     )
@@ -139,7 +118,7 @@ class VerificationKeyView(APIView):
     )
     def get(self, request: Request) -> Response:
         raw = verification_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
-        return Response({"algorithm": "ed25519", "public_key": base64_text.encode(raw)})
+        return Response(VerificationKeySerializer({"algorithm": "ed25519", "public_key": raw}).data)
 
 
 class RecipeListView(APIView):
@@ -149,7 +128,7 @@ class RecipeListView(APIView):
 
     @extend_schema(
         summary="List recipes",
-        responses=RecipeListSerializer,
+        responses=paged(RecipeSummarySerializer),
         operation_id="recipes_list",
         parameters=[
             OpenApiParameter("status", enum=STATUSES, default="all"),
@@ -168,13 +147,13 @@ class RecipeListView(APIView):
         if "\x00" in search or len(search) > 200:
             raise invalid_parameter("search", "search must be at most 200 characters, none of them NUL.")
         found = recipes_search(text=search, status=status)
-        return Response(api_results(found, request, PAGE_SIZE, recipe_summary))
+        return Response(api_results(found, request, RecipeSummarySerializer))
 
     @saves_draft
     def post(self, request: Request) -> Response:
         draft = draft_saved(request, None)
         address = reverse("api-draft", args=[draft.pk])
-        return Response(draft_document(draft), status=201, headers={"Location": address})
+        return Response(DraftSerializer(draft).data, status=201, headers={"Location": address})
 
 
 class RecipeView(APIView):
@@ -184,22 +163,9 @@ class RecipeView(APIView):
 
     @extend_schema(summary="Fetch one recipe", responses=RecipeSerializer, operation_id="recipe")
     def get(self, request: Request, identifier: str) -> Response:
-        return Response(recipe_document(published_recipe(identifier)))
-
-
-def recipe_summary(recipe: Recipe) -> dict[str, Any]:
-    """A published recipe as lists show it, as plain JSON values."""
-    return dict(RecipeSummarySerializer(recipe).data)
-
-
-def recipe_document(recipe: Recipe) -> dict[str, Any]:
-    """A published recipe as plain JSON values."""
-    return {**served_recipe(recipe), "guarantees": guarantees_of(recipe)}
+        return Response(RecipeSerializer(published_recipe(identifier)).data)
 
 
 def published_recipe(identifier: str) -> Recipe:
-    """The recipe of this identifier. Raises Problem where there is none."""
-    recipe = Recipe.objects.filter(identifier=identifier).first()
-    if recipe is None:
-        raise not_found("No recipe has this identifier.")
-    return recipe
+    """The recipe of this identifier. Raises Problem if there is none."""
+    return row_found(Recipe.objects.all(), "No recipe has this identifier.", identifier=identifier)

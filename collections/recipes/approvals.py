@@ -1,13 +1,13 @@
 """Four eyes: one analyst asks, another one approves or declines, and what was approved is published once.
 
-Approval is of content, byte for byte: what was edited afterwards is something else. Every operation is one
-transaction, and locks the draft (where there is one) before the approval, as editing and publishing do.
+Approval is of content, byte for byte: edited content needs a new approval. Every operation is one
+transaction, and locks the draft (if there is one) before the approval, as editing and publishing do.
 """
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -16,27 +16,28 @@ from django.db.models import Q, QuerySet
 from audit.operations import entry_append
 from audit.registry import Action
 from ledger.models import Population
-from panprivacy.errors import FieldError
-from panprivacy.recipe_draft import DEFAULT_POPULATION
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.draft import DEFAULT_POPULATION
 from recipes.access import may_publish
 from recipes.actions import APPROVAL_ASKED, APPROVED, DECLINED
 from recipes.errors import ApprovalNeededError, RecipeStateError
-from recipes.models import LIVE, NOTE_LENGTH, Approval, Recipe, content_hash
+from recipes.models import APPROVAL_VALID, LIVE, NOTE_LENGTH, Approval, Recipe, content_hash
 from recipes.operations import recipe_locked
 from storage import clock
 
-VALID = timedelta(days=7)
-"""For which something can be published after it was approved."""
-
 ANOTHER, OPERATOR = "another account", "operator"
-"""How the log says who approved, of what needed it. The shell is not bound by it."""
+"""How the log names the approver of what needed approval; commands of the operator's shell need no approval.
+"""
 
 NEEDED = "it needs the approval of another analyst"
 
 
 def approval_needed(population: object) -> bool:
-    """Whether publishing for the population of this name needs another analyst; documents of earlier versions
-    may name none. Publishing for a population that is not there is refused for that.
+    """Whether publishing for the population of this name needs another analyst.
+
+    Args:
+        population: as in a recipe file; empty for the default one. Publishing for one that does not exist
+            is refused for that.
     """
     found = Population.objects.filter(name=str(population or DEFAULT_POPULATION)).first()
     return found is not None and found.needs_approval
@@ -46,14 +47,14 @@ def approval_needed(population: object) -> bool:
 def draft_approval_ask(
     *, recipe: Recipe, reviewed: str, actor: User, universe: Sequence[str] | None = None
 ) -> Approval:
-    """Ask others to approve of a draft as it stands. Asked twice, it is one request.
+    """Ask others to approve a draft with its present content. Asked twice, it is one request.
 
     Args:
         reviewed: `draft_hash` of what was shown.
         universe: the items that publishing will list; what is approved is this list and no other.
 
     Raises:
-        RecipeStateError: it is no draft any more, was changed after it was shown, or needs no approval.
+        RecipeStateError: it is not a draft, was changed after it was shown, or needs no approval.
     """
     locked = recipe_locked(recipe, Recipe.Status.DRAFT)
     if locked.draft_hash != reviewed:
@@ -63,12 +64,12 @@ def draft_approval_ask(
 
 @transaction.atomic
 def content_approval_ask(*, document: Mapping[str, object], actor: User) -> Approval:
-    """Ask others to approve of what is stored nowhere else, as a series; as `draft_approval_ask`."""
+    """Ask others to approve what is stored nowhere else, such as a series; like `draft_approval_ask`."""
     return _ask(None, document, actor, None)
 
 
 def universe_hash(universe: Sequence[str] | None) -> str:
-    """SHA-256 of the items of a list, in any order; empty where there is none."""
+    """SHA-256 of the items of a list, in any order; empty if there is none."""
     if universe is None:
         return ""
     return hashlib.sha256(json.dumps(sorted(universe)).encode()).hexdigest()
@@ -78,7 +79,7 @@ def _ask(
     recipe: Recipe | None, document: Mapping[str, object], actor: User, universe: Sequence[str] | None
 ) -> Approval:
     _require_publisher(actor)
-    # The row of the account, so that what is sent twice at once is asked once.
+    # The row of the account, so that what is repeated request at once is asked once.
     User.objects.select_for_update(no_key=True).get(pk=actor.pk)
     if not approval_needed(document.get("population")):
         raise RecipeStateError("its population needs no approval")
@@ -88,7 +89,7 @@ def _ask(
         asked = asked.filter(asked_by=actor, content=content)
     for earlier in asked:
         if (earlier.content, earlier.universe) == (content, listed) and not _expired(earlier, now):
-            return earlier  # sent twice
+            return earlier  # repeated request
         earlier.state = Approval.State.VOID
         earlier.save(update_fields=["state"])
     approval = Approval.objects.create(
@@ -117,13 +118,13 @@ def approval_decide(
 
     Args:
         reviewed: SHA-256 of what was shown.
-        universe: the hash that was shown of the list of items; empty where none was.
+        universe: the shown hash of the list of items; empty if none was shown.
         note: why, in one line; needed to decline.
 
     Raises:
         FieldError: naming `note`.
-        RecipeStateError: it is not waiting any more, is something else than was shown, or the account wrote
-            or asked for it itself or may not publish (any more).
+        RecipeStateError: it is not waiting, is something else than was shown, or the account wrote
+            or asked for it itself or may not publish.
     """
     note = note.strip()
     if len(note) > NOTE_LENGTH or not note.isprintable():
@@ -141,10 +142,10 @@ def approval_decide(
     _require_publisher(actor)
     if actor.pk in writers_of(locked):
         raise RecipeStateError("another analyst must decide: this account wrote or asked for it")
-    # Who approved may think again until it is published.
+    # An approval can be withdrawn until publication.
     again = locked.state == Approval.State.APPROVED and not approve
     if locked.state != Approval.State.ASKED and not again:
-        raise RecipeStateError(f"nobody is asked any more: it is {locked.get_state_display().lower()}")
+        raise RecipeStateError(f"no approval is pending: it is {locked.get_state_display().lower()}")
     locked.state, locked.decided_by, locked.note = wanted, actor, note
     locked.decided_at = clock.database_now()
     locked.save(update_fields=["state", "decided_by", "decided_at", "note"])
@@ -162,14 +163,14 @@ def approval_require(
     """Whether this may be published as far as four eyes go. Without a lock, it may be out of date at once.
 
     Args:
-        universe: the items that are listed; None where none are, or where that is not known yet.
+        universe: the items that are listed; None if none are, or if that is not known yet.
 
     Returns:
-        Who approved, for the log; empty where nobody needs to.
+        The approving account, for the log; empty if no approval is needed.
 
     Raises:
-        ApprovalNeededError: nobody else did, or the approval is spent or expired, or its account is switched
-            off, or it is of another list of items.
+        ApprovalNeededError: no other account approved, or the approval is spent or expired, or its account is
+            switched off, or it is of another list of items.
     """
     if not approval_needed(document.get("population")):
         return ""
@@ -180,7 +181,7 @@ def approval_require(
 
 
 def approval_missing(recipe: Recipe, user: User) -> str:
-    """Why an account cannot publish this draft yet, as a clause; empty where four eyes do not hinder it."""
+    """Why an account cannot publish this draft yet, as a clause; empty if four eyes do not hinder it."""
     try:
         approval_require(recipe=recipe, document=recipe.draft, actor=user)
     except ApprovalNeededError as error:
@@ -189,7 +190,7 @@ def approval_missing(recipe: Recipe, user: User) -> str:
 
 
 def content_approval_missing(approval: Approval) -> str:
-    """The same of what is stored nowhere else, for who asked."""
+    """The same for what is stored nowhere else, for the account that asked."""
     try:
         approval_require(recipe=None, document=approval.document, actor=approval.asked_by)
     except ApprovalNeededError as error:
@@ -223,7 +224,7 @@ def _usable(
         recipe=recipe,
         content=content_hash(document),
         state=Approval.State.APPROVED,
-        decided_at__gt=clock.database_now() - VALID,
+        decided_at__gt=clock.database_now() - APPROVAL_VALID,
     )
     if recipe is None:
         found = found.filter(asked_by=actor)
@@ -234,7 +235,7 @@ def _usable(
     if approval is None or approval.decided_by_id in writers_of(approval):
         raise ApprovalNeededError(NEEDED)
     if approval.decided_by_id is None or not _is_publisher(approval.decided_by_id):
-        raise ApprovalNeededError(f"{NEEDED}: the account that approved may not publish any more")
+        raise ApprovalNeededError(f"{NEEDED}: the account that approved may not publish")
     return approval
 
 
@@ -253,21 +254,14 @@ def writers_of(approval: Approval) -> set[int]:
 
 
 def approval_of_content(recipe: Recipe, reviewed: str) -> Approval | None:
-    """The last request about this content of a draft, given as anybody may have sent it; None where nobody
-    asked."""
+    """The last request about this content of a draft, which may come from an untrusted request; None if there
+    was none."""
     return recipe.approvals.filter(content=reviewed).first() if reviewed.isprintable() else None
 
 
 def approval_of_draft(recipe: Recipe) -> Approval | None:
-    """The last request about a draft, of its content as it stands; None where nobody asked."""
+    """The last request about a draft, of its present content; None if there was none."""
     return recipe.approvals.filter(content=recipe.draft_hash).exclude(state=Approval.State.VOID).first()
-
-
-def approval_expires(approval: Approval) -> datetime | None:
-    """Until when it can be published; None where it is not approved."""
-    if approval.state != Approval.State.APPROVED or approval.decided_at is None:
-        return None
-    return approval.decided_at + VALID
 
 
 def approvals_waiting(user: User) -> QuerySet[Approval]:
@@ -278,7 +272,7 @@ def approvals_waiting(user: User) -> QuerySet[Approval]:
 
 
 def approvals_list(state: str | None = None) -> QuerySet[Approval]:
-    """Every request that was not voided, newest first; only those in a state where one is named."""
+    """Every request that was not voided, newest first; only those in a state if one is named."""
     found = Approval.objects.exclude(state=Approval.State.VOID).select_related("asked_by", "decided_by")
     return (found if state is None else found.filter(state=state)).order_by("-pk")
 
@@ -289,22 +283,21 @@ def approvals_answered(user: User) -> QuerySet[Approval]:
         Q(recipe=None) | Q(recipe__status=Recipe.Status.DRAFT),
         asked_by=user,
         state__in=(Approval.State.APPROVED, Approval.State.DECLINED),
-        decided_at__gt=clock.database_now() - VALID,
+        decided_at__gt=clock.database_now() - APPROVAL_VALID,
     )
 
 
 def _expired(approval: Approval, now: datetime) -> bool:
-    expires = approval_expires(approval)
-    return expires is not None and expires <= now
+    return approval.expires_at is not None and approval.expires_at <= now
 
 
 def _require_publisher(user: User) -> None:
     if not _is_publisher(user.pk):
-        raise RecipeStateError("this account may not publish (any more)")
+        raise RecipeStateError("this account may not publish")
 
 
 def _is_publisher(key: int) -> bool:
-    """As the database says now, whatever was read before."""
+    """Read again from the database, whatever was read already."""
     user = User.objects.filter(pk=key).first()
     return user is not None and user.is_active and may_publish(user)
 

@@ -1,4 +1,4 @@
-"""What a recipe does to the budget of its population, and what would fit where it does not."""
+"""A recipe's effect on the budget of its population, and what would fit if it does not."""
 
 import math
 import time
@@ -19,13 +19,13 @@ from ledger.operations import (
 )
 from ledger.selectors import Balance, balance_of, population_named
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.remedies import NOTHING_WOULD_DO, nearest_value, remedy_clause
-from panprivacy.repetition import Repetition
-from panprivacy.shown import plain
-from panprivacy.statistic import Statistic
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.fitting import NOTHING_WOULD_DO, largest_number, nearest_value, remedy_clause
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.repetition import Repetition
+from panprivacy.statistics.interface import Statistic
 from storage.connections import connection_release
 from web.turns import BusyError, turn
 
@@ -33,10 +33,10 @@ HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
 
 SEARCH_SECONDS = 4.0
-"""How long is looked for values that would do."""
+"""Time limit of the search for values that would fit."""
 
 ROUNDS_SECONDS = 2.0
-"""How long is looked for the number of rounds that would fit."""
+"""Time limit of the search for the number of rounds that would fit."""
 
 _LATE = "what would fit takes longer to find; try a smaller ε"
 _BUSY = "too much is being computed to find what would fit; ask again in a minute"
@@ -56,15 +56,15 @@ def one_release(mechanism: Statistic[Any], dishonest_fraction: float = 0.0) -> P
 
 @dataclass(frozen=True)
 class Effect:
-    """Where a population would stand with one more recipe.
+    """The state of a population with one more recipe.
 
     Attributes:
-        balance: where it stands without.
-        composed: ε with the recipe, at the same δ; None where time did not suffice.
-        share: part of the budget that is used with it; None without a budget, or where time did not suffice.
+        balance: its state without that recipe.
+        composed: ε with the recipe, at the same δ; None if time did not suffice.
+        share: part of the budget that is used with it; None without a budget, or if time ran out.
         exceeds: whether that is more than the budget.
         delta_reason: why no ε is promised with it, and which δ would fit, as a clause; else empty.
-        condition: what the recipe's cost relies on, as a clause; empty where it holds as it is.
+        condition: what the recipe's cost relies on, as a clause; empty if it holds as it is.
     """
 
     balance: Balance
@@ -82,7 +82,7 @@ def effect_of(
     event_of: EventOf = one_release,
     condition: str | None = None,
 ) -> Effect:
-    """What publishing would do. FieldError where there is no such population.
+    """What publishing would do. FieldError if there is no such population.
 
     Args:
         event_of: what it costs.
@@ -106,8 +106,8 @@ def effect_of(
 def delta_reason(
     mechanism: Statistic[Any], balance: Balance, times: int = 1, event_of: EventOf = one_release
 ) -> str:
-    """Why no ε is promised with this recipe, so many times, and the largest δ with which one is, as a clause;
-    empty where it is not for the recipe's own δ."""
+    """Why no ε is promised with this recipe, published this many times, and the largest δ with which one is,
+    as a clause; empty if it is not for the recipe's own δ."""
     total = times * event_of(mechanism).delta(LARGE_EPSILON)
     if total == 0 or balance.spent == math.inf or (balance.use is not None and balance.use.failing):
         return ""
@@ -117,7 +117,7 @@ def delta_reason(
         composed, use = balance.with_event(event, times), balance.use_with(event, times)
         return composed is not None and composed < math.inf and not (use is not None and use.failing)
 
-    largest = nearest_value(mechanism, "delta", promised, larger=False)
+    largest = nearest_value(mechanism, "delta", promised)
     fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {plain(largest)}"
     by_filter = balance.budget is not None and balance.budget.rule is Rule.FILTER
     most, whose = (
@@ -138,13 +138,13 @@ def delta_reason(
 def affordable(
     draft: RecipeDraft, *, free: bool, times: int = 1, event_of: EventOf = one_release
 ) -> Statistic[Any]:
-    """The statistic of a draft, after a first look at the budget; the look that counts is `spend`'s.
+    """The statistic of a draft, after a first check of the budget; the check that counts is `spend`'s.
 
     Call it before anything is locked: it takes up to seconds. Its numbers are remembered, so that `spend`
-    finds them ready unless somebody spent in between.
+    finds them ready unless another recipe spent in between.
 
     Args:
-        free: whether nothing is spent: by a simulation, or where the cost is reserved.
+        free: whether nothing is spent: by a simulation, or if the cost is reserved.
         times: how often the draft is to be published.
         event_of: what each time costs.
 
@@ -161,7 +161,7 @@ def affordable(
 
 def reserve(repeated: Repetition, names: Sequence[str]) -> dict[str, Any]:
     """Write into the population's book what all rounds will cost: `spend` takes the place of each line, one
-    by one, or relies on the one line of all. FieldError where all together do not fit.
+    by one, or relies on the one line of all. FieldError if all together do not fit.
 
     Args:
         names: of the lines (`reservations_append`).
@@ -182,22 +182,20 @@ def reserve(repeated: Repetition, names: Sequence[str]) -> dict[str, Any]:
 
 
 def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[str, Any] | None:
-    """Write a recipe's cost into its population's book; FieldError where it does not fit.
+    """Write a recipe's cost into its population's book; FieldError if it does not fit.
 
     That a device may not have been sampled is not counted in its favour: who took part may be known.
     A simulation asks no real device, and costs nothing. A round of a recipe in rounds is in the line that is
     reserved for all of them, and stays there.
 
     Args:
-        reserved: name of what is reserved for it; None where nothing is.
+        reserved: name of what is reserved for it; None if nothing is.
 
     Returns:
-        The privacy event that was spent, as data; None where nothing was.
+        The privacy event that was spent, as data; None if nothing was.
     """
     if published.simulation:
         return None
-    if published.population is None:
-        raise FieldError("population", "is missing")
     if published.round is not None:
         reservation_require(population=published.population, name=reserved or "this round")
         return None
@@ -218,7 +216,7 @@ def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[st
 def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one_release) -> Iterator[None]:
     """Add to a refusal within the block what would have fitted. Wrap it around the transaction, not inside.
 
-    That is looked for in a request's turn: where others compute, the refusal comes without.
+    This search needs a request's turn: if others compute, the refusal comes without it.
 
     Args:
         times: how often the draft is to be published.
@@ -256,21 +254,18 @@ def _joined(*clauses: str) -> str:
 
 
 def rounds_that_fit(mechanism: Statistic[Any], population: Population, times: int) -> str:
-    """How many of so many recipes the budget has room for as they are: a clause; empty where it is asked of
-    one, or where the time does not suffice.
+    """How many of this number of recipes fit into the budget unchanged: a clause; empty for one recipe, or if
+    time runs out.
     """
     if times == 1:
         return ""
     balance = balance_of(population, Allowance(ROUNDS_SECONDS))
     event = mechanism.aggregator_event().as_dict()
-    fitting, beyond = 0, times
-    while beyond - fitting > 1:
-        middle = (fitting + beyond) // 2
-        use = balance.use_with(event, middle)
-        if use is None:
-            return ""
-        fitting, beyond = (fitting, middle) if use.too_much else (middle, beyond)
-    if fitting == 0:
+    try:
+        fitting = largest_number(lambda rounds: balance.fits(event, rounds), 1, times - 1)
+    except TimeoutError:
+        return ""
+    if fitting is None:
         return "not one round fits as it is"
     return "1 round fits as it is" if fitting == 1 else f"{fitting:,} rounds fit as they are"
 
@@ -278,9 +273,9 @@ def rounds_that_fit(mechanism: Statistic[Any], population: Population, times: in
 def what_fits(
     mechanism: Statistic[Any], population: Population, times: int, event_of: EventOf = one_release
 ) -> str:
-    """Which ε or cohort size the budget has room for, so many times, all else as it is: a clause.
+    """Which ε or cohort size fits into the budget, this many times, all else unchanged: a clause.
 
-    Looks for `SEARCH_SECONDS`, and one number longer; what was composed is remembered.
+    Searches for `SEARCH_SECONDS`, and one number longer; what was composed is remembered.
     """
     ends = time.monotonic() + SEARCH_SECONDS
     balance = balance_of(population, Allowance(SEARCH_SECONDS))
@@ -288,12 +283,9 @@ def what_fits(
         return NOTHING_WOULD_DO  # whatever is published costs something
 
     def fits(changed: Statistic[Any]) -> bool:
-        use = None
-        if time.monotonic() <= ends:
-            use = balance.use_with(event_of(changed).as_dict(), times)
-        if use is None:
+        if time.monotonic() > ends:
             raise TimeoutError
-        return not use.too_much
+        return balance.fits(event_of(changed).as_dict(), times)
 
     try:
         return remedy_clause(mechanism, fits)

@@ -16,13 +16,12 @@ from recipes.operations import recipe_draft_delete, recipe_draft_save
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from recipes.selectors import draft_warning, drafts_list
 from web.json_requests import read_object
-from web.openapi import CURSOR, OpenSerializer, PagedSerializer, example, problem_response
+from web.openapi import CURSOR, example, problem_response
 from web.paging import api_results
-from web.problems import not_found
+from web.problems import row_found
 from web.refusing import as_problems
 from web.scopes import Scopes
-
-PAGE_SIZE = 100
+from web.serializers import OpenSerializer, paged
 
 BODY_BYTES = 1024 * 1024
 """As large as a recipe file may be."""
@@ -42,52 +41,46 @@ ABOUT_WARNING = "Why a result is unlikely, though it can be published; empty if 
 
 
 class RecipeFileSerializer(OpenSerializer):
-    """The members of a recipe file (docs/recipes.md). Beside these it has those of its statistic."""
+    """The fields of a recipe file (docs/recipes.md). It also has those of its statistic."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "invalid": "must be an object: the content of a recipe file"
+    }
 
     name = serializers.CharField(max_length=120)
     question = serializers.CharField(max_length=500)
     statistic = serializers.CharField()
 
 
-class DraftSerializer(serializers.Serializer[dict[str, Any]]):
-    number = serializers.IntegerField(help_text="Of the draft; it is published under its identifier.")
-    status = serializers.ChoiceField(choices=[status.value for status in Recipe.Status])
-    id = serializers.CharField(allow_null=True, help_text="Identifier once it is published; else null.")
-    reviewed = serializers.CharField(
-        help_text="SHA-256 of the content. Publishing asks for it, so that only what was read is published."
+class DraftSerializer(serializers.Serializer[Recipe]):
+    number = serializers.IntegerField(
+        source="pk", help_text="Of the draft; it is published under its identifier."
     )
-    created_by = serializers.CharField(allow_null=True, help_text="Username; null for the command line.")
-    recipe = RecipeFileSerializer()
-    warning = serializers.CharField(help_text=ABOUT_WARNING)
+    status = serializers.ChoiceField(choices=[status.value for status in Recipe.Status])
+    id = serializers.CharField(
+        source="identifier", allow_null=True, help_text="Identifier once it is published; else null."
+    )
+    reviewed = serializers.CharField(
+        source="draft_hash",
+        help_text="SHA-256 of the content. Publishing asks for it, so that only what was read is published.",
+    )
+    created_by = serializers.CharField(
+        source="created_by.username", allow_null=True, help_text="Username; null for the command line."
+    )
+    recipe = RecipeFileSerializer(source="draft")
+    warning = serializers.SerializerMethodField(help_text=ABOUT_WARNING)
+
+    def get_warning(self, recipe: Recipe) -> str:
+        return draft_warning(recipe)
 
 
-class DraftListSerializer(PagedSerializer):
-    results = DraftSerializer(many=True)
-
-
-REFUSED = problem_response("A member is missing, unknown or out of range; `field` names it.")
-CONFLICT = problem_response("It is no draft any more.")
-
-
-def draft_document(recipe: Recipe) -> dict[str, Any]:
-    """A draft as plain JSON values, also once it is published."""
-    return {
-        "number": recipe.pk,
-        "status": recipe.status,
-        "id": recipe.identifier,
-        "reviewed": recipe.draft_hash,
-        "created_by": None if recipe.created_by is None else recipe.created_by.get_username(),
-        "recipe": recipe.draft,
-        "warning": draft_warning(recipe),
-    }
+REFUSED = problem_response("A field is missing, unknown or out of range; `field` names it.")
+CONFLICT = problem_response("It is not a draft.")
 
 
 def numbered_recipe(number: int) -> Recipe:
-    """The recipe that is or was the draft of this number. Raises Problem where there is none."""
-    recipe = Recipe.objects.select_related("created_by").filter(pk=number).first()
-    if recipe is None:
-        raise not_found("No draft has this number.")
-    return recipe
+    """The recipe that is or was the draft of this number. Raises Problem if there is none."""
+    return row_found(Recipe.objects.select_related("created_by"), "No draft has this number.", pk=number)
 
 
 def draft_saved(request: Request, recipe: Recipe | None) -> Recipe:
@@ -100,7 +93,7 @@ def draft_saved(request: Request, recipe: Recipe | None) -> Recipe:
 
 saves_draft = extend_schema(
     summary="Draft a recipe",
-    description="A draft costs nothing, and nobody but analysts sees it. Sent twice, it is two drafts.",
+    description="A draft costs nothing, and only analysts see it. Sent twice, it is two drafts.",
     operation_id="draft_create",
     request=RecipeFileSerializer,
     responses={
@@ -119,13 +112,13 @@ class DraftListView(APIView):
 
     @extend_schema(
         summary="List drafts",
-        responses=DraftListSerializer,
+        responses=paged(DraftSerializer),
         operation_id="drafts_list",
         parameters=[CURSOR],
     )
     def get(self, request: Request) -> Response:
         drafts = drafts_list().select_related("created_by")
-        return Response(api_results(drafts, request, PAGE_SIZE, draft_document))
+        return Response(api_results(drafts, request, DraftSerializer))
 
 
 class DraftView(APIView):
@@ -140,7 +133,7 @@ class DraftView(APIView):
         operation_id="draft",
     )
     def get(self, request: Request, number: int) -> Response:
-        return Response(draft_document(numbered_recipe(number)))
+        return Response(DraftSerializer(numbered_recipe(number)).data)
 
     @extend_schema(
         summary="Replace a draft",
@@ -150,7 +143,7 @@ class DraftView(APIView):
         examples=example(RECIPE_FILE, request_only=True),
     )
     def put(self, request: Request, number: int) -> Response:
-        return Response(draft_document(draft_saved(request, numbered_recipe(number))))
+        return Response(DraftSerializer(draft_saved(request, numbered_recipe(number))).data)
 
     @extend_schema(
         summary="Delete a draft",

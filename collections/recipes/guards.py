@@ -21,6 +21,8 @@ _COLUMNS = (
     "created_at",
     "published_at",
     "closed_at",
+    "population",
+    "event",
 )
 
 
@@ -30,27 +32,20 @@ def _differs(column: str) -> str:
     return f"(CAST({old} AS TEXT) <> CAST({new} AS TEXT) OR ({old} IS NULL) <> ({new} IS NULL))"
 
 
-def _published(columns: tuple[str, ...]) -> Guard:
-    return Guard(
-        "recipes_recipe",
-        "published",
-        "a published recipe cannot be changed",
-        key="id",
-        unique=("identifier",),
-        insert_when="NEW.status <> 'draft'",
-        update_when="(OLD.status = 'draft' AND NEW.status NOT IN ('draft', 'published'))"
-        " OR (OLD.status <> 'draft' AND ("
-        + " OR ".join(_differs(column) for column in columns if column not in _MAY_CHANGE)
-        + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
-        " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
-        delete_when="OLD.status <> 'draft'",
-    )
-
-
-PUBLISHED_AT_FIRST = _published(_COLUMNS)
-"""As it was before recipes had the columns below; for migrations alone."""
-
-PUBLISHED = _published((*_COLUMNS, "population", "event"))
+PUBLISHED = Guard(
+    "recipes_recipe",
+    "published",
+    "a published recipe cannot be changed",
+    key="id",
+    unique=("identifier",),
+    insert_when="NEW.status <> 'draft'",
+    update_when="(OLD.status = 'draft' AND NEW.status NOT IN ('draft', 'published'))"
+    " OR (OLD.status <> 'draft' AND ("
+    + " OR ".join(_differs(column) for column in _COLUMNS if column not in _MAY_CHANGE)
+    + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
+    " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
+    delete_when="OLD.status <> 'draft'",
+)
 STATED = Guard(
     "recipes_recipeguarantees",
     "stated",
@@ -59,24 +54,10 @@ STATED = Guard(
     unique=("recipe_id",),
 )
 AGREED = Guard(
-    "recipes_helpersignature",
+    "recipes_partnersignature",
     "agreed",
-    "what a helper signed cannot be changed",
+    "what a partner signed cannot be changed",
     key="id",
-    unique=("recipe_id",),
+    unique=(("recipe_id", "partner"),),
 )
-SHUFFLED = Guard(
-    "recipes_shufflersignature",
-    "shuffled",
-    "what a shuffler signed cannot be changed",
-    key="id",
-    unique=("recipe_id",),
-)
-ISSUED = Guard(
-    "recipes_issuersignature",
-    "issued",
-    "what an issuer signed cannot be changed",
-    key="id",
-    unique=("recipe_id",),
-)
-GUARDS = (PUBLISHED, STATED, AGREED, SHUFFLED, ISSUED)
+GUARDS = (PUBLISHED, STATED, AGREED)

@@ -1,13 +1,16 @@
 """Lists of items that people hand in: CSV with one column, `item`, or the lines of a form."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import BinaryIO
 
-from panprivacy.csv_table import CsvTable, plain_lines
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
+from panprivacy.formats.csv_table import CsvTable, plain_lines
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
 
 HEADER = "item"
+
+_IN_QUOTES = re.compile(r'"((?:[^"]|"")*)"')
 
 UNIVERSE_BYTES = 16 * 1024 * 1024
 """Of a body that lists the items of a universe."""
@@ -20,7 +23,7 @@ def csv_items(source: BinaryIO | str, *, field: str) -> Iterator[tuple[int, str]
         field: of the input, for refusals.
 
     Raises:
-        FieldError: named `field`, where it is no such CSV.
+        FieldError: named `field`, if it is no such CSV.
     """
     rows = CsvTable(source, (HEADER,), field=field)
     for (item,) in rows:
@@ -30,22 +33,28 @@ def csv_items(source: BinaryIO | str, *, field: str) -> Iterator[tuple[int, str]
 def typed_universe(text: str) -> list[str]:
     """The universe in a field of a form: one item on each line, or a CSV with its header.
 
-    Without the header, lines are taken as they are, but for blank ones and the blanks around them. A first
-    line with a cell `item`, in quotes or not, is always the header, as of a file, whatever number of items is
-    expected: a list of one too few must not pass because its header fills the gap.
+    Without the header, each line is an item, but for blank ones. Blanks and quotes around it are left out. A
+    first line with a cell `item`, in quotes or not, is always the header, as of a file, whatever number of
+    items is expected: a list of one too few must not pass because its header fills the gap.
 
     Raises:
-        FieldError: named `universe`, where an item stands there twice or the CSV cannot be read.
+        FieldError: named `universe`, if it has an item twice or the CSV cannot be read.
     """
     lines = plain_lines(text, field="universe")
-    if lines and HEADER in (cell.strip(' "').lower() for cell in lines[0].split(",")):
+    first = next((line for line in lines if line.strip()), "")
+    if HEADER in (cell.strip(' "').lower() for cell in first.split(",")):
         return distinct_items(csv_items(text, field="universe"))
     stripped = ((number, line.strip()) for number, line in enumerate(lines, start=1))
-    return distinct_items((number, line) for number, line in stripped if line)
+    return distinct_items((number, _unquoted(line)) for number, line in stripped if line)
+
+
+def _unquoted(line: str) -> str:
+    quoted = _IN_QUOTES.fullmatch(line)
+    return line if quoted is None else quoted[1].replace('""', '"')
 
 
 def distinct_items(numbered: Iterable[tuple[int, str]]) -> list[str]:
-    """The items of a universe without the numbers of their lines; FieldError if one stands there twice."""
+    """The items of a universe without the numbers of their lines; FieldError if one is repeated."""
     lines: dict[str, int] = {}
     for number, item in numbered:
         first = lines.setdefault(item, number)
@@ -58,7 +67,7 @@ def distinct_items(numbered: Iterable[tuple[int, str]]) -> list[str]:
 
 
 def listed_universe(value: object) -> list[str] | None:
-    """The universe as programs send it: a list of texts, or None; FieldError named `universe` else."""
+    """The universe as programs send it: a list of texts, or None; FieldError named `universe` otherwise."""
     if value is None:
         return None
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):

@@ -8,7 +8,7 @@ from cryptography.exceptions import InvalidSignature
 
 from audit.models import Entry
 from audit.selectors import BrokenLogError
-from panprivacy.signed_documents import signed_message
+from panprivacy.recipe.signed_documents import signed_message
 from public_log.checks import log_check
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.models import Recipe

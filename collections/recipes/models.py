@@ -3,21 +3,29 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import Any
 
 from django.conf import settings
 from django.db import models
 
-from panprivacy.recipe import PublishedRecipe, recipe_of
-from panprivacy.trust import FIRST, Trust
-from panprivacy.trust_models import trust_named
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.canonical_json import canonical_json
+from panprivacy.recipe.document import PublishedRecipe, recipe_of
+from panprivacy.statistics.trust_models import trust_named
 from recipes.errors import UnreadableRecipeError
+from web.strict_json import JSONRefusedError, json_of
 
 NOTE_LENGTH = 300
 
+APPROVAL_VALID = timedelta(days=7)
+"""For which something can be published after it was approved."""
+
 
 def content_hash(document: Mapping[str, object]) -> str:
-    """SHA-256 of a document's JSON with sorted names, in 64 digits."""
-    return hashlib.sha256(json.dumps(document, sort_keys=True).encode()).hexdigest()
+    """SHA-256 of a document's canonical JSON (RFC 8785), in 64 digits."""
+    return hashlib.sha256(canonical_json(document)).hexdigest()
 
 
 UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError)
@@ -45,14 +53,14 @@ class Recipe(models.Model):
     question = models.CharField(max_length=500)
     statistic = models.CharField(max_length=40)
     cohort_size = models.PositiveBigIntegerField()
-    # Both are in the draft too, where no index finds them.
+    # Both are in the draft too, which has no index for them.
     population = models.CharField(max_length=60, default="", editable=False)
     event = models.CharField(
         max_length=60,
         blank=True,
         default="",
         editable=False,
-        help_text="Its name; empty where none is named.",
+        help_text="Its name; empty if none is named.",
     )
     draft = models.JSONField(help_text="What the analyst entered, as in a recipe file.")
     document = models.TextField(blank=True, help_text="Canonical JSON (RFC 8785).")
@@ -92,8 +100,26 @@ class Recipe(models.Model):
 
     @property
     def draft_hash(self) -> str:
-        """SHA-256 of the draft's JSON with sorted names, in 64 digits: it tells what a reviewer saw."""
+        """SHA-256 of the draft's canonical JSON, in 64 digits: it identifies what a reviewer saw."""
         return content_hash(self.draft)
+
+    @property
+    def open_or_closed(self) -> str:
+        """The status of a published recipe, as devices see it."""
+        return "open" if self.status == self.Status.PUBLISHED else "closed"
+
+    @property
+    def stated_document(self) -> Any:
+        """The document as it was signed, also if it cannot be read here; its text if that is no JSON."""
+        try:
+            return json_of(self.document.encode())
+        except JSONRefusedError:
+            return self.document
+
+    @cached_property
+    def signatures_of_partners(self) -> dict[str, bytes]:
+        """Partner → its signature of a published recipe."""
+        return {row.partner: bytes(row.signature) for row in self.partner_signatures.all()}
 
     @property
     def published(self) -> PublishedRecipe:
@@ -112,7 +138,7 @@ class Recipe(models.Model):
 
     @property
     def unreadable(self) -> str:
-        """Why the document cannot be read here, as a sentence without its full stop; empty where it can."""
+        """Why the document cannot be read here, as a sentence without its full stop; empty if it can."""
         try:
             _ = self.published
         except UnreadableRecipeError as error:
@@ -127,7 +153,7 @@ class Recipe(models.Model):
             UnreadableRecipeError: it names none that is known here.
         """
         try:
-            return trust_named(json.loads(self.document).get("trust", FIRST.value))
+            return trust_named(json.loads(self.document).get("trust"))
         except UNREADABLE as error:
             raise UnreadableRecipeError(
                 f"the document of recipe {self.identifier} names no trust model: {error}"
@@ -159,38 +185,29 @@ class RecipeKey(models.Model):
         return f"key of {self.recipe_id}"
 
 
-class HelperSignature(models.Model):
-    """That the helper of a two-server recipe takes part in it. The database refuses to change it."""
+class PartnerSignature(models.Model):
+    """That another server takes part in a recipe. The database refuses to change it."""
 
-    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="helper_signature")
-    signature = models.BinaryField(help_text="Ed25519 over what the leader signs too, 64 bytes.")
+    class Partner(models.TextChoices):
+        HELPER = "helper", "Helper"
+        SHUFFLER = "shuffler", "Shuffler"
+        ISSUER = "issuer", "Issuer of tokens"
 
-    def __str__(self) -> str:
-        return f"helper's signature of {self.recipe_id}"
-
-
-class ShufflerSignature(models.Model):
-    """That the shuffler of a recipe takes part in it. The database refuses to change it."""
-
-    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="shuffler_signature")
-    signature = models.BinaryField(help_text="Ed25519 over what the analyzer signs too, 64 bytes.")
-
-    def __str__(self) -> str:
-        return f"shuffler's signature of {self.recipe_id}"
-
-
-class IssuerSignature(models.Model):
-    """That an issuer makes tokens for a recipe. The database refuses to change it."""
-
-    recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="issuer_signature")
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="partner_signatures")
+    partner = models.CharField(max_length=10, choices=Partner)
     signature = models.BinaryField(help_text="Ed25519 over what this site signs too, 64 bytes.")
 
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("recipe", "partner"), name="one_signature_per_partner"),
+        )
+
     def __str__(self) -> str:
-        return f"issuer's signature of {self.recipe_id}"
+        return f"{self.partner}'s signature of {self.recipe_id}"
 
 
 class AskedAgain(models.Model):
-    """That a recipe was made from the draft form of another one. It says where a draft comes from, no more:
+    """That a recipe was made from the draft form of another one. It only records where a draft comes from:
     nothing that is computed or signed depends on it."""
 
     recipe = models.OneToOneField(Recipe, models.CASCADE, related_name="asked_again")
@@ -224,7 +241,7 @@ class Approval(models.Model):
         max_length=64,
         blank=True,
         default="",
-        help_text="SHA-256 of the items that publishing lists; empty where it lists none.",
+        help_text="SHA-256 of the items that publishing lists; empty if it lists none.",
     )
     state = models.CharField(max_length=10, choices=State, default=State.ASKED)
     asked_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
@@ -255,3 +272,10 @@ class Approval(models.Model):
     def subject(self) -> str:
         """What the log calls it."""
         return f"draft {self.recipe_id}" if self.recipe_id else f"proposal {self.pk}"
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """Until when it can be published; None if it is not approved."""
+        if self.state != self.State.APPROVED or self.decided_at is None:
+            return None
+        return self.decided_at + APPROVAL_VALID

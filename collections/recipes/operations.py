@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from audit.operations import entry_append
-from panprivacy.catalogue import statistic_class
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.limits import RecipeLimits
-from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.planning.limits import RecipeLimits
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.catalogue import statistic_class
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
 from recipes.errors import RecipeStateError
 from recipes.models import LIVE, Approval, AskedAgain, Recipe, RecipeKey
@@ -27,7 +27,7 @@ def recipe_draft_save(
     recipe: Recipe | None = None,
     origin: Recipe | None = None,
 ) -> Recipe:
-    """Create a draft, or replace the content of one. The log says who did, and what changed.
+    """Create a draft, or replace the content of one. The log records the actor, and what changed.
 
     Args:
         members: fields of a recipe file. Whether there is such a population is asked when it is published.
@@ -55,14 +55,14 @@ def recipe_draft_save(
     if changed:
         if actor is not None:
             recipe.editors.add(actor)
-        # Also where a later edit takes this one back: who approved has not seen what lay between.
+        # Even if a later edit takes this one back: the approving analyst has not seen what lay between.
         recipe.approvals.filter(state__in=LIVE).update(state=Approval.State.VOID)
         entry_append(action=DRAFT_SAVED, subject=_subject(recipe), actor=actor, details=changed)
     return recipe
 
 
 def require_within_limits(draft: RecipeDraft) -> None:
-    """FieldError naming the member where this site asks no such thing of real devices."""
+    """FieldError naming the field if this site does not ask real devices for this."""
     limits, whose = site_limits(), "this site"
     limits.require(draft.as_dict(), whose=whose)
     limits.require_local(statistic_class(draft.statistic)(draft.parameters.calibrated()), whose=whose)
@@ -115,7 +115,7 @@ def recipe_locked(recipe: Recipe, required: Recipe.Status) -> Recipe:
     """The recipe with its row locked; RecipeStateError unless it has this status."""
     locked = Recipe.objects.select_for_update().filter(pk=recipe.pk).first()
     if locked is None:
-        raise RecipeStateError("the recipe does not exist any more")
+        raise RecipeStateError("the recipe does not exist")
     status_require(locked, required)
     return locked
 

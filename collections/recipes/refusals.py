@@ -1,36 +1,37 @@
-"""Why a recipe would not be published as it stands, and which values of one parameter would do.
+"""Why a recipe would be refused with its present content, and which values of one parameter would be
+accepted.
 
-This is for pages, before anyone publishes. It asks what publishing asks: the site's limits, the promise that
-the recipe states, the rule of its population's budget.
+This is for pages, before publication. It asks what publishing asks: the site's limits, the promise that the
+recipe states, the rule of its population's budget.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from ledger.composed import Allowance
 from ledger.operations import BudgetExceededError, budget_require_room
 from ledger.selectors import Balance, balance_of, population_named
-from panprivacy.errors import FieldError
-from panprivacy.limits import RecipeLimits
-from panprivacy.remedies import LARGER, Remedy, keeps_promise, remedies_of, with_value
-from panprivacy.statistic import Statistic
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.fitting import LARGER, Remedy, is_enough_with, keeps_promise, remedies_of
+from panprivacy.planning.limits import RecipeLimits
+from panprivacy.statistics.interface import Statistic
 from recipes.operations import site_limits
 
 SEARCH_SECONDS = 4.0
-"""How long a page may look for values that would do. What was composed is remembered: the next look gets
+"""Time that a page may search for accepted values. What was composed is remembered: the next search gets
 further."""
 
 
 @dataclass(frozen=True)
 class Refusals:
-    """What stands in the way of a recipe, as far as its parameters and its population go.
+    """The obstacles to publishing a recipe that lie in its parameters and its population.
 
     Attributes:
-        errors: every refusal; empty where nothing stands in the way.
-        remedies: values of one parameter each. With any of them alone no error is left; or, where there is
-            no such value, some errors less.
+        errors: every refusal; empty if there is no obstacle.
+        remedies: values of one parameter each. With any of them alone no error is left; or, if there is no
+            such value, some errors less.
         late: whether the time did not suffice, so that there may be more of either.
     """
 
@@ -43,7 +44,7 @@ def refusals_of(statistic: Statistic[Any], population: str | None) -> Refusals:
     """What publishing a recipe with this (calibrated) statistic would be refused for.
 
     Args:
-        population: its name; None where none is chosen yet, so that no budget is asked.
+        population: its name; None if none is chosen yet, so that no budget is asked.
 
     Raises:
         FieldError: there is no such population.
@@ -58,25 +59,23 @@ def refusals_of(statistic: Statistic[Any], population: str | None) -> Refusals:
         statistic.require_promise()
     except FieldError as error:
         errors.append(error)
+    remedies: list[Remedy] = []
+    late = False
     try:
         exceeded = rules.budget_error(statistic)
-    except _TooLateError:
-        return Refusals(tuple(errors), late=True)
-    if exceeded is not None:
-        errors.append(exceeded)
-    remedies: list[Remedy] = []
-    try:
+        if exceeded is not None:
+            errors.append(exceeded)
         for remedy in _remedies(statistic, rules, exceeded) if errors else ():
             remedies.append(remedy)  # noqa: PERF402  # what was found stays, when the time is over
-    except _TooLateError:
-        return Refusals(tuple(errors), tuple(remedies), late=True)
-    return Refusals(tuple(errors), tuple(remedies))
+    except TimeoutError:
+        late = True
+    return Refusals(tuple(errors), tuple(remedies), late)
 
 
 def limit_errors(
     statistic: Statistic[Any], limits: RecipeLimits, whose: str = "this site"
 ) -> list[FieldError]:
-    """A refusal for each of the limits beyond which this (calibrated) statistic goes."""
+    """A refusal for each limit that this (calibrated) statistic exceeds."""
     found = _stated_errors(statistic, limits, whose)
     if not found:
         try:
@@ -99,7 +98,7 @@ def _stated_errors(statistic: Statistic[Any], limits: RecipeLimits, whose: str) 
 
 
 def limit_remedies(statistic: Statistic[Any], limits: RecipeLimits) -> tuple[Remedy, ...]:
-    """The limits themselves, of those beyond which this statistic goes."""
+    """The limits themselves that this statistic exceeds."""
     ends = {
         "cohort_size": limits.smallest_cohort,
         "epsilon": limits.largest_epsilon,
@@ -108,18 +107,14 @@ def limit_remedies(statistic: Statistic[Any], limits: RecipeLimits) -> tuple[Rem
     return tuple(Remedy(error.field, ends[error.field]) for error in _stated_errors(statistic, limits, ""))
 
 
-class _TooLateError(Exception):
-    """The time for looking is over."""
-
-
 @dataclass(frozen=True)
 class _Rules:
     """What a recipe must keep.
 
     Attributes:
         limits: the site's.
-        balance: the population's; None where none is chosen.
-        ends: when the time for looking is over, by the monotonic clock.
+        balance: the population's; None if none is chosen.
+        ends: when the time for searching is over, by the monotonic clock.
     """
 
     limits: RecipeLimits
@@ -127,16 +122,13 @@ class _Rules:
     ends: float
 
     def fits(self, statistic: Statistic[Any]) -> bool:
-        """Whether the budget has room: the ledger's own decision, within the allowance."""
+        """Whether it fits into the budget: the ledger's own decision. TimeoutError beyond the allowance."""
         if self.balance is None or self.balance.budget is None:
             return True
-        use = self.balance.use_with(statistic.aggregator_event().as_dict())
-        if use is None:
-            raise _TooLateError
-        return not use.too_much
+        return self.balance.fits(statistic.aggregator_event().as_dict())
 
     def budget_error(self, statistic: Statistic[Any]) -> FieldError | None:
-        """The ledger's refusal; None where there is room."""
+        """The ledger's refusal; None if it fits."""
         if self.balance is None or self.balance.budget is None:
             return None
         if self.balance.readable and self.fits(statistic):
@@ -145,16 +137,16 @@ class _Rules:
             budget_require_room(population=self.balance.population, event=statistic.aggregator_event())
         except FieldError as error:
             return error
-        return None  # somebody's recipe gave back what it had spent, this moment
+        return None  # another recipe has just returned what it had spent
 
     def all_hold(self, statistic: Statistic[Any]) -> bool:
         if time.monotonic() > self.ends:
-            raise _TooLateError
+            raise TimeoutError
         return not limit_errors(statistic, self.limits) and keeps_promise(statistic) and self.fits(statistic)
 
 
 def _remedies(statistic: Statistic[Any], rules: _Rules, exceeded: FieldError | None) -> Iterator[Remedy]:
-    """One after the other, so that those that were found in time are there."""
+    """One after the other, so that those found in time are returned."""
     failing = False
     if isinstance(exceeded, BudgetExceededError):
         failing = exceeded.failing
@@ -166,7 +158,7 @@ def _remedies(statistic: Statistic[Any], rules: _Rules, exceeded: FieldError | N
     names: tuple[str, ...] = ("epsilon", "cohort_size", *(["delta"] if "delta" in at_limits else []))
     for name in ("delta",) if failing else names:
         exact = at_limits.get(name)
-        if exact is not None and _holds(statistic, exact, rules.all_hold):
+        if exact is not None and is_enough_with(statistic, name, exact.value, rules.all_hold):
             one = [exact]
         else:
             one = [*remedies_of(statistic, rules.all_hold, (name,))]
@@ -188,10 +180,3 @@ def _for_each_rule(statistic: Statistic[Any], rules: _Rules, at_limits: Iterable
         known = strictest.setdefault(one.name, one)
         strictest[one.name] = best(known, one, key=lambda remedy: remedy.value)
     return strictest.values()
-
-
-def _holds(statistic: Statistic[Any], remedy: Remedy, enough: Callable[[Statistic[Any]], bool]) -> bool:
-    try:
-        return enough(with_value(statistic, remedy.name, remedy.value))
-    except FieldError:
-        return False

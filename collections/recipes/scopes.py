@@ -1,4 +1,4 @@
-"""What API tokens may be for, of recipes. What is published needs none: everybody may read it."""
+"""What API tokens may be for, of recipes. What is published needs none, because it is public."""
 
 from recipes.access import may_publish
 from web.scopes import scope_declare

@@ -7,19 +7,10 @@ from typing import Any
 from django.db.models import CharField, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
-from panprivacy import base64_text
-from panprivacy.errors import FieldError
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.recipe_plan import NOTHING_PLANNED, RecipePlan
-from recipes.models import (
-    AskedAgain,
-    HelperSignature,
-    IssuerSignature,
-    Recipe,
-    RecipeGuarantees,
-    ShufflerSignature,
-)
-from web.strict_json import JSONRefusedError, json_of
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.recipe_plan import NOTHING_PLANNED, RecipePlan
+from panprivacy.recipe.draft import RecipeDraft
+from recipes.models import AskedAgain, Recipe, RecipeGuarantees
 
 IDENTIFIER_LENGTH = 64
 
@@ -49,36 +40,6 @@ def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:
     """Every guarantee of a published recipe, as plain values, as stated when it was published."""
     stated: list[dict[str, Any]] = RecipeGuarantees.objects.get(recipe=recipe).stated
     return stated
-
-
-def open_or_closed(recipe: Recipe) -> str:
-    """The status of a published recipe, as devices are told it."""
-    return "open" if recipe.status == Recipe.Status.PUBLISHED else "closed"
-
-
-def served_recipe(recipe: Recipe) -> dict[str, Any]:
-    """A published recipe as devices fetch it, as plain JSON values: signatures are in base64, that of a
-    partner is None where none takes part."""
-    rows = {
-        "helper_signature": HelperSignature.objects.filter(recipe=recipe).first(),
-        "shuffler_signature": ShufflerSignature.objects.filter(recipe=recipe).first(),
-        "issuer_signature": IssuerSignature.objects.filter(recipe=recipe).first(),
-    }
-    return {
-        "id": recipe.identifier,
-        "document": stated_document(recipe),
-        "signature": base64_text.encode(bytes(recipe.signature)),
-        **{name: row and base64_text.encode(bytes(row.signature)) for name, row in rows.items()},
-        "status": open_or_closed(recipe),
-    }
-
-
-def stated_document(recipe: Recipe) -> Any:
-    """The document as it was signed, whether or not it can be read here; its text where that is no JSON."""
-    try:
-        return json_of(recipe.document.encode())
-    except JSONRefusedError:
-        return recipe.document
 
 
 def names_of(identifiers: Iterable[str]) -> dict[str, str]:
@@ -128,7 +89,7 @@ def subjects_of_population(population: str) -> QuerySet[Recipe, Any]:
 
 
 def recipe_asked_again(recipe: Recipe) -> Recipe | None:
-    """The published recipe from which this one was made; None where it was made from none."""
+    """The published recipe from which this one was made; None if it was made from none."""
     row = AskedAgain.objects.select_related("origin").filter(recipe=recipe).first()
     return None if row is None else row.origin
 
@@ -142,7 +103,7 @@ def stated_plan(recipe: Recipe) -> RecipePlan:
 
 
 def draft_warning(recipe: Recipe) -> str:
-    """`RecipeDraft.warning` of a draft, or of what was one; empty where it cannot be read here."""
+    """`RecipeDraft.warning` of a draft, or of what was one; empty if it cannot be read here."""
     try:
         return RecipeDraft.from_mapping(recipe.draft).warning
     except FieldError:
@@ -150,7 +111,7 @@ def draft_warning(recipe: Recipe) -> str:
 
 
 def event_names(most: int) -> list[str]:
-    """Names of events in published recipes, at most so many, by name."""
+    """Names of events in published recipes, at most this many, by name."""
     named = Recipe.objects.exclude(status=Recipe.Status.DRAFT).exclude(event="")
     return list(named.order_by("event").values_list("event", flat=True).distinct()[:most])
 

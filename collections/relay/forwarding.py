@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from panprivacy.oblivious_http import signed_keys
-from panprivacy.oblivious_http.capsules import REQUEST_MEDIA_TYPE, RESPONSE_MEDIA_TYPE
-from panprivacy.oblivious_http.keys import GATEWAY_PATH
-from panprivacy.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
+from panprivacy.protocols.oblivious_http import signed_keys
+from panprivacy.protocols.oblivious_http.capsules import REQUEST_MEDIA_TYPE, RESPONSE_MEDIA_TYPE
+from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
+from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
 from peers.transport import https_transport
 from web.problems import CONTENT_TYPE as PROBLEM_MEDIA_TYPE
 from web.problems import Problem, unavailable
@@ -41,8 +41,8 @@ class Answer:
     """What a gateway answered.
 
     Attributes:
-        cache_control: of keys as the gateway says; nothing else is kept by anybody.
-        key_signature: of keys, by the server that has the gateway; empty where there is none.
+        cache_control: for keys, the gateway's value; no other answer may be cached.
+        key_signature: of keys, by the server that has the gateway; empty if there is none.
     """
 
     status: int
@@ -53,7 +53,7 @@ class Answer:
 
 
 def forward(gateway: str, method: str, body: bytes) -> Answer:
-    """Send a capsule, or ask for the keys. Nothing of the sender goes along.
+    """Send a capsule, or ask for the keys. Nothing about the sender is forwarded.
 
     Args:
         gateway: base address of the server that has the gateway.
@@ -77,7 +77,7 @@ def forward(gateway: str, method: str, body: bytes) -> Answer:
         raise Problem("gateway-silent", "The gateway did not answer", 504, detail) from None
     named = {name.lower(): value for name, value in fields.items()}
     content_type = named.get("content-type", "").partition(";")[0].strip()
-    # A gateway's answer leads nowhere else, and stands for nothing that was kept.
+    # A gateway's answer may neither redirect nor refer to a cached answer.
     if content_type not in _PASSED_ON or not (status == 200 or 400 <= status < 600):
         raise Problem("gateway-failed", "What answered is no gateway", 502, "Send it again later.")
     cache_control, key_signature = named.get("cache-control", ""), named.get(_SIGNATURE_FIELD, "")

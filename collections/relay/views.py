@@ -1,14 +1,14 @@
 """The relay's addresses: one for each gateway that it knows (RFC 9458).
 
-Those of the other servers of a site's recipes lie below the site's: `hospital`, `hospital/helper`.
+Those of the other servers of a site's recipes are below the site's: `hospital`, `hospital/helper`.
 """
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from panprivacy.oblivious_http import signed_keys
-from panprivacy.oblivious_http.capsules import LARGEST_CAPSULE, REQUEST_MEDIA_TYPE
+from panprivacy.protocols.oblivious_http import signed_keys
+from panprivacy.protocols.oblivious_http.capsules import LARGEST_CAPSULE, REQUEST_MEDIA_TYPE
 from relay.forwarding import forward
 from web.bodies import read_body
 from web.failures import FAILURES, failure_response

@@ -1,4 +1,4 @@
-"""The one result of a recipe: released or withheld, once and for good, and how far it is until then.
+"""The one result of a recipe: released or withheld, once; and progress until then.
 
 Others call `operations` (the periodic task, withholding), `selectors`, `counts` (of attributes), `exports`,
 `excerpt`, `parts`, `progress`, `servers`, `shares`, `rates` and `reasons` (held results), `changes`,

@@ -1,4 +1,4 @@
-"""What the audit log tells of results."""
+"""What the audit log records about results."""
 
 from audit.registry import action_declare
 
@@ -7,9 +7,6 @@ RESULT_RELEASED = action_declare(
     "Result released",
     public=True,
     shown=("reports", "epsilon", "delta", "cohort_size", "result"),
-)
-RESULT_RECORDED = action_declare(
-    "result_recorded", "Older result signed and recorded", public=True, shown=("result",)
 )
 RESULT_HELD = action_declare("result_held", "Result held: too many reports", public=True)
 RESULT_ALLOWED = action_declare("result_allowed", "Held result let pass", public=True)

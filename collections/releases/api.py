@@ -1,4 +1,4 @@
-"""Results for programs: everybody reads them, and analysts may give one up."""
+"""Results for programs: reading is public, and analysts may give one up."""
 
 from typing import Any, ClassVar
 
@@ -13,7 +13,7 @@ from recipes.api import published_recipe
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE
-from releases.api_shapes import ReasonSerializer, given_reason
+from releases.api_shapes import ReasonSerializer
 from releases.exports import release_document, release_json
 from releases.models import Release, SimulatedTruth
 from releases.operations import result_withhold
@@ -60,7 +60,7 @@ class WithholdView(APIView):
 
     @extend_schema(
         summary="Give up the result of a closed recipe",
-        description="For good, e.g. where its helper is gone. Reports and keys are deleted, and what it "
+        description="For good, if, say, its helper is gone. Reports and keys are deleted, and what it "
         "spent stays spent. Sent again with the same reason, it does nothing more.",
         operation_id="result_withhold",
         request=ReasonSerializer,
@@ -73,7 +73,7 @@ class WithholdView(APIView):
     )
     def post(self, request: Request, identifier: str) -> StreamingHttpResponse:
         recipe = published_recipe(identifier)
-        reason = given_reason(request)
+        reason = ReasonSerializer.read(request)["reason"].strip()
         with as_problems(conflicts=RecipeStateError):
             try:
                 release = result_withhold(
@@ -90,5 +90,5 @@ class WithholdView(APIView):
 def _answer(recipe: Recipe, release: Release) -> StreamingHttpResponse:
     truth = SimulatedTruth.objects.filter(recipe=recipe).first()
     document: dict[str, Any] = release_document(release, truth)
-    # In pieces, as one of its members may be megabytes.
+    # In pieces, because one of its fields may be megabytes.
     return StreamingHttpResponse(release_json(document), content_type="application/json")

@@ -1,4 +1,4 @@
-"""Which results can be compared, and how far they lie apart."""
+"""Which results can be compared, and their differences."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from enum import StrEnum
 
 from django.db.models import QuerySet
 
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
-from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
+from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
 from recipes.models import Recipe
 from releases.changes import Change, change_between
 from releases.models import Release
@@ -20,7 +20,7 @@ MOST = 10
 """Results that are compared at once."""
 
 MOST_LOOKED_AT = 60
-"""Recipes among which others to compare with are looked for, the newest first."""
+"""Number of recipes that are searched for others to compare with, the newest first."""
 
 HOW_WELL = frozenset(
     {
@@ -37,7 +37,7 @@ HOW_WELL = frozenset(
         "hash_seed",
     }
 )
-"""Parameters that say how well something is protected or known. Any other says what is counted."""
+"""Parameters that state how well something is protected or known. Any other states what is counted."""
 
 
 class Obstacle(StrEnum):
@@ -66,12 +66,12 @@ class Obstacle(StrEnum):
 
 @dataclass(frozen=True)
 class Compared:
-    """One result beside the first one.
+    """One result compared with the first one.
 
     Attributes:
-        release: None where there is none yet.
+        release: None if there is none yet.
         obstacles: why it cannot be compared with the first one; empty for the first one itself.
-        change: from the first one to this one; None for the first one, and where there are obstacles.
+        change: from the first one to this one; None for the first one, and if there are obstacles.
     """
 
     recipe: Recipe
@@ -84,13 +84,13 @@ def recipes_to_compare(identifiers: Sequence[str], *, least: int = 2) -> list[Re
     """The published recipes with these identifiers and their releases, in this order.
 
     Raises:
-        FieldError: named `recipe`: they are fewer than `least` or more than `MOST`, one stands there twice,
-            or no published recipe has it.
+        FieldError: named `recipe`: they are fewer than `least` or more than `MOST`, one is repeated, or no
+            published recipe has it.
     """
     if not least <= len(identifiers) <= MOST:
         raise FieldError("recipe", f"must be given {least} to {MOST} times, not {len(identifiers)}")
     if len(set(identifiers)) < len(identifiers):
-        raise FieldError("recipe", "must name different recipes: one stands there twice")
+        raise FieldError("recipe", "must name different recipes; one is repeated")
     rows = Recipe.objects.select_related("release").filter(identifier__in=[_text(one) for one in identifiers])
     found = {str(recipe.identifier): recipe for recipe in rows}
     for identifier in identifiers:
@@ -102,7 +102,7 @@ def recipes_to_compare(identifiers: Sequence[str], *, least: int = 2) -> list[Re
 
 
 def segment_to_compare(recipes: Sequence[Recipe], label: str) -> str:
-    """The label of the segment that is compared; empty for everybody.
+    """The label of the segment that is compared; empty for the whole population.
 
     Raises:
         FieldError: named `segment`: the first recipe does not ask by it.
@@ -148,7 +148,7 @@ def latest_results() -> list[Recipe]:
 
 
 def obstacles_between(one: Recipe, other: Recipe, segment: str = "") -> tuple[Obstacle, ...]:
-    """Every reason for which the results of two published recipes cannot be compared; none where they can."""
+    """Every reason for which the results of two published recipes cannot be compared; none if they can."""
     return tuple(dict.fromkeys(_obstacles(one, other, segment)))
 
 
@@ -157,7 +157,7 @@ def _released() -> QuerySet[Recipe]:
 
 
 def _readable(recipes: QuerySet[Recipe]) -> list[Recipe]:
-    """The newest of them, but for those of which nothing can be shown."""
+    """The newest of them, but for those with nothing to show."""
     return [recipe for recipe in recipes[:MOST_LOOKED_AT] if not recipe.unreadable]
 
 
@@ -204,12 +204,12 @@ def _of_the_questions(one: PublishedRecipe, other: PublishedRecipe) -> Iterator[
         if _window(one) != _window(other):
             yield Obstacle.WINDOW
     if one.event.name is None and other.event.name is None:
-        # Nothing else says what is counted.
+        # No other parameter states what is counted.
         if one.question != other.question:
             yield Obstacle.QUESTION
     else:
         yield from _unless_same(one.event.name, other.event.name, Obstacle.EVENT, Obstacle.EVENT_UNKNOWN)
-    # Definitions of events of different names differ anyway: that is said already.
+    # Definitions of events of different names differ anyway: that is reported already.
     if one.event.name == other.event.name and (one.event.definition or other.event.definition):
         yield from _unless_same(
             one.event.definition, other.event.definition, Obstacle.DEFINITION, Obstacle.DEFINITION_UNKNOWN
@@ -240,11 +240,11 @@ def _result(recipe: Recipe) -> Release | None:
 
 
 def _counted(recipe: PublishedRecipe) -> dict[str, object]:
-    """The parameters that say what is counted, but for the time, which is asked for by itself."""
+    """The parameters that state what is counted, but for the time, which is handled separately."""
     members = recipe.parameters.as_dict()
     return {name: value for name, value in members.items() if name not in HOW_WELL and name != "steps"}
 
 
 def _window(recipe: PublishedRecipe) -> timedelta | None:
-    """For how long a device counts; None where it sends what comes, whenever it comes."""
+    """For how long a device counts; None if it sends what comes, whenever it comes."""
     return recipe.steps_last or None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Any
 
-from panprivacy.difference import Difference
+from panprivacy.intervals.difference import Difference
 from releases.comparing import Compared
 from releases.parts import part_of
 from web.spreadsheets import csv_lines
@@ -27,22 +27,8 @@ COLUMNS = (
 )
 
 
-def comparison_document(compared: Sequence[Compared], segment: str = "") -> dict[str, Any]:
-    """All of it as plain JSON values; differences are to the first result.
-
-    Args:
-        segment: the one that was compared; empty for everybody.
-    """
-    return {
-        "first": compared[0].recipe.identifier,
-        "segment": segment or None,
-        "level": level_of(compared),
-        "results": [_result(one, segment) for one in compared],
-    }
-
-
 def level_of(compared: Sequence[Compared]) -> float | None:
-    """With which all differences hold together; None where there are none."""
+    """With which all differences hold together; None if there are none."""
     levels = [one.change.estimates.interval.level for one in compared if one.change]
     return levels[0] if levels else None
 
@@ -52,7 +38,7 @@ def comparison_csv(compared: Sequence[Compared], segment: str = "") -> str:
     rows: list[Sequence[object]] = [COLUMNS]
     for one in compared:
         statistic = one.recipe.published.calibrated_statistic
-        values = _values(one, segment)
+        values = values_of(one, segment)
         change = one.change
         found = (None, None) if change is None else (change.estimates, change.shares)
         ends = [column for difference in found for column in _columns(difference)]
@@ -72,22 +58,8 @@ def _columns(found: Difference | None) -> list[Any]:
     return [found.values, found.interval.low, found.interval.high, found.more_than_noise]
 
 
-def _values(one: Compared, segment: str) -> list[float]:
-    """The estimates; none without a result, or where it tells nothing of the segment."""
+def values_of(one: Compared, segment: str) -> list[float]:
+    """The estimates; none without a result, or if it has no result for the segment."""
     has_result = one.release is not None and one.release.outcome == one.release.Outcome.RELEASED
     part = part_of(one.release, segment) if one.release is not None and has_result else None
     return [] if part is None else list(part.values)
-
-
-def _result(one: Compared, segment: str) -> dict[str, Any]:
-    statistic, release = one.recipe.published.calibrated_statistic, one.release
-    return {
-        "recipe": one.recipe.identifier,
-        "name": one.recipe.name,
-        "outcome": None if release is None else release.outcome,
-        "unit": statistic.unit,
-        "labels": list(statistic.labels),
-        "estimate": _values(one, segment),
-        "obstacles": list(one.obstacles),
-        "change": None if one.change is None else one.change.members(),
-    }

@@ -1,4 +1,4 @@
-"""Comparisons for programs: how far results lie apart."""
+"""Comparisons for programs: the differences between results."""
 
 from typing import Any, ClassVar
 
@@ -9,46 +9,65 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from releases.api_shapes import ChangeSerializer
-from releases.comparing import MOST, Obstacle, recipes_to_compare, results_compare, segment_to_compare
-from releases.comparison_exports import comparison_document
+from releases.comparing import (
+    MOST,
+    Compared,
+    Obstacle,
+    recipes_to_compare,
+    results_compare,
+    segment_to_compare,
+)
+from releases.comparison_exports import level_of, values_of
 from releases.models import Release
 from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
+from web.serializers import ListedField
 
 
-class ComparedSerializer(serializers.Serializer[dict[str, Any]]):
-    recipe = serializers.CharField(help_text="Identifier.")
-    name = serializers.CharField()
-    outcome = serializers.ChoiceField(Release.Outcome.choices, allow_null=True, help_text="null until then.")
-    unit = serializers.CharField(help_text="Of the estimates.")
-    labels = serializers.ListField(child=serializers.CharField(), help_text="One for each estimate.")
-    estimate = serializers.ListField(child=serializers.FloatField(), help_text="Empty without a result.")
-    obstacles = serializers.ListField(
+class ComparedSerializer(serializers.Serializer[Compared]):
+    recipe = serializers.CharField(source="recipe.identifier", help_text="Identifier.")
+    name = serializers.CharField(source="recipe.name")
+    outcome = serializers.ChoiceField(
+        Release.Outcome.choices, source="release.outcome", allow_null=True, help_text="null until then."
+    )
+    unit = serializers.CharField(
+        source="recipe.published.calibrated_statistic.unit", help_text="Of the estimates."
+    )
+    labels = ListedField(
+        source="recipe.published.calibrated_statistic.labels",
+        child=serializers.CharField(),
+        help_text="One for each estimate.",
+    )
+    estimate = serializers.SerializerMethodField(help_text="Empty without a result.")
+    obstacles = ListedField(
         child=serializers.ChoiceField([one.value for one in Obstacle]),
-        help_text="Why it cannot be compared with the first one; empty where it can, and of the first one.",
+        help_text="Why it cannot be compared with the first one; empty if it can, and for the first one.",
     )
     change = ChangeSerializer(allow_null=True, help_text="From the first result to this one.")
+
+    def get_estimate(self, one: Compared) -> list[float]:
+        return values_of(one, self.context["segment"])
 
 
 class ComparisonSerializer(serializers.Serializer[dict[str, Any]]):
     first = serializers.CharField(help_text="Identifier of the recipe with which all others are compared.")
-    segment = serializers.CharField(allow_null=True, help_text="The one compared; null for everybody.")
+    segment = serializers.CharField(allow_null=True, help_text="The one compared; null for all devices.")
     level = serializers.FloatField(
         allow_null=True,
         help_text="With which all differences hold together, also those between any other two of the results "
-        "without obstacles; null where there are none.",
+        "without obstacles; null if there are none.",
     )
     results = ComparedSerializer(many=True, help_text="In the order in which they were asked for.")
 
 
 class ComparisonView(APIView):
-    """Results beside the first one."""
+    """Results compared with the first one."""
 
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
 
     @extend_schema(
         summary="Compare results",
-        description="Each result with the first one. Where two cannot be compared, `obstacles` says why.",
+        description="Each result with the first one. If two cannot be compared, `obstacles` says why.",
         operation_id="comparison",
         parameters=[
             OpenApiParameter(
@@ -60,7 +79,7 @@ class ComparisonView(APIView):
             OpenApiParameter(
                 "segment",
                 str,
-                description="Label of the segment that is compared; everybody where it is left out.",
+                description="Label of the segment that is compared; default: all devices.",
             ),
         ],
         responses=ComparisonSerializer,
@@ -69,4 +88,11 @@ class ComparisonView(APIView):
         with as_problems():
             recipes = recipes_to_compare(request.query_params.getlist("recipe"))
             segment = segment_to_compare(recipes, request.query_params.get("segment", ""))
-        return Response(comparison_document(results_compare(recipes, segment), segment))
+        compared = results_compare(recipes, segment)
+        shown = {
+            "first": recipes[0].identifier,
+            "segment": segment or None,
+            "level": level_of(compared),
+            "results": compared,
+        }
+        return Response(ComparisonSerializer(shown, context={"segment": segment}).data)

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from panprivacy import base64_text
-from panprivacy.ed25519 import public_key_of
-from panprivacy.signed_count import CountRefusedError, ReleasedCount
+from panprivacy.formats import base64_text
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.signed_count import CountRefusedError, ReleasedCount
 from storage.signing_key import signing_key
 from trust_models.outcomes import ServerProgress
 

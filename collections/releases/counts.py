@@ -6,11 +6,11 @@ from datetime import datetime
 from functools import lru_cache
 
 from ledger.models import Population
-from panprivacy.asked_admission import ADMISSION
-from panprivacy.signed_result import result_hash
-from panprivacy.targeting.citation import Citation
-from panprivacy.targeting.evidence import CITED_STATISTICS, CitationRefusedError, cited_sizes
-from panprivacy.targeting.sizes import Sizes
+from panprivacy.recipe.parts.admission import ADMISSION
+from panprivacy.recipe.signed_result import result_hash
+from panprivacy.recipe.targeting.citation import Citation
+from panprivacy.recipe.targeting.evidence import CITED_STATISTICS, CitationRefusedError, cited_sizes
+from panprivacy.recipe.targeting.sizes import Sizes
 from recipes.models import Recipe
 from releases.models import Release
 from releases.selectors import signed_result
@@ -22,7 +22,7 @@ class Count:
 
     Attributes:
         released_at: when.
-        sizes: between which the numbers lie.
+        sizes: the bounds of the numbers.
     """
 
     recipe: Recipe
@@ -33,7 +33,8 @@ class Count:
 
 
 def newest_counts() -> Iterator[Count]:
-    """The newest of every attribute that a population declares, of real devices; none where there is none."""
+    """The newest count of every attribute that a population declares, of real devices; none if there
+    is none."""
     for population in Population.objects.exclude(attributes={}).order_by("name"):
         for attribute, values in population.declared.values.items():
             release = (
@@ -60,7 +61,7 @@ def newest_counts() -> Iterator[Count]:
 
 @lru_cache(maxsize=256)
 def _sizes(identifier: str, population: str, attribute: str, values: tuple[str, ...]) -> Sizes | None:
-    """By a released result, which never changes; None where it does not show them."""
+    """By a released result, which never changes; None if it does not show them."""
     result = signed_result(identifier)
     if result is None:
         return None

@@ -4,9 +4,9 @@ import hashlib
 import json
 from typing import Any
 
-from panprivacy import base64_text
-from panprivacy.signed_result import sign_result
-from panprivacy.times import format_time
+from panprivacy.formats import base64_text
+from panprivacy.formats.times import format_time
+from panprivacy.recipe.signed_result import sign_result
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
 from releases.models import Release, SignedResult
@@ -16,7 +16,7 @@ from releases.shares import shares_document, shares_of
 from storage.signing_key import signing_key
 from trust_models import trust_model_of
 
-SOFTWARE = "panapp 0.1.0"
+SOFTWARE = "panapp 0.2.0"
 """Named in every release: what computed it."""
 
 
@@ -32,11 +32,8 @@ def result_sign(*, release: Release) -> str:
 
 
 def signed_document(release: Release) -> dict[str, Any]:
-    """What the site signed of a release, as plain JSON values, and `signature`; None is there until an older
-    release is signed."""
-    signed = SignedResult.objects.filter(release=release).first()
-    if signed is None:
-        return {**_document(release.recipe, release), "signature": None}
+    """What the site signed of a release, as plain JSON values, and `signature`."""
+    signed = SignedResult.objects.get(release=release)
     document: dict[str, Any] = json.loads(signed.document)
     return {**document, "signature": base64_text.encode(bytes(signed.signature))}
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from panprivacy.estimate import Interval
+from panprivacy.intervals.estimate import Interval
 from releases.models import NUMBERS, Release
 
 MOST_SHOWN = 200
@@ -13,18 +13,18 @@ MOST_SHOWN = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Excerpt:
-    """The largest estimates of a release, at most `MOST_SHOWN`, and what is said of all.
+    """The largest estimates of a release, at most `MOST_SHOWN`, and summaries of all.
 
     Of coordinates of a vector they are those furthest from 0.
 
     Attributes:
         count: how many estimates the release has.
         any_below_zero: whether one of them all is negative.
-        largest_standard_error, largest_error_bound: of them all; None where none is stated.
-        least_margin, largest_margin: how far the widest intervals reach from their estimates, of them all;
-            None where none is bounded on both sides.
+        largest_standard_error, largest_error_bound: over all estimates; None if none is stated.
+        least_margin, largest_margin: how far the widest intervals reach from their estimates, over all
+            estimates; None if none is bounded on both sides.
         positions: which estimates these are, in their order.
-        values, standard_errors, projection, error_bounds: theirs; empty where the release has none.
+        values, standard_errors, projection, error_bounds: theirs; empty if the release has none.
         intervals: theirs, each with `level`, `low` and `high`; the widest first.
         confidence, details: the release's own.
     """
@@ -54,7 +54,7 @@ def excerpt_made(
     intervals: Sequence[Mapping[str, Any]] = (),
     coordinates: bool = False,
 ) -> dict[str, Any]:
-    """What a release stores for its pages, as plain values: an `Excerpt` without what stands beside it.
+    """What a release stores for its pages, as plain values: an `Excerpt` without the release's other columns.
 
     Args:
         values: all estimates, at least one.
@@ -87,14 +87,14 @@ def excerpt_made(
 
 
 def release_excerpt(release: Release) -> dict[str, Any]:
-    """`excerpt_made` of a release's own columns, as its recipe's statistic looks at estimates."""
+    """`excerpt_made` of a release's own columns, as its recipe's statistic ranks estimates."""
     numbers = {name: getattr(release, name) for name in NUMBERS}
     coordinates = release.recipe.published.calibrated_statistic.coordinates
     return excerpt_made(**numbers, coordinates=coordinates)
 
 
 def largest_positions(values: Sequence[float], most: int) -> list[int]:
-    """The positions of the largest values, at most so many, in their order."""
+    """The positions of the largest values, at most this many, in their order."""
     everyone = range(len(values))
     if len(values) <= most:
         return list(everyone)

@@ -18,11 +18,11 @@ from web.spreadsheets import csv_lines
 LINES_AT_ONCE = 1_000
 
 ADMISSION_COLUMNS = ("issued", "low", "high", "verdict")
-"""Members of a release's `admission` that its CSV has, too."""
+"""Fields of a release's `admission` that its CSV has, too."""
 
 
 def file_version(recipe: Recipe) -> str:
-    """A digest of what the files of a release depend on beside numbers that never change: the truth of a
+    """A digest of what the files of a release depend on besides numbers that never change: the truth of a
     simulation may come later, and other software may write other files."""
     truth = SimulatedTruth.objects.filter(recipe=recipe).exists()
     return hashlib.sha256(f"{recipe.identifier} {SOFTWARE} {truth}".encode()).hexdigest()
@@ -30,7 +30,7 @@ def file_version(recipe: Recipe) -> str:
 
 def release_document(release: Release, truth: SimulatedTruth | None) -> dict[str, Any]:
     """Everything about a release as plain JSON values: what the site signed, its signature, and what only a
-    simulation knows (`panprivacy.signed_result.UNSIGNED`), which nobody signs."""
+    simulation knows (`panprivacy.recipe.signed_result.UNSIGNED`), which is unsigned."""
     document = signed_document(release)
     if release.segments is not None:
         document["segments"] = segments_document(release, truth)
@@ -40,7 +40,7 @@ def release_document(release: Release, truth: SimulatedTruth | None) -> dict[str
 
 
 def segments_document(release: Release, truth: SimulatedTruth | None) -> list[dict[str, Any]] | None:
-    """What is told of each segment, with what is true where a simulation knows it; None without segments."""
+    """The document's part on each segment, with the truth if a simulation knows it; None without segments."""
     if release.segments is None:
         return None
     told = [dict(segment) for segment in release.segments]
@@ -50,7 +50,7 @@ def segments_document(release: Release, truth: SimulatedTruth | None) -> list[di
 
 
 def release_json(document: Mapping[str, Any]) -> Iterator[str]:
-    """The document as JSON, in pieces: a line for each member, as one of them may be megabytes."""
+    """The document as JSON, in pieces: a line for each field, because one of them may be megabytes."""
     opening = "{\n  "
     for name, value in document.items():
         yield f"{opening}{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
@@ -59,14 +59,14 @@ def release_json(document: Mapping[str, Any]) -> Iterator[str]:
 
 
 def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Iterator[str]:
-    """One line per estimate of a released result, empty where something is not known; in pieces.
+    """One line per estimate of a released result, empty if something is not known; in pieces.
 
-    At `level` all truths together lie from `low_95` to `high_95`, of which an empty one bounds nothing; at
-    `confidence` they lie within `error_bound` of their estimates. Where devices are counted, shares have the
+    At `level` all truths together lie from `low_95` to `high_95`, and an empty end bounds nothing; at
+    `confidence` they lie within `error_bound` of their estimates. If devices are counted, shares have the
     same interval, as parts of `share_of` devices. `value_label` and `event` are the recipe's. Details have
-    columns of their own, the same on every line; so does what one dishonest device moves at most, where the
-    statistic bounds it. Where it asks by segment, lines of each segment follow, with
-    the columns of `segment_lines`.
+    columns of their own, the same on every line; so does what one dishonest device moves at most, if the
+    statistic bounds it. If it asks by segment, lines of each segment follow, with the columns of
+    `segment_lines`.
     """
     published, interval = recipe.published, interval_of(release)
     columns: dict[str, Iterable[object]] = {

@@ -1,6 +1,6 @@
-"""Held results for programs: everybody sees that one is held, and administrators may let it pass."""
+"""Held results for programs: the public sees that one is held, and administrators may let it pass."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from audit.access import signed_in_user
 from recipes.api import published_recipe
 from recipes.errors import RecipeStateError
-from releases.api_shapes import ReasonSerializer, given_reason
+from releases.api_shapes import ReasonSerializer
 from releases.models import HeldResult
 from releases.rates import held_of, result_allow
 from releases.scopes import RESULTS_ALLOW
@@ -23,7 +23,7 @@ from web.scopes import PUBLIC, Scopes
 NOT_HELD = "It waits for no decision: there is a result, or none yet."
 
 
-class HeldSerializer(serializers.Serializer[dict[str, Any]]):
+class HeldSerializer(serializers.Serializer[HeldResult]):
     issued = serializers.IntegerField(help_text="Tokens of the recipe, as its issuer signed.")
     expected = serializers.FloatField(help_text="Expected number of reports.")
     most = serializers.IntegerField(
@@ -41,7 +41,7 @@ class HeldView(APIView):
 
     @extend_schema(
         summary="See why a result is held",
-        description="How many reports there are is not told before the result is released.",
+        description="The number of reports is not shown before the release.",
         operation_id="result_held",
         responses={
             200: HeldSerializer,
@@ -55,7 +55,7 @@ class HeldView(APIView):
         held = held_of(published_recipe(identifier))
         if held is None:
             raise Problem("not-held", "The result is not held", 404, NOT_HELD)
-        return Response(_document(held))
+        return Response(HeldSerializer(held).data)
 
     @extend_schema(
         summary="Let a held result pass",
@@ -72,18 +72,7 @@ class HeldView(APIView):
     )
     def post(self, request: Request, identifier: str) -> Response:
         recipe = published_recipe(identifier)
-        reason = given_reason(request)
+        reason = ReasonSerializer.read(request)["reason"].strip()
         with as_problems(conflicts=RecipeStateError):
             held = result_allow(recipe=recipe, reason=reason, actor=signed_in_user(request._request))
-        return Response(_document(held))
-
-
-def _document(held: HeldResult) -> dict[str, Any]:
-    return {
-        "issued": held.issued,
-        "expected": held.expected,
-        "most": held.most,
-        "held_at": held.held_at,
-        "allowed_at": held.allowed_at,
-        "allowed_reason": held.allowed_reason,
-    }
+        return Response(HeldSerializer(held).data)

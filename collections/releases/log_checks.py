@@ -9,9 +9,9 @@ from cryptography.exceptions import InvalidSignature
 
 from audit.models import Entry
 from audit.selectors import BrokenLogError
-from panprivacy.signed_result import CONTEXT
-from panprivacy.transparency.conclusions import CONCLUDED, Conclusions
-from panprivacy.transparency.findings import CheckError
+from panprivacy.protocols.transparency.conclusions import CONCLUDED, Conclusions
+from panprivacy.protocols.transparency.findings import CheckError
+from panprivacy.recipe.signed_result import CONTEXT
 from public_log.checks import log_check
 from releases.excerpt import release_excerpt
 from releases.models import Release, SignedResult
@@ -29,16 +29,15 @@ def results_verify() -> None:
             raise BrokenLogError(f"the result of {identifier} has no entry")
         hashed = entered.pop(identifier)
         signed = getattr(release, "signed", None)
-        if signed is not None:
-            _verify(release, signed, hashed)
-        elif hashed is not None:  # one of before results were signed has none, until it is recorded
+        if signed is None:
             raise BrokenLogError(f"the signed result of {identifier} is missing")
+        _verify(release, signed, hashed)
     for identifier in entered:
         raise BrokenLogError(f"the result of {identifier} is missing")
 
 
 def _entered() -> dict[str, str | None]:
-    """Recipe → hash of its result, as the entries say; None in those from before results were signed."""
+    """Recipe → hash of its result, from the entries; None if an entry has none."""
     entries = Entry.objects.filter(action__in=CONCLUDED).order_by("index")
     found = Conclusions()
     for action, subject, details in entries.values_list("action", "subject", "details").iterator():
@@ -68,7 +67,7 @@ def _verify(release: Release, signed: SignedResult, hashed: str | None) -> None:
 
 
 def _stated(release: Release) -> dict[str, Any]:
-    """Members of a signed result that columns of its release repeat, which pages show."""
+    """Fields of a signed result that columns of its release repeat, which pages show."""
     interval = interval_of(release)
     ends = None if interval is None else {"level": interval.level, "low": interval.low, "high": interval.high}
     return {

@@ -33,11 +33,11 @@ class Release(models.Model):
     )
     reason = models.CharField(max_length=300, blank=True, help_text="Why nothing was released.")
     reports = models.PositiveBigIntegerField(
-        null=True, help_text="Valid reports in the sum; unknown to everyone where nothing was released."
+        null=True, help_text="Valid reports in the sum; unknown to everyone if nothing was released."
     )
     rejected = models.JSONField(default=dict, help_text="Reason → number of reports, at all servers.")
     servers = models.JSONField(
-        null=True, help_text="What of each server is public; none in releases from before there were two."
+        null=True, help_text="What of each server is public; none if the recipe cannot be read."
     )
     values = models.JSONField(default=list, help_text="Unbiased estimates.")
     standard_errors = models.JSONField(default=list)
@@ -45,21 +45,21 @@ class Release(models.Model):
     projection = models.JSONField(default=list, help_text="The closest valid answer.")
     error_bounds = models.JSONField(
         null=True,
-        help_text="Within which all values lie of the truth at `confidence`; none where not stated.",
+        help_text="Within which all values lie of the truth at `confidence`; none if not stated.",
     )
     confidence = models.FloatField(null=True, help_text="Of the error bounds together.")
     intervals = models.JSONField(
         default=list, help_text="Each of all values together, with its `level`; the widest first."
     )
-    details = models.JSONField(null=True, help_text="What else the statistic says; none where nothing.")
+    details = models.JSONField(null=True, help_text="What else the statistic says; none if nothing.")
     segments = models.JSONField(
-        null=True, help_text="What is told of each segment; none where the recipe asks by none."
+        null=True, help_text="What is released of each segment; none if the recipe has no segments."
     )
     excerpt = models.JSONField(
-        null=True, help_text="What pages show of all these numbers; none where nothing was released."
+        null=True, help_text="What pages show of all these numbers; none if nothing was released."
     )
     admission = models.JSONField(
-        null=True, help_text="Reports against tokens; none where anybody may report, or nothing was released."
+        null=True, help_text="Reports against tokens; none if any sender may report, or nothing was released."
     )
     guarantees = models.JSONField(default=list, help_text="Every guarantee, as stated at release.")
     software = models.CharField(max_length=60)
@@ -81,9 +81,9 @@ class SignedResult(models.Model):
 
 
 class HeldResult(models.Model):
-    """A result with more reports than its tokens explain: it waits for somebody's decision.
+    """A result with more reports than its tokens explain: it waits for an administrator's decision.
 
-    The number of reports is not here: until it is published, nothing finer is told than of an open recipe.
+    The number of reports is not here: until it is published, nothing finer is shown than for an open recipe.
     """
 
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="held")
@@ -91,7 +91,9 @@ class HeldResult(models.Model):
     expected = models.FloatField(help_text="Expected number of reports.")
     most = models.PositiveBigIntegerField(help_text="Upper end of the interval for it.")
     held_at = models.DateTimeField()
-    allowed_at = models.DateTimeField(null=True, help_text="When somebody let it pass; none while it waits.")
+    allowed_at = models.DateTimeField(
+        null=True, help_text="When an administrator let it pass; none while it waits."
+    )
     allowed_reason = models.CharField(max_length=200, blank=True, help_text="Why; public.")
 
     def __str__(self) -> str:
@@ -103,7 +105,7 @@ class SimulatedTruth(models.Model):
 
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="truth")
     values = models.JSONField()
-    segments = models.JSONField(null=True, help_text="Of each segment; none where the recipe asks by none.")
+    segments = models.JSONField(null=True, help_text="Of each segment; none if the recipe has no segments.")
     devices = models.PositiveBigIntegerField()
     sampled = models.PositiveBigIntegerField()
 

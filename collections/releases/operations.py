@@ -12,17 +12,17 @@ from django.db import transaction
 
 from audit.operations import entry_append
 from ledger.operations import spending_return
-from panprivacy.coarse import coarse_step
-from panprivacy.rate_validation import RateCheck
-from panprivacy.signed_count import ReleasedCount
+from panprivacy.accounting.rate_validation import RateCheck
+from panprivacy.formats.coarse_counts import coarse_step
+from panprivacy.protocols.signed_count import ReleasedCount
 from recipes.errors import RecipeStateError, UnreadableRecipeError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
-from releases.actions import RESULT_RECORDED, RESULT_RELEASED, RESULT_WITHHELD
+from releases.actions import RESULT_RELEASED, RESULT_WITHHELD
 from releases.counting import CountDisputedError, signatures_of
 from releases.documents import SOFTWARE, result_sign
 from releases.excerpt import release_excerpt
-from releases.models import Release, SignedResult, SimulatedTruth
+from releases.models import Release, SimulatedTruth
 from releases.progress import progress_text
 from releases.rates import check_of, count_is_missing, is_held, result_passes, told_of_check
 from releases.reasons import require_reason
@@ -38,12 +38,9 @@ Cause = Release.Cause
 logger = structlog.get_logger(__name__)
 
 SIMULATION_LIFETIME = timedelta(days=1)
-"""After which a simulation that nobody closed is taken for abandoned."""
+"""Time after which an open simulation is taken for abandoned."""
 
 REASON_LENGTH = 300
-
-OLDER_AT_ONCE = 20
-"""Releases from before results were signed that one tick signs."""
 
 
 @dataclass(frozen=True)
@@ -56,39 +53,22 @@ class GivenUp:
 def collections_advance() -> None:
     """Bring every unfinished recipe one step on: close, plan, send, release.
 
-    Looks only at what the database says, so it can be run at any time, by anyone, twice.
+    Reads only the database, so any process can run it at any time, even twice.
     """
     now = clock.settled_now()
-    _sign_older()
     unfinished = Recipe.objects.exclude(status=Recipe.Status.DRAFT).filter(release=None).order_by("pk")
     for recipe in unfinished:
         try:
             _advance(recipe, now)
         except UnreadableRecipeError as error:
-            # It waits for another version, or for somebody to withhold its result.
+            # It waits for another version, or for an analyst to withhold its result.
             logger.error("recipe_unreadable", recipe=recipe.identifier, error=str(error))
         except SourceLostError:
-            # Known, and said again at every look until the source is back or the result given up.
+            # Known, and logged again at every check until the source is back or the result given up.
             logger.error("stream_lost", recipe=recipe.identifier)
         except Exception:
             # One recipe that cannot be advanced must not hold up all others.
             logger.exception("recipe_not_advanced", recipe=recipe.identifier)
-
-
-def _sign_older() -> None:
-    """Sign releases from before results were signed: each once, with an entry that says so."""
-    for release in Release.objects.filter(signed=None).order_by("pk")[:OLDER_AT_ONCE]:
-        with transaction.atomic():
-            # Another worker may have been faster.
-            locked = Recipe.objects.select_for_update().get(pk=release.recipe_id)
-            if not SignedResult.objects.filter(release=release).exists():
-                result = result_sign(release=release)
-                entry_append(
-                    action=RESULT_RECORDED,
-                    subject=str(locked.identifier),
-                    actor=None,
-                    details={"result": result},
-                )
 
 
 def result_release(*, recipe: Recipe) -> Release | None:
@@ -101,7 +81,7 @@ def result_release(*, recipe: Recipe) -> Release | None:
         known, or its result is held (`releases.rates`).
     """
     model = trust_model_of(recipe)
-    # Looked at without a lock first: at most ticks there is nothing to do.
+    # Checked before locking: usually there is nothing to do.
     if recipe.status != Recipe.Status.CLOSED or not model.is_settled(recipe):
         return None
     if is_held(recipe):
@@ -120,7 +100,8 @@ def result_release(*, recipe: Recipe) -> Release | None:
 
 @transaction.atomic
 def result_withhold(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> Release:
-    """Withhold the result of a closed recipe for good, e.g. because its helper is gone or it takes too long.
+    """Withhold the result of a closed recipe for good, e.g. because its helper is unreachable or it takes too
+    long.
 
     All or nothing: there is no way to leave out some reports.
 
@@ -147,9 +128,10 @@ def _conclude(
     actor: AbstractBaseUser | None,
     check: RateCheck | None = None,
 ) -> Release:
-    """Store the release, delete what it was made of, and say so in the log. The recipe's row is locked."""
+    """Store the release, delete what it was made of, and add an entry to the log. The recipe's row
+    is locked."""
     model = trust_model_of(recipe)
-    # Of the servers of a recipe that cannot be read there is nothing to tell.
+    # For a recipe that cannot be read, nothing is known of its servers.
     progress = Progress(0, 0, ()) if recipe.unreadable else model.progress(recipe)
     release = _release(recipe, outcome, progress)
     if release.outcome == Release.Outcome.RELEASED:
@@ -159,9 +141,9 @@ def _conclude(
     released = release.outcome == Release.Outcome.RELEASED
     model.forget(recipe, "the result was released" if released else release.reason)
     log_truncate_on_commit()
-    # Below the cohort size, nothing that depends on what devices sent leaves the house.
+    # Below the cohort size, nothing that depends on what devices sent is published.
     returned = None
-    # Where enough came, that too few were valid is one more thing that was told.
+    # If enough came, "too few were valid" is one more fact that was disclosed.
     if isinstance(outcome, TooFew) and outcome.received < recipe.cohort_size:
         returned = spending_return(recipe=str(recipe.identifier))
     withheld = {"reason": release.reason, "spending_returned": returned is not None}
@@ -175,7 +157,7 @@ def _conclude(
 
 
 def _released_details(recipe: Recipe, release: Release) -> dict[str, Any]:
-    """What the log says of a result beside its hash: how many reported, and what the recipe promised."""
+    """What the log records of a result besides its hash: how many reported, and what the recipe promised."""
     document = recipe.published.document
     names = ("epsilon", "delta", "cohort_size")
     reports = {} if release.reports is None else {"reports": release.reports}
@@ -183,7 +165,7 @@ def _released_details(recipe: Recipe, release: Release) -> dict[str, Any]:
 
 
 def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> Release:
-    """The release as it will stand, not yet stored."""
+    """The release in its final form, not yet stored."""
     servers = servers_of(progress)
     release = Release(
         recipe=recipe,
@@ -192,7 +174,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         software=SOFTWARE,
         released_at=clock.database_now(),
     )
-    # Below the cohort size nothing is told exactly.
+    # Below the cohort size no exact number is disclosed.
     _tell(release, [server.coarse(recipe.cohort_size) for server in servers])
     if isinstance(outcome, Refused | GivenUp):
         release.cause = Cause.REFUSED if isinstance(outcome, Refused) else Cause.GIVEN_UP
@@ -205,7 +187,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         noisy = recipe.published.calibrated_statistic.noisy_count
         fewer, than = ("too few", "for") if noisy else ("fewer", "than")
         release.reason = f"{fewer} {model.cohort_of} {than} the cohort size of {cohort_size:,}"
-        if coarse_step(cohort_size) < cohort_size:  # else there is no more to say
+        if coarse_step(cohort_size) < cohort_size:  # otherwise the step is no finer
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
             release.reason += f" ({so_far})"
         return release
@@ -258,10 +240,10 @@ def truth_record(
     sampled: int,
     segments: Sequence[Mapping[str, Any]] = (),
 ) -> SimulatedTruth:
-    """Store the exact answer of a simulation beside its recipe.
+    """Store the exact answer of a simulation with its recipe.
 
     Args:
-        segments: of each, `label`, `devices` and `answers`; none where the recipe asks by none.
+        segments: of each, `label`, `devices` and `answers`; none if the recipe asks by none.
 
     Raises:
         RecipeStateError: the recipe is not a simulation.
@@ -299,5 +281,5 @@ def _close_if_open(recipe: Recipe) -> None:
     try:
         recipe_close(recipe=recipe, actor=None)
     except RecipeStateError:
-        # Somebody closed it in the meantime, which is all that was wanted.
+        # Another process closed it in the meantime, which was the aim.
         recipe.refresh_from_db()

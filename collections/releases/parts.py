@@ -1,11 +1,11 @@
-"""What a result says of everybody, or of one segment: what is compared and followed over time."""
+"""The part of a result for the whole population or one segment, which is compared and followed over time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from panprivacy.difference import widened
-from panprivacy.estimate import Interval
+from panprivacy.intervals.difference import widened
+from panprivacy.intervals.estimate import Interval
 from releases.models import Release
 from releases.selectors import interval_of
 from releases.shares import shares_of
@@ -24,12 +24,12 @@ class Shared:
 
 @dataclass(frozen=True)
 class Part:
-    """The numbers of everybody, or of one segment.
+    """The numbers of the whole population, or of one segment.
 
     Attributes:
         values: estimates, in the statistic's unit.
-        interval: of all of them together; None where nothing tells how far they lie from the truth.
-        shares: at the level of `interval`; None where there are none, or their interval is not known.
+        interval: of all of them together; None if their distance from the truth is unknown.
+        shares: at the level of `interval`; None if there are none, or their interval is not known.
     """
 
     values: tuple[float, ...]
@@ -38,12 +38,12 @@ class Part:
 
 
 def part_of(release: Release, segment: str = "", *, among: int = 2) -> Part | None:
-    """What a released result says; None where it tells nothing of that segment.
+    """The part of a released result; None if it has none for that segment.
 
     Args:
-        segment: its label; empty for everybody.
-        among: of so many results the intervals hold together as those of two do by themselves
-            (`panprivacy.difference.widened`).
+        segment: its label; empty for the whole population.
+        among: number of results whose intervals hold together, at the level of those of two alone
+            (`panprivacy.intervals.difference.widened`).
     """
     if segment:
         told = _told(release, segment)
@@ -68,7 +68,7 @@ def joint_part(release: Release, segment: str = "", *, among: int) -> Part | Non
 
 
 def hidden_reason(release: Release, segment: str) -> str:
-    """Why a released result tells nothing of the segment, as a clause; empty where it does."""
+    """Why a released result has nothing for the segment, as a clause; empty if it has."""
     told = _told(release, segment)
     if told is None:
         return "its recipe does not ask by this segment"
@@ -88,7 +88,7 @@ def _widened(release: Release, among: int) -> Interval | None:
 
 
 def _shares(release: Release, interval: Interval | None) -> Shared | None:
-    # No further level is needed: a share lies in its interval where its count does.
+    # No further level is needed: a share lies in its interval if its count does.
     shares = shares_of(release.recipe, release)
     scaled = None if shares is None or interval is None else shares.interval(interval)
     if shares is None or scaled is None:
@@ -117,7 +117,7 @@ def _interval(level: float, ends: Sequence[Sequence[float]]) -> Interval:
 
 
 def _wider_shares(shares: Interval, counts: Interval, sizes: Interval) -> Interval:
-    """Where a/d can lie for a and d within their ends, and nowhere closer than it did before."""
+    """The range of a/d for a and d within their ends, and never a narrower range than before."""
     (least,), (most,) = sizes.low, sizes.high
     return Interval(
         counts.level,

@@ -1,6 +1,6 @@
-"""Progress in words, in the coarse steps and bands of panprivacy/coarse.py."""
+"""Progress in words, in the coarse steps and bands of panprivacy/formats/coarse_counts.py."""
 
-from panprivacy.coarse import coarse_beyond, coarse_step
+from panprivacy.formats.coarse_counts import coarse_beyond, coarse_step
 from web.numbers import number
 
 

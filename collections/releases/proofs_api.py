@@ -1,4 +1,4 @@
-"""Evidence that a recipe, or a result, stands in the public log: to be checked offline."""
+"""Evidence that a recipe, or a result, is in the public log: to be checked offline."""
 
 from typing import ClassVar
 
@@ -9,11 +9,11 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from audit.registry import Action
-from panprivacy.transparency.proof import MEDIA_TYPE
+from panprivacy.protocols.transparency.proof import MEDIA_TYPE
 from public_log.selectors import proof_of_action
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.api import published_recipe
-from releases.actions import RESULT_RECORDED, RESULT_RELEASED, RESULT_WITHHELD
+from releases.actions import RESULT_RELEASED, RESULT_WITHHELD
 from web.openapi import problem_response
 from web.problems import Problem
 from web.scopes import PUBLIC, Scopes
@@ -43,7 +43,7 @@ class _ProofView(APIView):
 
 
 class RecipeProofView(_ProofView):
-    """That a recipe stands in the public log."""
+    """Evidence that a recipe is in the public log."""
 
     actions = (RECIPE_PUBLISHED,)
 
@@ -58,9 +58,9 @@ class RecipeProofView(_ProofView):
 
 
 class ReleaseProofView(_ProofView):
-    """That a result stands in the public log."""
+    """Evidence that a result is in the public log."""
 
-    actions = (RESULT_RELEASED, RESULT_WITHHELD, RESULT_RECORDED)
+    actions = (RESULT_RELEASED, RESULT_WITHHELD)
 
     @extend_schema(
         summary="Prove that a result is in the public log",

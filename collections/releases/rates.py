@@ -1,9 +1,9 @@
-"""Whether a result has as many reports as its tokens explain, and what becomes of one that has not.
+"""Whether a result has as many reports as its tokens explain, and what happens to one that has more.
 
-A result with far too many reports is held: somebody may have made them. It is neither released nor deleted
-until an administrator lets it pass, or somebody withholds it. Nothing that is shown of a held result is finer
-than what is shown of an open recipe: that it is held, how many tokens there were, and how many reports would
-have been expected.
+A result with far too many reports is held: an attacker may have made them. It is neither released nor deleted
+until an administrator lets it pass, or an analyst withholds it. Nothing that is shown of a held result is
+finer than what is shown of an open recipe: that it is held, how many tokens there were, and how many reports
+would have been expected.
 """
 
 from dataclasses import asdict
@@ -13,8 +13,8 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from audit.operations import entry_append
-from panprivacy.rate_validation import RateCheck, Verdict, rate_check
-from panprivacy.two_server import noisy_count
+from panprivacy.accounting import noisy_count
+from panprivacy.accounting.rate_validation import RateCheck, Verdict, rate_check
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from releases.actions import RESULT_ALLOWED, RESULT_HELD
@@ -27,20 +27,20 @@ from trust_models.outcomes import Outcome, Sum
 
 
 def is_held(recipe: Recipe) -> bool:
-    """Whether the result waits for a decision: a cheap look without locks."""
+    """Whether the result waits for a decision: a cheap check without locks."""
     return has_tokens(recipe) and HeldResult.objects.filter(recipe=recipe, allowed_at=None).exists()
 
 
 def count_is_missing(recipe: Recipe, outcome: Outcome) -> bool:
-    """Whether there is a sum, and the issuer has still to say how many tokens stand behind it. What comes to
-    nothing waits for nobody: its keys are to go."""
+    """Whether there is a sum, and the issuer has not yet reported how many tokens belong to it. A recipe
+    without a sum does not wait, so that its keys are deleted."""
     return isinstance(outcome, Sum) and has_tokens(recipe) and issued_of(recipe) is None
 
 
 def check_of(recipe: Recipe, outcome: Outcome) -> RateCheck | None:
-    """Reports against tokens; None where there are no tokens, or no sum.
+    """Reports against tokens; None if there are no tokens, or no sum.
 
-    Computed from the number of reports as it is published: where that has noise, the noise is in it.
+    Computed from the number of reports as it is published: if that has noise, so has the rate.
     """
     if not isinstance(outcome, Sum) or not has_tokens(recipe):
         return None
@@ -52,7 +52,7 @@ def check_of(recipe: Recipe, outcome: Outcome) -> RateCheck | None:
         issued=issued,
         accepted=outcome.reports,
         rate=statistic.reporting_rate,
-        # Every device has a token, and how many of them are in a target nobody knows.
+        # Every device has a token, and the number of those in a target is unknown.
         rates=statistic.reporting_rates
         if recipe.published.target is None
         else (0.0, statistic.reporting_rates[1]),
@@ -62,7 +62,7 @@ def check_of(recipe: Recipe, outcome: Outcome) -> RateCheck | None:
 
 
 def result_passes(recipe: Recipe, check: RateCheck | None) -> bool:
-    """Whether the result may be released; else it is held from now on. The recipe's row is locked."""
+    """Whether the result may be released; otherwise hold it. The recipe's row is locked."""
     if check is None or check.verdict is not Verdict.HELD:
         return True
     held, created = HeldResult.objects.get_or_create(
@@ -86,7 +86,7 @@ def result_passes(recipe: Recipe, check: RateCheck | None) -> bool:
 
 @transaction.atomic
 def result_allow(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> HeldResult:
-    """Let a held result be released all the same, at the next tick.
+    """Let a held result be released all the same, at the next periodic run.
 
     Args:
         reason: why, as a clause; it is public.
@@ -103,7 +103,7 @@ def result_allow(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None)
         raise RecipeStateError("the result is not held")
     if held.allowed_at is not None:
         if held.allowed_reason != reason:
-            raise RecipeStateError("somebody let it pass already")
+            raise RecipeStateError("it was released already, for another reason")
         return held
     held.allowed_at, held.allowed_reason = clock.database_now(), reason
     held.save(update_fields=["allowed_at", "allowed_reason"])
@@ -114,12 +114,12 @@ def result_allow(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None)
 
 
 def held_of(recipe: Recipe) -> HeldResult | None:
-    """What is told of a result that is held now; None of every other."""
+    """What is shown of a held result; None for any other."""
     return HeldResult.objects.filter(recipe=recipe, allowed_at=None, recipe__release=None).first()
 
 
 def told_of_check(recipe: Recipe, check: RateCheck | None) -> dict[str, Any] | None:
-    """What a release says of its tokens, as plain JSON values; None where there were none."""
+    """What a release states about its tokens, as plain JSON values; None if there were none."""
     if check is None:
         return None
     allowed = HeldResult.objects.filter(recipe=recipe).values_list("allowed_reason", flat=True).first()

@@ -1,6 +1,6 @@
-"""Reasons that somebody writes for what becomes of a result. They are public."""
+"""Reasons that analysts and administrators write for decisions on a result. They are public."""
 
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 REASON_LENGTH = 200
 """Most characters."""

@@ -1,4 +1,4 @@
-"""What a result's CSV tells of each segment: lines below those of the whole population."""
+"""What a result's CSV has on each segment: lines below those of the whole population."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def segment_lines(
     At `level` all intervals of segments hold at once.
 
     Args:
-        told: as `segments_document` has it.
+        told: as in `segments_document`.
         labels, value_labels: of the answers; the latter may be fewer.
     """
     for segment in told:

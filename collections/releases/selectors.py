@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from panprivacy.estimate import Interval
+from panprivacy.intervals.estimate import Interval
 from recipes.models import Recipe
 from recipes.selectors import recipes_search
 from releases.excerpt import Excerpt
@@ -57,8 +57,8 @@ def unfinished_recipes(*, closing_before: datetime) -> QuerySet[Recipe]:
 
 
 def with_release(recipes: QuerySet[Recipe]) -> QuerySet[Recipe]:
-    """The same with the release of each, but for its numbers, which may be megabytes: pages show its
-    excerpt, and who asks for one of `NUMBERS` of a release that came this way waits for another query."""
+    """The same with the release of each, but for its numbers, which may be megabytes: pages show its excerpt,
+    and reading one of `NUMBERS` of a release loaded this way costs another query."""
     return recipes.select_related("release").defer(*(f"release__{name}" for name in NUMBERS))
 
 
@@ -68,21 +68,21 @@ def excerpt_of(release: Release) -> Excerpt:
 
 
 def intervals_of(numbers: Numbers) -> list[Interval]:
-    """Where the truths lie, at every level that is stated, the widest first; each of all values together.
+    """Intervals of the truths, at every level that is stated, the widest first; each of all values together.
 
-    Who looks at the largest of many has chosen it by its error, which an interval for a single
-    estimate does not allow for: among many with the truth 0, the largest lies beyond its own.
+    A reader of the largest of many has chosen it by its error, which an interval for a single estimate does
+    not allow for: among many with the truth 0, the largest lies beyond its own.
     """
     return [Interval.from_mapping(interval) for interval in numbers.intervals]
 
 
 def interval_of(numbers: Numbers) -> Interval | None:
-    """The widest of `intervals_of`; None where nothing tells how far the estimates lie from the truth."""
+    """The widest of `intervals_of`; None if the estimates' distance from the truth is unknown."""
     return next(iter(intervals_of(numbers)), None)
 
 
 def signed_result(identifier: str) -> Mapping[str, Any] | None:
-    """What the site signed of a recipe's result, released or withheld; None where there is nothing yet."""
+    """What the site signed of a recipe's result, released or withheld; None if there is nothing yet."""
     signed = SignedResult.objects.filter(release__recipe__identifier=identifier).first()
     return None if signed is None else json.loads(signed.document)
 
@@ -92,5 +92,5 @@ def _midnight(day: date) -> datetime:
 
 
 def verdict_of(numbers: Numbers) -> str:
-    """The verdict of a test; empty where something is estimated."""
+    """The verdict of a test; empty if something is estimated."""
     return str((numbers.details or {}).get("verdict", ""))

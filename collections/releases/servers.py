@@ -1,23 +1,23 @@
-"""What is shown of the servers of a recipe, to everybody alike."""
+"""What is shown of the servers of a recipe, the same to all readers."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from panprivacy.coarse import coarse_rejections
+from panprivacy.formats.coarse_counts import coarse_rejections
 from releases.models import Release
 from trust_models.outcomes import Progress
 
 
 @dataclass(frozen=True)
 class ServerShown:
-    """One server, with what somebody may know of it.
+    """One server, with what the reader may know of it.
 
     Attributes:
         name, url: as of `ServerProgress`.
-        counted: reports in its sum; None where that is not told.
+        counted: reports in its sum; None if that is not shown.
         rejected: reason → reports that it rejected.
-        signature: its Ed25519 signature, in base64, of the number of reports that is published; None where it
+        signature: its Ed25519 signature, in base64, of the number of reports that is published; None if it
             has not signed, or nothing was released.
     """
 
@@ -28,10 +28,11 @@ class ServerShown:
     signature: str | None = None
 
     def coarse(self, cohort_size: int) -> "ServerShown":
-        """The same as it is told of an open recipe, and below the cohort size: no count, and rejections in
-        coarse steps.
+        """The same as shown for an open recipe, and below the cohort size: no count, and rejections in coarse
+        steps.
 
-        How many reports a server found valid would else tell those who sent them about the plaintext.
+        Otherwise the number of valid reports would reveal something about the plaintext to the senders of
+        crafted reports.
         """
         return ServerShown(self.name, self.url, None, coarse_rejections(dict(self.rejected), cohort_size))
 
@@ -49,12 +50,12 @@ def servers_of(progress: Progress) -> list[ServerShown]:
 
 
 def counts_differ(servers: Sequence[ServerShown]) -> bool:
-    """Whether servers say of themselves that they added up different numbers of reports."""
+    """Whether servers report different numbers of reports in their sums."""
     return len({server.counted for server in servers if server.counted is not None}) > 1
 
 
 def stated_servers(release: Release) -> list[ServerShown]:
-    """The servers as a release tells of them."""
-    if release.servers is None:  # from before there were two
+    """The servers as in a release."""
+    if release.servers is None:  # its recipe could not be read
         return [ServerShown("Server", "", release.reports, release.rejected)]
     return [ServerShown(**members) for members in release.servers]

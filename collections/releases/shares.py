@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.estimate import Interval
+from panprivacy.intervals.estimate import Interval
 from recipes.models import Recipe
 from releases.models import Release
 
@@ -14,8 +14,8 @@ class Shares:
     """What a count of devices is a share of.
 
     Attributes:
-        of: reports / the rate at which devices report: with a rate of 1 the devices that reported, else an
-            estimate of how many heard of the recipe.
+        of: reports / the rate at which devices report: with a rate of 1 the devices that reported, otherwise
+            an estimate of how many heard of the recipe.
         is_exact: whether the number of reports is published as it is, without noise.
         is_sampled: whether `of` is an estimate.
     """
@@ -25,14 +25,14 @@ class Shares:
     is_sampled: bool
 
     def share(self, devices: float) -> float:
-        """A number of devices as a share; below 0 or above 1 where the estimate is, by its noise."""
+        """A number of devices as a share; below 0 or above 1 if noise puts the estimate there."""
         return devices / self.of
 
     def interval(self, interval: Interval) -> Interval | None:
-        """That of the shares, of which none lies outside of 0..1, at the same level; None where it would not
-        hold: the interval of a count does not allow for noise in what the count is divided by.
+        """The interval of the shares, cut to 0..1, at the same level; None if it would not hold: the interval
+        of a count does not allow for noise in what the count is divided by.
 
-        The interval of a count has whole ends: what lies a device further was refused. Where devices are
+        The interval of a count has whole ends: values one device further were refused. If devices are
         sampled, a share times `of` is no whole number, so it may lie between the two, and the ends of the
         shares are one device further. Then the interval also allows for how many took part, which a share
         hardly depends on: it is wider than it had to be.
@@ -53,8 +53,8 @@ class Shares:
 
 
 def shares_of(recipe: Recipe, release: Release) -> Shares | None:
-    """What the counts of a release are shares of; None where it does not count devices, or where their values
-    decide who reports, so that the reports do not tell how many devices heard of the recipe."""
+    """What the counts of a release are shares of; None if it does not count devices, or if their values
+    decide which devices report, so that the reports do not show how many devices heard of the recipe."""
     statistic = recipe.published.calibrated_statistic
     lowest, highest = statistic.reporting_rates
     if not statistic.counts_devices or not release.reports or lowest != highest:
@@ -69,7 +69,7 @@ def shares_of(recipe: Recipe, release: Release) -> Shares | None:
 def shares_document(
     shares: Shares | None, values: Sequence[float], interval: Interval | None
 ) -> Mapping[str, Any]:
-    """The shares as members of a release's document; all null where there are none."""
+    """The shares as fields of a release's document; all null if there are none."""
     if shares is None:
         return {"share_of": None, "share": None, "share_interval": None}
     scaled = None if interval is None else shares.interval(interval)

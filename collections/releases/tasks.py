@@ -8,5 +8,5 @@ from storage.periodic import PeriodicTask
 
 @shared_task(base=PeriodicTask)
 def advance_collections() -> None:
-    """Bring every unfinished recipe one step on; safe to run at any time, twice."""
+    """Bring every unfinished recipe one step on; safe to run at any time, even twice."""
     collections_advance()

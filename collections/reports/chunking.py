@@ -6,8 +6,8 @@ never split, so both the rows and the chunks that workers get keep to this size.
 
 from django.conf import settings
 
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_statistic import report_statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.statistic import report_statistic
 
 CHUNK_SECONDS = 10.0
 """Time that decrypting one chunk should take at most: well below the tasks' time limit."""

@@ -1,8 +1,8 @@
-"""Reports whose content comes twice: no honest device sends any, as it draws all randomness anew.
+"""Reports whose content comes twice: no honest device sends any, because it draws all randomness anew.
 
 What is compared is the whole content, in its order. Were single ciphertexts compared, one of a report that is
-still to come could be sent in another report by somebody who saw it, and the device's would be refused. Sent
-as a whole, it counts as the device meant it. Anyone can rerandomize a ciphertext, and nobody can tell.
+still to come could be sent in another report by an attacker who saw it, and the device's would be refused.
+Sent as a whole, it counts as the device meant it. Anyone can rerandomize a ciphertext, undetectably.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ DIGEST_BYTES = 16
 def digest_of(recipe: Recipe, report: WellFormedReport) -> bytes:
     """A keyed hash of the report's ciphertexts, all of one length, in their order.
 
-    Keyed, so that who has the database but not the site's secret cannot recognize a report.
+    Keyed, so that an attacker with the database but without the site's secret cannot recognize a report.
     """
     return hashlib.blake2b(
         report.payload, key=_key(str(recipe.identifier)), digest_size=DIGEST_BYTES
@@ -41,7 +41,7 @@ def digests_claim(*, recipe: Recipe, digests: Mapping[bytes, bytes]) -> set[byte
         digests: nonce → the report's digest, in the order in which the reports came.
 
     Returns:
-        Nonces of the reports whose content came before.
+        Nonces of the reports whose content is already known.
     """
     first: dict[bytes, bytes] = {}
     for nonce, digest in digests.items():

@@ -1,4 +1,4 @@
-"""Where the items of a stream come in."""
+"""The ingest endpoint for items of a stream."""
 
 import traceback
 
@@ -8,14 +8,14 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
-from panprivacy.streams.item_bytes import NO_ITEM, ItemError
+from panprivacy.statistics.streams.item_bytes import NO_ITEM, ItemError
 from reports import openapi
 from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
 from storage.group_commit import QueueFullError
 from streams.errors import StreamBusyError, StreamClosedError, StreamLostError
 from streams.operations import items_fold
-from web.bodies import read_body
+from web.bodies import read_body, require_json
 from web.openapi import example, problem_response
 from web.problems import Problem, unavailable
 
@@ -59,7 +59,8 @@ class ItemsView(ReceivingView):
         if elsewhere:
             title = "The recipe is not about a stream of items"
             raise Problem("recipe-takes-no-items", title, 409, elsewhere)
-        batch = read_items(read_body(request, BODY_BYTES), request.content_type or "")
+        require_json(request)
+        batch = read_items(read_body(request, BODY_BYTES))
         try:
             items_fold(identifier=identifier, nonce=batch.nonce, items=batch.items, now=timezone.now())
         except ItemError as error:
@@ -76,7 +77,7 @@ class ItemsView(ReceivingView):
         except OperationalError:
             raise
         except Exception as error:
-            # Only what is ours: the message of an error that nobody expected might quote an item.
+            # Only what is ours: the message of an unexpected error might quote an item.
             frames = traceback.format_tb(error.__traceback__)
             logger.error("items_not_folded", recipe=identifier, error=type(error).__name__, frames=frames)
             raise _broken("The fault is on our side.") from None

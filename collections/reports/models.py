@@ -73,7 +73,7 @@ class RejectionCount(models.Model):
 
 
 class SegmentedRecipe(models.Model):
-    """That a recipe's reports lie in the object store: decided for good when it is published.
+    """Marks that a recipe's reports are in the object store: decided for good when it is published.
 
     Stays after the result is out, until everything is deleted from the store.
     """
@@ -83,7 +83,7 @@ class SegmentedRecipe(models.Model):
     key = models.BinaryField(
         max_length=32,
         default=secrets.token_bytes,
-        help_text="Of the hashes that say what counts once; so nobody can choose a report's shard.",
+        help_text="Of the hashes that say what counts once; so no device can choose its report's shard.",
     )
     shards = models.PositiveIntegerField(null=True, help_text="Into how many its reports are sorted.")
     manifest = models.BinaryField(

@@ -1,25 +1,17 @@
 """What devices send and get, for the API's description alone: these serializers parse nothing."""
 
-from typing import Any
-
 from drf_spectacular.utils import OpenApiParameter, OpenApiRequest
 from rest_framework import serializers
 
-from panprivacy import base64_text
-from panprivacy.privacy_pass.tokens import TOKEN_BYTES
-from panprivacy.streams.item_bytes import ITEM_LENGTH
+from panprivacy.formats import base64_text
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.statistics.streams.item_bytes import ITEM_LENGTH
 from reports.items import BATCH_ITEMS
 from reports.items import NONCE_BYTES as BATCH_NONCE_BYTES
 from reports.parsing import ARRIVAL_REASONS, BATCH_REPORTS, NONCE_BYTES
-from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE
-from web.openapi import (
-    Base64Field,
-    BytesField,
-    ExactSerializer,
-    ProblemSerializer,
-    example,
-    problem_response,
-)
+from web.bodies import JSON_TYPE
+from web.openapi import Base64Field, ProblemSerializer, example, problem_response
+from web.serializers import ExactSerializer
 
 IDENTIFIER = OpenApiParameter(
     "identifier",
@@ -40,13 +32,6 @@ REJECTED = {
     "detail": "A report with this nonce was accepted already.",
 }
 
-_KEPT = "drawn once for the batch, and kept when it is sent again."
-_REPORTS: dict[str, Any] = {
-    "min_length": 1,
-    "max_length": BATCH_REPORTS,
-    "help_text": "Each is judged by itself: a bad one never takes the others down.",
-}
-
 
 class ReportSerializer(ExactSerializer):
     nonce = Base64Field(
@@ -62,25 +47,18 @@ class ReportSerializer(ExactSerializer):
         min_length=base64_text.encoded_length(TOKEN_BYTES),
         max_length=base64_text.encoded_length(TOKEN_BYTES),
         required=False,
-        help_text=f"Of the recipe, {TOKEN_BYTES} bytes in base64, where its document has `admission`. "
+        help_text=f"Of the recipe, {TOKEN_BYTES} bytes in base64, if its document has `admission`. "
         "The nonce is its bytes 18 to 33.",
     )
 
 
-class PackedReportSerializer(ExactSerializer):
-    """A report in MessagePack: raw bytes (its bin type) in place of base64."""
-
-    nonce = BytesField(help_text=f"{NONCE_BYTES} bytes.")
-    ciphertexts = serializers.ListField(child=BytesField())
-    token = BytesField(required=False, help_text=f"{TOKEN_BYTES} bytes, where the recipe asks for it.")
-
-
 class ReportBatchSerializer(ExactSerializer):
-    reports = serializers.ListField(child=ReportSerializer(), **_REPORTS)
-
-
-class PackedReportBatchSerializer(ExactSerializer):
-    reports = serializers.ListField(child=PackedReportSerializer(), **_REPORTS)
+    reports = serializers.ListField(
+        child=ReportSerializer(),
+        min_length=1,
+        max_length=BATCH_REPORTS,
+        help_text="Each is judged by itself: a bad one never takes the others down.",
+    )
 
 
 class ReportAcceptedSerializer(serializers.Serializer[dict[str, str]]):
@@ -99,7 +77,7 @@ class ReportBatchResultSerializer(serializers.Serializer[dict[str, object]]):
 
 
 class ReportProblemSerializer(ProblemSerializer):
-    """A problem document; `reason` says why a report was rejected."""
+    """A problem document; `reason` states why a report was rejected."""
 
     reason = serializers.ChoiceField(ARRIVAL_REASONS, required=False)
 
@@ -107,18 +85,15 @@ class ReportProblemSerializer(ProblemSerializer):
 class ItemBatchSerializer(ExactSerializer):
     batch: serializers.CharField = serializers.RegexField(
         f"^[0-9a-fA-F]{{{2 * BATCH_NONCE_BYTES}}}$",
-        help_text=f"{BATCH_NONCE_BYTES} random bytes in hexadecimal: {_KEPT}",
+        help_text=f"{BATCH_NONCE_BYTES} random bytes in hexadecimal: drawn once for the batch, and kept when "
+        "it is sent again.",
     )
     items = serializers.ListField(
         child=serializers.CharField(min_length=1, max_length=ITEM_LENGTH),
         max_length=BATCH_ITEMS,
-        help_text="In their order; one that appeared twice stands there twice. There may be none: devices "
+        help_text="In their order; an item that appeared twice is listed twice. There may be none: devices "
         "that send by the clock do not tell whether something happened.",
     )
-
-
-class PackedItemBatchSerializer(ItemBatchSerializer):
-    batch = BytesField(help_text=f"{BATCH_NONCE_BYTES} random bytes: {_KEPT}")
 
 
 class ItemBatchCountedSerializer(serializers.Serializer[dict[str, str]]):
@@ -126,7 +101,7 @@ class ItemBatchCountedSerializer(serializers.Serializer[dict[str, str]]):
 
 
 class ItemProblemSerializer(ProblemSerializer):
-    """A problem document; `index` says which item of the batch it is about."""
+    """A problem document; `index` states which item of the batch it is about."""
 
     index = serializers.IntegerField(min_value=0, required=False)
 
@@ -134,7 +109,6 @@ class ItemProblemSerializer(ProblemSerializer):
 REPORT = {JSON_TYPE: OpenApiRequest(ReportSerializer, examples=example(_REPORT))}
 REPORT_BATCH = {
     JSON_TYPE: OpenApiRequest(ReportBatchSerializer, examples=example({"reports": [_REPORT]})),
-    MESSAGEPACK_TYPE: PackedReportBatchSerializer,
 }
 ITEM_BATCH = {
     JSON_TYPE: OpenApiRequest(
@@ -143,11 +117,10 @@ ITEM_BATCH = {
             {"batch": bytes(range(BATCH_NONCE_BYTES)).hex(), "items": ["N14228", "N24211", "N14228"]}
         ),
     ),
-    MESSAGEPACK_TYPE: PackedItemBatchSerializer,
 }
 
 REFUSALS = {
     400: problem_response("The body cannot be read."),
     404: problem_response("No recipe has this identifier."),
-    415: problem_response("The body is neither JSON nor MessagePack."),
+    415: problem_response("The body is not JSON."),
 }

@@ -15,18 +15,18 @@ from recipes.selectors import recipe_accepts_reports
 from reports.chunking import reports_per_chunk
 from reports.copies import digest_of, digests_claim
 from reports.models import RejectionCount, ReportNonce, ReportSegment, StoredReports
-from reports.parsing import Decoder, ReportRejectedError, WellFormedReport, read_report
+from reports.parsing import ReportRejectedError, WellFormedReport, read_report
 from reports.segments import once_key, require_store, segmented_of, segments_write
 from storage.claims import values_claim
 from storage.group_commit import GroupCommit, RowHeldError, waits_bound
 
 _TURN = threading.Lock()
-"""Held by the batch that is read now. Each check of a ciphertext lets go of the interpreter for 5 µs, and
-on free cores another thread takes it: batches read at once spent more on that than on their checks."""
+"""Held by the batch that is being read. Each check of a ciphertext lets go of the interpreter for 5 µs, and
+on free cores another thread takes it. Without the lock, switching threads costs more than the checks."""
 
 
 class RecipeNotOpenError(ValueError):
-    """The recipe accepts no reports now."""
+    """The recipe accepts no reports at present."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,8 @@ class Submission:
 
     Attributes:
         good: nonce → index and report.
-        digests: nonce → keyed hash of what counts once beside it, in the order in which the reports came.
+        digests: nonce → keyed hash of the other value that counts once, in the order in which the reports
+            came.
         bad: what was rejected when it was read.
     """
 
@@ -54,8 +55,8 @@ class Submission:
     bad: Sequence[Rejection]
 
 
-def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder) -> list[Rejection]:
-    """Take in the good reports of a batch; say of each other one why not.
+def reports_submit(*, recipe: Recipe, reports: Sequence[object]) -> list[Rejection]:
+    """Take in the good reports of a batch; give for each other one the reason for its rejection.
 
     The expensive checks run before the transaction, so that it is short.
 
@@ -63,14 +64,13 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
         recipe: as read from the database at any time since it was published; whether it is open is read
             again inside.
         reports: plain values from the request's body, unchecked.
-        decode: turns their members into bytes.
 
     Returns:
         The rejections, by index; every report without one is stored for good.
 
     Raises:
         RecipeNotOpenError: nothing was stored or counted.
-        QueueFullError: the same; so many others wait.
+        QueueFullError: the same; too many others wait.
         RowHeldError: the same; another transaction holds the recipe's row for too long.
         StoreDownError: the same; the object store does not answer, or is not the recipe's.
     """
@@ -82,16 +82,16 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object], decode: Decoder
         require_store(recipe)
         group = SEGMENTS
     with _TURN if len(reports) > 1 else nullcontext():
-        submission = _read(recipe, reports, decode)
+        submission = _read(recipe, reports)
     return group.submit(submission, len(reports))
 
 
-def _read(recipe: Recipe, reports: Sequence[object], decode: Decoder) -> Submission:
+def _read(recipe: Recipe, reports: Sequence[object]) -> Submission:
     bad: list[Rejection] = []
     good: dict[bytes, tuple[int, WellFormedReport]] = {}
     for index, content in enumerate(reports):
         try:
-            report = read_report(content, recipe.published, decode)
+            report = read_report(content, recipe.published)
             if report.nonce in good:
                 raise _duplicate()
         except ReportRejectedError as error:
@@ -117,7 +117,7 @@ def submissions_store(submissions: Sequence[Submission]) -> list[list[Rejection]
     outcomes: list[list[Rejection] | Exception] = [
         RowHeldError() if submission.recipe.pk in held else RecipeNotOpenError() for submission in submissions
     ]
-    # One order for everybody, so that two processes never wait for each other's rows.
+    # All rows are locked in one order, so that two processes never wait for each other.
     for key in sorted(still_open):
         places = [place for place, submission in enumerate(submissions) if submission.recipe.pk == key]
         for place, rejections in zip(places, _store([submissions[place] for place in places]), strict=True):
@@ -126,19 +126,19 @@ def submissions_store(submissions: Sequence[Submission]) -> list[list[Rejection]
 
 
 SUBMISSIONS: GroupCommit[Submission, list[Rejection]] = GroupCommit(submissions_store)
-"""Reports of many requests, stored together where the process serves requests."""
+"""Reports of many requests, stored together if the process serves requests."""
 
 
 def segments_store(submissions: Sequence[Submission]) -> list[list[Rejection] | Exception]:
-    """The same for recipes whose reports lie in the object store: first the objects, then their rows.
+    """The same for recipes whose reports are in the object store: first the objects, then their rows.
 
-    Nothing is looked up: what comes twice is found when the recipe is closed.
+    Nothing is looked up: duplicates are found when the recipe is closed.
 
     Raises:
         StoreDownError: no row was written, so nothing counts.
     """
     recipes = {submission.recipe.pk: submission.recipe for submission in submissions}
-    # Looked at without a lock first: for a recipe that is closed, no object is written.
+    # Checked before locking: for a recipe that is closed, no object is written.
     keys = _open(recipes.keys())
     segments = segments_write(
         {
@@ -172,7 +172,7 @@ def segments_store(submissions: Sequence[Submission]) -> list[list[Rejection] | 
 
 
 SEGMENTS: GroupCommit[Submission, list[Rejection]] = GroupCommit(segments_store)
-"""The same for the object store: nobody whose reports lie in the database waits for it."""
+"""The same for the object store: devices whose reports are stored in the database must not wait for it."""
 
 
 def _records(submission: Submission) -> list[bytes]:
@@ -219,7 +219,9 @@ def _store(submissions: Sequence[Submission]) -> list[list[Rejection]]:
 
 
 def _keep(recipe: Recipe, count: int, payload: bytes) -> None:
-    """Store reports. Plain, as the model's own way takes as long as the checks of several reports."""
+    """Store reports. Plain SQL, because the model's own method takes as long as the checks of several
+    reports.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {StoredReports._meta.db_table} (recipe_id, count, payload) "  # noqa: S608  # our own table
@@ -231,7 +233,7 @@ def _keep(recipe: Recipe, count: int, payload: bytes) -> None:
 @transaction.atomic
 def rejections_count(*, recipe: Recipe, reasons: Mapping[str, int]) -> None:
     """Add to the counts of rejected reports, by reason."""
-    # One order for everybody, so that two batches never wait for each other's rows.
+    # All rows are locked in one order, so that two batches never wait for each other.
     for reason, count in sorted(reasons.items()):
         with connection.cursor() as cursor:
             cursor.execute(
@@ -261,7 +263,7 @@ def _hold_open(keys: Set[int]) -> tuple[set[int], set[int]]:
     # Weak, so that batches wait neither for each other nor for the planner; only closing, which takes the
     # strongest lock, waits for them. They do not wait for it: the reports of other recipes are with them.
     still_open = _open(keys, "FOR KEY SHARE SKIP LOCKED")
-    # What was skipped and is open was held; what is closed by now is closed for good.
+    # What was skipped and is open was held; what is closed stays closed.
     return still_open, _open(keys - still_open)
 
 

@@ -1,26 +1,21 @@
 """From a request's body to reports that are well-formed under their recipe."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from panprivacy import base64_text
-from panprivacy.admission import REASONS as TOKEN_REASONS
-from panprivacy.admission import TokenRefusedError, token_require
 from panprivacy.encryption.interface import InvalidCiphertextError
-from panprivacy.privacy_pass.tokens import TOKEN_BYTES
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_statistic import report_statistic
-from web.bodies import MESSAGEPACK_TYPE
-from web.messagepack import NAME_BYTES, read_messagepack
-from web.problems import malformed_body, unsupported_media_type
-from web.strict_json import JSONRefusedError, json_of, json_problem
+from panprivacy.formats import base64_text
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.statistic import report_statistic
+from panprivacy.recipe.token import REASONS as TOKEN_REASONS
+from panprivacy.recipe.token import TokenRefusedError, token_require
+from web.bodies import JSON_TYPE
+from web.problems import malformed_body
+from web.strict_json import JSONRefusedError, json_of_base64, json_problem
 
 NONCE_BYTES = 16
 BATCH_REPORTS = 1_000
 BODY_BYTES = 16 * 1024 * 1024
-CONTAINER_LENGTH = 1_001
-"""Most members of one list: reports of a batch, or ciphertexts of a report (a histogram with k = 1,000)."""
-
 BATCH_CONTAINERS = 2 + 2 * BATCH_REPORTS
 """An object with a list of reports, each an object with a list."""
 
@@ -38,9 +33,6 @@ ARRIVAL_REASONS = (
     *TOKEN_REASONS,
 )
 """Reasons for rejecting a report, all of them found without decrypting."""
-
-Decoder = Callable[[object], bytes]
-"""Turns one member of a report into bytes; ValueError if it cannot."""
 
 
 class ReportRejectedError(ValueError):
@@ -74,60 +66,41 @@ class WellFormedReport:
 
 
 def largest_body(recipe: PublishedRecipe, reports: int) -> int:
-    """Bytes that a body with so many reports of a recipe takes at most, in JSON with some spaces."""
+    """Bytes that a body with this many reports of a recipe takes at most, in JSON with some spaces."""
     ciphertexts = report_statistic(recipe).report_ciphertexts
     per_ciphertext = 2 * recipe.public_key.ciphertext_bytes + 16
     token = 0 if recipe.admission is None else 2 * TOKEN_BYTES
     return min(BODY_BYTES, 1_024 + reports * (256 + token + ciphertexts * per_ciphertext))
 
 
-def decode_body(body: bytes, media_type: str, *, accepted: tuple[str, ...]) -> tuple[object, Decoder]:
-    """The body as plain values, and how its byte strings are to be read.
-
-    Containers are bounded in number before they are built: an empty one takes a byte in the
-    body and a hundred in memory.
+def decode_body(body: bytes) -> object:
+    """The body as plain values.
 
     Raises:
-        Problem: an unsupported media type, or not a body of that type.
+        Problem: it is not JSON, or more than any body of reports.
     """
-    if media_type not in accepted:
-        raise unsupported_media_type(f"Content-Type must be {' or '.join(accepted)}, not {media_type!r}.")
+    members = BATCH_CONTAINERS + len(body) // SHORTEST_CIPHERTEXT
     try:
-        if media_type == MESSAGEPACK_TYPE:
-            content = read_messagepack(
-                body, containers=BATCH_CONTAINERS, members=CONTAINER_LENGTH, text_bytes=NAME_BYTES
-            )
-            return content, _raw_bytes
-        # Base64 needs neither. One other character makes a text of millions take four times as much.
-        if not body.isascii() or b"\\u" in body:
-            raise malformed_body("Not a body of reports: it is not plain ASCII, or has an escape with \\u.")
-        if body.count(b"[") + body.count(b"{") > BATCH_CONTAINERS:
-            raise malformed_body("Not a body of reports: too many objects and lists.")
-        if body.count(b",") > BATCH_CONTAINERS + len(body) // SHORTEST_CIPHERTEXT:
-            raise malformed_body("Not a body of reports: too many members.")
-        return json_of(body), _base64_bytes
+        return json_of_base64(body, containers=BATCH_CONTAINERS, members=members)
     except JSONRefusedError as error:
-        raise json_problem(error, f"Not valid {media_type}: {error}.") from None
-    # RecursionError: brackets nested deeper than the parser's stack.
-    except (ValueError, RecursionError) as error:
-        raise malformed_body(f"Not valid {media_type}: {type(error).__name__}.") from None
+        raise json_problem(error, f"Not valid {JSON_TYPE}: {error}.") from None
 
 
 def read_batch(content: object) -> list[object]:
-    """The reports of a batch, unread. Raises Problem where the batch itself is malformed."""
+    """The reports of a batch, unread. Raises Problem if the batch itself is malformed."""
     if (
         not isinstance(content, dict)
         or set(content) != {"reports"}
         or not isinstance(content["reports"], list)
     ):
-        raise malformed_body('The body must be an object with one member, "reports": a list.')
+        raise malformed_body('The body must be an object with one field, "reports": a list.')
     reports: list[object] = content["reports"]
     if not 1 <= len(reports) <= BATCH_REPORTS:
         raise malformed_body(f"A batch holds 1 to {BATCH_REPORTS:,} reports, not {len(reports):,}.")
     return reports
 
 
-def read_report(content: object, recipe: PublishedRecipe, decode: Decoder) -> WellFormedReport:
+def read_report(content: object, recipe: PublishedRecipe) -> WellFormedReport:
     """One report, its token, sizes and group memberships checked.
 
     Raises:
@@ -136,7 +109,7 @@ def read_report(content: object, recipe: PublishedRecipe, decode: Decoder) -> We
     if not isinstance(content, dict) or set(content) - _may_have(recipe) != {"nonce", "ciphertexts"}:
         raise ReportRejectedError(
             "malformed_report",
-            "A report of this recipe has the members nonce and ciphertexts"
+            "A report of this recipe has the fields nonce and ciphertexts"
             f"{' and token' if recipe.admission else ''}.",
         )
     encoded = content["ciphertexts"]
@@ -148,15 +121,15 @@ def read_report(content: object, recipe: PublishedRecipe, decode: Decoder) -> We
             "wrong_ciphertext_count", f"{recipe.statistic} sends {expected} ciphertexts, not {len(encoded)}."
         )
     try:
-        nonce = decode(content["nonce"])
-        ciphertexts = [decode(ciphertext) for ciphertext in encoded]
+        nonce = _bytes(content["nonce"])
+        ciphertexts = [_bytes(ciphertext) for ciphertext in encoded]
     except ValueError as error:
         raise ReportRejectedError("malformed_report", str(error)) from None
     if len(nonce) != NONCE_BYTES:
         raise ReportRejectedError("wrong_nonce_size", f"A nonce has {NONCE_BYTES} bytes, not {len(nonce)}.")
     if recipe.admission is not None:
         # First: to verify a token takes 50 µs, to read a ciphertext more than that.
-        _require_token(recipe, content.get("token"), nonce, decode)
+        _require_token(recipe, content.get("token"), nonce)
     try:
         for ciphertext in ciphertexts:
             recipe.public_key.parse(ciphertext)
@@ -171,9 +144,9 @@ def _may_have(recipe: PublishedRecipe) -> set[str]:
     return set() if recipe.admission is None else {"token"}
 
 
-def _require_token(recipe: PublishedRecipe, encoded: object, nonce: bytes, decode: Decoder) -> None:
+def _require_token(recipe: PublishedRecipe, encoded: object, nonce: bytes) -> None:
     try:
-        token_require(recipe, None if encoded is None else decode(encoded), nonce)
+        token_require(recipe, None if encoded is None else _bytes(encoded), nonce)
     except TokenRefusedError as error:
         detail = f"{error}."
         raise ReportRejectedError(error.reason, detail[:1].upper() + detail[1:]) from None
@@ -181,13 +154,7 @@ def _require_token(recipe: PublishedRecipe, encoded: object, nonce: bytes, decod
         raise ReportRejectedError("malformed_report", str(error)) from None
 
 
-def _raw_bytes(value: object) -> bytes:
-    if not isinstance(value, bytes):
-        raise ValueError("nonce, ciphertexts and token must be byte strings.")
-    return value
-
-
-def _base64_bytes(value: object) -> bytes:
+def _bytes(value: object) -> bytes:
     try:
         return base64_text.decode(value)
     except base64_text.Base64Error:

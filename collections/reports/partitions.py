@@ -1,4 +1,4 @@
-"""What goes with a recipe's reports, all at once: their nonces and digests, and those that wait."""
+"""What is deleted with a recipe's reports, all at once: their nonces and digests, and those that wait."""
 
 from storage.partitions import Partitioned, Table
 
@@ -14,7 +14,7 @@ REPORTS = Partitioned(
         "EXISTS (SELECT 1 FROM recipes_recipe WHERE id = {owner} AND status <> 'draft') "
         "AND NOT EXISTS (SELECT 1 FROM releases_release WHERE recipe_id = {owner})"
     ),
-    # The word of a table far above: the database itself sees that nobody can do without them.
+    # A table of a layer above: the database itself checks that the rows are not needed any more.
     over="EXISTS (SELECT 1 FROM releases_release WHERE recipe_id = {owner})",
 )
 PARTITIONED = (REPORTS,)

@@ -8,7 +8,7 @@ from django.views import View
 from drf_spectacular.utils import extend_schema
 from rest_framework.views import APIView
 
-from panprivacy.times import format_time
+from panprivacy.formats.times import format_time
 from recipes.api import published_recipe
 from recipes.models import Recipe
 from reports.openapi import IDENTIFIER
@@ -20,12 +20,14 @@ from web.scopes import PUBLIC, Scopes
 RECIPES: KeptRows[str, Recipe] = KeptRows(
     published_recipe, lambda recipe: recipe.status == Recipe.Status.PUBLISHED
 )
-"""Recipes that were open when they were read. Whether one still is, is asked where its reports are stored."""
+"""Recipes that were open when they were read. Whether one still is open is checked when its reports are
+stored.
+"""
 
 
 @extend_schema(parameters=[IDENTIFIER])
 class ReceivingView(APIView):
-    """POST, answered with a problem document where something is wrong.
+    """POST, answered with a problem document if something is wrong.
 
     An APIView only to be described as one: its `dispatch` is a plain view's, which parses nothing.
     """
@@ -47,12 +49,12 @@ class ReceivingView(APIView):
 
     @property
     def undone(self) -> str:
-        """What to know and do where the server cannot work, in sentences."""
+        """What the operator must know and do if the server cannot work, in sentences."""
         return f"The {self.what} were not stored. Send them again."
 
     def recipe(self, identifier: str) -> Recipe:
-        """The recipe of that identifier, as it was at some time since it was published; Problem where there
-        is none."""
+        """The recipe of that identifier, as it was at some time since it was published; Problem if there is
+        none."""
         return RECIPES.get(identifier)
 
     def not_open(self, recipe: Recipe) -> Problem:

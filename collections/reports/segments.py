@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 from django.conf import settings
 
-from panprivacy.report_shards.manifest import Range, Read
-from panprivacy.report_shards.segments import (
+from panprivacy.recipe.report_shards.manifest import Range, Read
+from panprivacy.recipe.report_shards.segments import (
     HEADER_BYTES,
     KEY_BYTES,
     ChangedError,
@@ -22,7 +22,7 @@ from panprivacy.report_shards.segments import (
     segment_read,
     segment_write,
 )
-from panprivacy.report_shards.summing import record_bytes_of
+from panprivacy.recipe.report_shards.summing import record_bytes_of
 from recipes.models import Recipe
 from reports.models import ReportSegment, SegmentedRecipe
 from reports.parsing import WellFormedReport
@@ -38,10 +38,10 @@ from storage.object_store import (
 )
 
 ARRIVED, SORTED = "arrived", "sorted"
-"""Where objects lie, below the recipe's identifier."""
+"""The place of objects, below the recipe's identifier."""
 
 BEGUN = "begun"
-"""An object that is written before any other of a recipe. A store without it is not the recipe's."""
+"""The first object that is written for a recipe. A store without it is not the recipe's."""
 
 READ_TOGETHER = 64
 """Segments that are read side by side."""
@@ -55,17 +55,17 @@ DUPLICATE = "duplicate_report"
 
 
 def segments_begin(*, recipe: Recipe) -> None:
-    """Have the reports of a recipe lie in the object store if the settings say so, in the transaction that
+    """Put the reports of a recipe into the object store if the settings ask for it, in the transaction that
     publishes it."""
     if settings.OBJECT_STORE:
         SegmentedRecipe.objects.create(recipe=recipe, store=settings.OBJECT_STORE)
 
 
 class Segmented(NamedTuple):
-    """What never changes of a recipe whose reports lie in the object store.
+    """What never changes of a recipe whose reports are in the object store.
 
     Attributes:
-        key: of the hashes that say what counts once.
+        key: of the hashes by which a report counts once.
         store: address of the store.
     """
 
@@ -84,7 +84,7 @@ it while the writer needs one."""
 
 
 def segmented_of(identifier: str) -> Segmented | None:
-    """How the reports of a published recipe lie in the object store; None where they do not."""
+    """How the reports of a published recipe are stored in the object store; None if they do not."""
     return SEGMENTED.get(identifier)[0]
 
 
@@ -133,7 +133,7 @@ def arrived_name(segment: ReportSegment) -> str:
 
 
 def require_store(recipe: Recipe) -> None:
-    """Raises StoreDownError where the settings name another store than when the recipe was published."""
+    """Raises StoreDownError if the settings name another store than when the recipe was published."""
     segmented = segmented_of(str(recipe.identifier))
     if segmented is None or segmented.store != settings.OBJECT_STORE:
         raise StoreDownError("the reports of this recipe lie in another store than PANAPP_REPORT_STORE")
@@ -173,7 +173,7 @@ def recipe_reader(recipe: Recipe) -> Read:
 def segments_read(segments: Sequence[ReportSegment]) -> Iterator[memoryview]:
     """The records of segments of one recipe, in their order; raises as `missing_is_lost` does.
 
-    Reads what was written and not what the objects have: somebody may have made them longer.
+    Reads only what was written, whatever the objects have: an attacker may have made them longer.
     """
     for start in range(0, len(segments), READ_TOGETHER):
         together = segments[start : start + READ_TOGETHER]

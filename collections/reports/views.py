@@ -1,4 +1,4 @@
-"""Where reports come in."""
+"""The ingest endpoint for reports."""
 
 import json
 
@@ -8,10 +8,10 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from recipes.models import Recipe
 from reports import openapi
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
-from reports.parsing import BATCH_REPORTS, NONCE_BYTES, Decoder, decode_body, largest_body, read_batch
+from reports.parsing import BATCH_REPORTS, NONCE_BYTES, decode_body, largest_body, read_batch
 from reports.receiving import ReceivingView
 from storage.group_commit import QueueFullError, RowHeldError
-from web.bodies import JSON_TYPE, MESSAGEPACK_TYPE, read_body
+from web.bodies import JSON_TYPE, read_body, require_json
 from web.openapi import example, problem_response
 from web.problems import Problem, unavailable
 
@@ -20,23 +20,21 @@ _ACCEPTED = json.dumps({"status": "accepted"})
 
 class _ReportsView(ReceivingView):
     what = "reports"
-    media_types: tuple[str, ...]
     most_reports: int
 
-    def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object, Decoder]:
+    def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object]:
         recipe = self.recipe(identifier)
         servers = recipe.published.servers
         elsewhere = servers.where_reports_go(recipe.published.identifier)
         if elsewhere:
             kind, title = servers.reports_elsewhere
             raise Problem(kind, title, 409, elsewhere)
-        body = read_body(request, largest_body(recipe.published, self.most_reports))
-        content, decode = decode_body(body, request.content_type or "", accepted=self.media_types)
-        return recipe, content, decode
+        require_json(request)
+        return recipe, decode_body(read_body(request, largest_body(recipe.published, self.most_reports)))
 
-    def submit(self, recipe: Recipe, reports: list[object], decode: Decoder) -> list[Rejection]:
+    def submit(self, recipe: Recipe, reports: list[object]) -> list[Rejection]:
         try:
-            return reports_submit(recipe=recipe, reports=reports, decode=decode)
+            return reports_submit(recipe=recipe, reports=reports)
         except RecipeNotOpenError:
             raise self.not_open(recipe) from None
         except QueueFullError:
@@ -51,10 +49,9 @@ def _rejected(reason: str, detail: str) -> Problem:
 
 
 class ReportView(_ReportsView):
-    """A report that is sent again after a lost answer counts once: 409 says so. Where reports lie in object
-    storage, it is 201 again."""
+    """A report that is sent again after a lost answer counts once: the answer is 409. If reports are in
+    object storage, it is 201 again."""
 
-    media_types = (JSON_TYPE,)
     most_reports = 1
 
     @extend_schema(
@@ -72,7 +69,6 @@ class ReportView(_ReportsView):
                 openapi.ReportProblemSerializer,
             ),
             413: problem_response("The body is larger than 16 MiB."),
-            415: problem_response("The body is not JSON."),
             422: problem_response(
                 "The report was rejected.",
                 _rejected("wrong_nonce_size", f"A nonce has {NONCE_BYTES} bytes, not 12."),
@@ -81,8 +77,8 @@ class ReportView(_ReportsView):
         },
     )
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe, content, decode = self.read(request, identifier)
-        rejections = self.submit(recipe, [content], decode)
+        recipe, content = self.read(request, identifier)
+        rejections = self.submit(recipe, [content])
         if rejections:
             raise _rejected(rejections[0].reason, rejections[0].detail)
         return HttpResponse(_ACCEPTED, JSON_TYPE, 201)
@@ -91,7 +87,6 @@ class ReportView(_ReportsView):
 class ReportBatchView(_ReportsView):
     """A rejected report never takes its batch down. Sending a batch again is safe."""
 
-    media_types = (JSON_TYPE, MESSAGEPACK_TYPE)
     most_reports = BATCH_REPORTS
 
     @extend_schema(
@@ -111,9 +106,9 @@ class ReportBatchView(_ReportsView):
         },
     )
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe, content, decode = self.read(request, identifier)
+        recipe, content = self.read(request, identifier)
         reports = read_batch(content)
-        rejections = self.submit(recipe, reports, decode)
+        rejections = self.submit(recipe, reports)
         return HttpResponse(
             json.dumps(
                 {

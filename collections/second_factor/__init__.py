@@ -1,4 +1,4 @@
-"""The second factor of an account: codes of an app (TOTP), and recovery codes for when it is lost.
+"""The second factor of an account: codes of an app (TOTP), and recovery codes.
 
 Others call `operations` and `selectors`, and `codes` to show a secret. Passwords, sessions and the throttle
 by address are the pages' and Django's.

@@ -1,4 +1,4 @@
-"""What the audit log tells of second factors: never a code or a secret."""
+"""What the audit log records about second factors: never a code or a secret."""
 
 from audit.registry import action_declare
 

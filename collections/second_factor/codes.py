@@ -16,14 +16,15 @@ DIGITS = 6
 STEP_SECONDS = 30
 
 STEPS_AWAY = 1
-"""By so many steps the clock of a phone may be off, either way."""
+"""Steps by which the clock of a phone may be off, in either direction."""
 
 RECOVERY_BYTES = 10
 _RECOVERY = re.compile(r"[A-Z2-7]{16}")
 
 
 def step_of_code(secret: bytes, code: str, seconds: float) -> int | None:
-    """The time step whose code this is, around a time in seconds since 1970; None where it is none's."""
+    """The time step whose code this is, around a time in seconds since 1970; None if it is the code
+    of none."""
     totp = _codes_of(secret)
     now, found = int(seconds // STEP_SECONDS), None
     for step in range(now - STEPS_AWAY, now + STEPS_AWAY + 1):
@@ -43,7 +44,7 @@ def _codes_of(secret: bytes) -> TOTP:
 
 
 def typed_secret(secret: bytes) -> str:
-    """The secret as somebody types it: base32 in groups of four."""
+    """The secret as a person types it: base32 in groups of four."""
     return _grouped(base64.b32encode(secret).decode())
 
 
@@ -53,7 +54,7 @@ def recovery_text(random: bytes) -> str:
 
 
 def recovery_hash(text: str) -> str | None:
-    """What is stored of a recovery code, however it is written; None where this can be none."""
+    """What is stored of a recovery code, however it is written; None if this cannot be one."""
     plain = re.sub(r"[\s-]", "", text).upper()
     return hashlib.sha256(plain.encode()).hexdigest() if _RECOVERY.fullmatch(plain) else None
 

@@ -1,4 +1,4 @@
-"""The second factor of an account, without what would let anybody use it."""
+"""The second factor of an account, stored without what an attacker would need to use it."""
 
 from django.conf import settings
 from django.db import models

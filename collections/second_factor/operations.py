@@ -34,14 +34,16 @@ RECOVERY_CODES = 10
 
 FAILURES_AT_ONCE = 8
 """Wrong codes in a row after which the account waits, whatever address they come from: a quarter of an hour,
-twice as long after as many more, and a day at most. Three of 10^6 codes are right at a time, so somebody who
-has the password finds one with a probability below 1% in a year."""
+twice as long after as many more, and a day at most. Three of 10^6 codes are right at a time, so an attacker
+who has the password finds one with a probability below 1% in a year."""
 
 SHORTEST_BLOCK, LONGEST_BLOCK = timedelta(minutes=15), timedelta(days=1)
 
 
 class SecondFactorError(ValueError):
-    """The code is wrong, was used already, or the account waits. Nothing tells which: nor does the page."""
+    """The code is wrong, was used already, or the account waits. Nothing reveals which: the page does not
+    either.
+    """
 
 
 class FactorStateError(ValueError):
@@ -50,7 +52,7 @@ class FactorStateError(ValueError):
 
 @transaction.atomic
 def factor_begin(*, user: User) -> bytes:
-    """A new secret to show, instead of one that was begun before. The account has no factor by it yet.
+    """A new secret to show, which replaces an unfinished one. The account has no factor by it yet.
 
     Raises:
         FactorStateError: it has one.
@@ -65,7 +67,7 @@ def factor_begin(*, user: User) -> bytes:
 
 
 def begun_secret(user: User) -> bytes | None:
-    """The secret that waits for its first code; None where none does (any more)."""
+    """The secret that waits for its first code; None if none does (any more)."""
     factor = Factor.objects.filter(user=user, confirmed_at=None).first()
     if factor is None or factor.begun_at <= timezone.now() - BEGUN_FOR:
         return None
@@ -77,7 +79,7 @@ def factor_confirm(*, user: User, code: str) -> list[str]:
     """Take up what was begun, by its first code.
 
     Returns:
-        The recovery codes. Nobody can find them again.
+        The recovery codes. They cannot be recovered.
 
     Raises:
         FactorStateError: nothing was begun (lately).
@@ -103,7 +105,7 @@ def factor_check(*, user: User, code: str) -> None:
     Raises:
         SecondFactorError: it is wrong, was used already, or too many were wrong. What failed is counted.
     """
-    # The count must stand although the check fails: so the error is raised outside of the transaction.
+    # The count must be kept although the check fails: so the error is raised outside of the transaction.
     if not _checked(user, code):
         raise SecondFactorError("the code is wrong")
 

@@ -1,4 +1,4 @@
-"""Who has a second factor, and who must."""
+"""Which accounts have a second factor, and which must."""
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -6,12 +6,12 @@ from django.contrib.auth.models import User
 from second_factor.models import Factor
 
 OFF, OPTIONAL, ADMINISTRATORS, REQUIRED = POLICIES = ("off", "optional", "administrators", "required")
-"""What PANAPP_SECOND_FACTOR may say: nobody is asked; those who set one up; administrators must have one;
-everybody must."""
+"""Values of PANAPP_SECOND_FACTOR: asked of no account; of accounts that set one up; required of
+administrators; required of all accounts."""
 
 
 def factor_of(user: User) -> Factor | None:
-    """The second factor that this account is asked for; None where it is asked for none."""
+    """The second factor that this account is asked for; None if it is asked for none."""
     if settings.SECOND_FACTOR == OFF:
         return None
     return Factor.objects.filter(user=user, confirmed_at__isnull=False).first()

@@ -1,4 +1,4 @@
-"""Recipes that are asked again and again: their rounds, one budget for all of them, and the trend.
+"""Recipes that are repeated: their rounds, one budget for all of them, and the trend.
 
 Others call `operations` (publish, stop, mark, the periodic task), `in_order` (recipes in rounds),
 `selectors` and `errors`, and read `models`. `api` is the public read API. Each round is a recipe of its own.

@@ -1,4 +1,4 @@
-"""What the audit log tells of series."""
+"""What the audit log records about series."""
 
 from audit.registry import action_declare
 

@@ -1,27 +1,26 @@
-"""Series for programs: everybody reads them, analysts publish, stop and mark them."""
+"""Series for programs: reading is public them, analysts publish, stop and mark them."""
 
-from dataclasses import asdict
 from typing import Any, ClassVar
 
 from django.http import QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.times import format_time, parse_time
+from panprivacy.formats.times import parse_time
 from planner.guarantees import NotComputedError
-from recipes.approvals_api import ApprovalSerializer, approval_document
+from recipes.approvals_api import ApprovalSerializer
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.scopes import RECIPES_WRITE
 from releases.api_shapes import ChangeSerializer, EndsSerializer
 from series.errors import SeriesStateError
-from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
+from series.models import NOTE_LENGTH, Mark, Round, RoundsDocument, Series
 from series.operations import series_approval_ask, series_mark, series_publish, series_stop
 from series.selectors import (
     MOST_NUMBERS,
@@ -34,30 +33,31 @@ from series.selectors import (
     series_list,
     trend,
 )
-from web.json_requests import read_object, text_member
-from web.openapi import CURSOR, PagedSerializer, example, problem_response
+from web.json_requests import read_object
+from web.openapi import CURSOR, example, problem_response
 from web.paging import api_cut, api_results
-from web.problems import conflict, not_found
+from web.problems import conflict, row_found
 from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
-
-PAGE_SIZE = 100
+from web.serializers import ExactSerializer, ListedField, SecondsField, paged
 
 SERIES_FILE = {**RECIPE_FILE, "every": "week", "time_zone": "Europe/Berlin", "rounds": 4}
 MARK = {"note": "version 2.1 released", "at": "2026-01-31T12:00:00Z"}
 
 SEGMENT = OpenApiParameter(
-    "segment", str, description="Label of one segment, whose values and changes are told; else everybody's."
+    "segment",
+    str,
+    description="Label of one segment, whose values and changes are shown; default: all devices.",
 )
 
 PAGES = (
-    f"An answer has at most {MOST_ON_PAGE} rounds, the newest of all, of which {MOST_RESULTS} were asked; "
-    f"and fewer where results have many values: {MOST_NUMBERS:,} in all. `next` leads to older ones."
+    f"An answer has at most {MOST_ON_PAGE} rounds, the newest of all, and at most {MOST_RESULTS} that were "
+    f"asked; fewer if results have many values: {MOST_NUMBERS:,} in all. `next` leads to older ones."
 )
 
 
 class SeriesFileSerializer(RecipeFileSerializer):
-    """The members of a series file: those of a recipe file, and `every` with `rounds` or `until`, and perhaps
+    """The fields of a series file: those of a recipe file, and `every` with `rounds` or `until`, and perhaps
     `time_zone`; or `round_seconds` with `rounds` or `donation_rounds`."""
 
     every = serializers.CharField(
@@ -67,7 +67,7 @@ class SeriesFileSerializer(RecipeFileSerializer):
     time_zone = serializers.CharField(
         required=False,
         help_text="In which days, weeks and months are counted: a name of the IANA database, such as "
-        "`Europe/Berlin`. UTC where left out.",
+        "`Europe/Berlin`. UTC if left out.",
     )
     rounds = serializers.IntegerField(
         required=False, help_text="How many; or `until`, or in a recipe in rounds `donation_rounds`."
@@ -76,7 +76,8 @@ class SeriesFileSerializer(RecipeFileSerializer):
         required=False, help_text="Of a recipe in rounds: how long each takes reports."
     )
     donation_rounds = serializers.IntegerField(
-        required=False, help_text="Instead of `rounds`: each device gives in one of so many at most."
+        required=False,
+        help_text="Instead of `rounds`: each device reports in at most one of this number of rounds.",
     )
     public_input = serializers.BooleanField(
         required=False, help_text="Whether each round waits for its public input."
@@ -84,69 +85,96 @@ class SeriesFileSerializer(RecipeFileSerializer):
     until = serializers.DateTimeField(required=False, help_text="No round opens then or later; or `rounds`.")
 
 
-class NewMarkSerializer(serializers.Serializer[dict[str, str]]):
+class NewMarkSerializer(ExactSerializer):
     note = serializers.CharField(max_length=NOTE_LENGTH, help_text="One line. It is public.")
     at = serializers.DateTimeField(
-        required=False, help_text="Now where left out. With it, the same mark sent twice is one."
+        required=False, help_text="Now if left out. With it, the same mark sent twice is one."
     )
 
 
-class SeriesSummarySerializer(serializers.ModelSerializer[Series]):
+class SeriesSummarySerializer(serializers.Serializer[Series]):
     id = serializers.CharField(source="identifier", help_text="16 hexadecimal digits.")
-
-    class Meta:
-        model = Series
-        fields = ("id", "name", "published_at", "stopped_at")
-
-
-class SeriesListSerializer(PagedSerializer):
-    results = SeriesSummarySerializer(many=True)
-
-
-class RoundSerializer(serializers.Serializer[dict[str, Any]]):
-    number = serializers.IntegerField(help_text="From 1.")
-    opens_at = serializers.CharField()
-    state = serializers.ChoiceField(Round.State.choices)
-    reason = serializers.CharField(allow_blank=True, help_text="Why it was skipped; else empty.")
-    problem = serializers.CharField(
-        allow_null=True, help_text="Why it could not be published so far; null where nothing failed."
+    name = serializers.CharField(max_length=120)
+    published_at = serializers.DateTimeField()
+    stopped_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its remaining rounds were given up."
     )
-    retry_at = serializers.CharField(allow_null=True, help_text="When that is tried again.")
-    recipe = serializers.CharField(allow_null=True, help_text="Identifier; null where it is not published.")
-    input = serializers.CharField(allow_null=True, help_text="Identifier of its public input; null without.")
-    outcome = serializers.CharField(allow_null=True, help_text="released, withheld, or null until then.")
-    values = serializers.ListField(child=serializers.FloatField(), help_text="Estimates; empty without.")
+
+
+class RoundSerializer(serializers.Serializer[Any]):
+    number = serializers.IntegerField(source="round.number", help_text="From 1.")
+    opens_at = SecondsField(source="round.opens_at")
+    state = serializers.ChoiceField(Round.State.choices, source="round.state")
+    reason = serializers.CharField(
+        source="round.reason", allow_blank=True, help_text="Why it was skipped; else empty."
+    )
+    problem = serializers.CharField(
+        source="round.last_problem",
+        allow_null=True,
+        help_text="Why it could not be published so far; null if nothing failed.",
+    )
+    retry_at = SecondsField(
+        source="round.tried_again_at", allow_null=True, help_text="When that is tried again."
+    )
+    recipe = serializers.CharField(
+        source="round.recipe.identifier",
+        allow_null=True,
+        help_text="Identifier; null until it is published.",
+    )
+    input = serializers.SerializerMethodField(help_text="Identifier of its public input; null without.")
+    outcome = serializers.CharField(
+        source="release.outcome", allow_null=True, help_text="released, withheld, or null until then."
+    )
+    values = ListedField(child=serializers.FloatField(), help_text="Estimates; empty without.")
     interval = EndsSerializer(
         allow_null=True, help_text="Of all rounds with a result together; the recipe's result has its own."
     )
     change = ChangeSerializer(allow_null=True)
 
+    def get_input(self, point: Point) -> str | None:
+        identifier: str | None = self.context["inputs"].get(point.round.number)
+        return identifier
 
-class MarkSerializer(serializers.Serializer[dict[str, Any]]):
-    at = serializers.CharField()
+
+class MarkSerializer(serializers.Serializer[Mark]):
+    at = SecondsField()
     note = serializers.CharField()
 
 
-class SeriesSerializer(serializers.Serializer[dict[str, Any]]):
-    id = serializers.CharField(help_text="16 hexadecimal digits.")
-    name = serializers.CharField()
-    published_at = serializers.DateTimeField()
-    stopped_at = serializers.DateTimeField(allow_null=True)
-    file = RecipeFileSerializer()
+class SeriesSerializer(SeriesSummarySerializer):
+    file = RecipeFileSerializer(source="draft")
     document = serializers.CharField(
-        allow_null=True, help_text="Identifier of the document of all rounds; null where the clock asks."
+        source="rounds_document.identifier",
+        allow_null=True,
+        help_text="Identifier of the document of all rounds; null if the clock asks.",
     )
-    privacy = serializers.ListField(
-        child=serializers.DictField(), help_text="Guarantees for all rounds together; empty where not stated."
+    privacy = serializers.SerializerMethodField(
+        help_text="Guarantees for all rounds together; empty if not stated."
     )
-    segment = serializers.CharField(
-        allow_null=True, help_text="The one that values and changes are of; null for everybody."
+    segment = serializers.SerializerMethodField(
+        help_text="The one that values and changes are of; null for all devices."
     )
-    rounds = RoundSerializer(many=True, help_text="In their order; of many, the newest.")
-    next = serializers.CharField(
-        allow_null=True, help_text="Address of the same series with older rounds; null where there are none."
+    rounds = serializers.SerializerMethodField(help_text="In their order; of many, the newest.")
+    next = serializers.SerializerMethodField(
+        help_text="Address of the same series with older rounds; null if there are none."
     )
     marks = MarkSerializer(many=True)
+
+    def get_privacy(self, series: Series) -> list[dict[str, Any]]:
+        signed: RoundsDocument | None = getattr(series, "rounds_document", None)
+        return [] if signed is None else signed.stated["privacy"]
+
+    def get_segment(self, series: Series) -> str | None:
+        return self.context["segment"] or None
+
+    @extend_schema_field(RoundSerializer(many=True))
+    def get_rounds(self, series: Series) -> Any:
+        points = trend(series, self.context["page"], self.context["segment"])
+        return RoundSerializer(points, many=True, context=self.context).data
+
+    def get_next(self, series: Series) -> str | None:
+        following: str | None = self.context["next"]
+        return following
 
 
 class SeriesListView(APIView):
@@ -155,10 +183,13 @@ class SeriesListView(APIView):
     scopes: ClassVar[Scopes] = {"GET": PUBLIC, "POST": RECIPES_WRITE}
 
     @extend_schema(
-        summary="List series", responses=SeriesListSerializer, operation_id="series_list", parameters=[CURSOR]
+        summary="List series",
+        responses=paged(SeriesSummarySerializer),
+        operation_id="series_list",
+        parameters=[CURSOR],
     )
     def get(self, request: Request) -> Response:
-        return Response(api_results(series_list(), request, PAGE_SIZE, series_summary))
+        return Response(api_results(series_list(), request, SeriesSummarySerializer))
 
     @extend_schema(
         summary="Publish a series",
@@ -192,7 +223,7 @@ class SeriesAskApprovalView(APIView):
 
     @extend_schema(
         summary="Ask for the approval of a series",
-        description="Where its population needs four eyes, another analyst must approve of it, once for "
+        description="If its population needs four eyes, another analyst must approve of it, once for "
         "all rounds. Then this account publishes the same content. Sent twice, it is one request.",
         operation_id="series_approval_ask",
         request=SeriesFileSerializer,
@@ -207,7 +238,7 @@ class SeriesAskApprovalView(APIView):
         members = read_object(request._request, BODY_BYTES)
         with as_problems(conflicts=RecipeStateError):
             asked = series_approval_ask(members=members, actor=signed_in_user(request._request))
-        return Response(approval_document(asked))
+        return Response(ApprovalSerializer(asked).data)
 
 
 class SeriesView(APIView):
@@ -239,9 +270,8 @@ class RecipeSeriesView(APIView):
         parameters=[SEGMENT, CURSOR],
     )
     def get(self, request: Request, identifier: str) -> Response:
-        series = Series.objects.filter(rounds__recipe__identifier=identifier).first()
-        if series is None:
-            raise not_found("No recipe of a series has this identifier.")
+        missing = "No recipe of a series has this identifier."
+        series = row_found(Series.objects.all(), missing, rounds__recipe__identifier=identifier)
         return _answer(series, request)
 
 
@@ -271,7 +301,7 @@ class SeriesStopView(APIView):
 
 
 class SeriesMarkView(APIView):
-    """Note something beside the trend."""
+    """Add a note to the trend."""
 
     scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
 
@@ -284,19 +314,16 @@ class SeriesMarkView(APIView):
     )
     def post(self, request: Request, series: str) -> Response:
         found = _series(series)
-        members = read_object(request._request, BODY_BYTES, names=tuple(MARK))
+        actor, asked = signed_in_user(request._request), NewMarkSerializer.read(request)
         with as_problems():
-            note, at = text_member(members, "note"), members.get("at")
+            at = asked.get("at")
             time = timezone.now() if at is None else parse_time("at", at)
-            series_mark(series=found, at=time, note=note, actor=signed_in_user(request._request))
+            series_mark(series=found, at=time, note=asked["note"], actor=actor)
         return Response(series_document(found))
 
 
 def _series(identifier: str) -> Series:
-    series = Series.objects.filter(identifier=identifier).first()
-    if series is None:
-        raise not_found("No series has this identifier.")
-    return series
+    return row_found(Series.objects.all(), "No series has this identifier.", identifier=identifier)
 
 
 def _answer(series: Series, request: Request) -> Response:
@@ -305,16 +332,12 @@ def _answer(series: Series, request: Request) -> Response:
     return Response(series_document(series, request.query_params))
 
 
-def series_summary(series: Series) -> dict[str, Any]:
-    """A series as lists show it, as plain JSON values."""
-    return dict(SeriesSummarySerializer(series).data)
-
-
 def series_document(series: Series, query: QueryDict | None = None) -> dict[str, Any]:
     """A series as plain JSON values, with a page of its rounds.
 
     Args:
-        query: may have `segment`, by `segment_to_follow`, and the `cursor` of the `next` of the page before.
+        query: may have `segment`, by `segment_to_follow`, and the `cursor` of the `next` of the previous
+            page.
 
     Raises:
         Problem: `cursor` did not come from there.
@@ -323,35 +346,11 @@ def series_document(series: Series, query: QueryDict | None = None) -> dict[str,
     segment = query.get("segment", "")
     path = reverse("api-series", args=[series.identifier])
     page, following = api_cut(rounds_of(series), query, MOST_ON_PAGE, path=path, fits=fitting(series))
-    marks = [{"at": format_time(mark.at), "note": mark.note} for mark in series.marks.all()]
     given = series.inputs.filter(number__in=[found.number for found in page])
-    inputs = dict(given.values_list("number", "identifier"))
-    signed = RoundsDocument.objects.filter(series=series).first()
-    return {
-        **series_summary(series),
-        "file": series.draft,
-        "document": None if signed is None else signed.identifier,
-        "privacy": [] if signed is None else signed.stated["privacy"],
-        "segment": segment or None,
-        "rounds": [_round(point, inputs.get(point.round.number)) for point in trend(series, page, segment)],
+    context = {
+        "segment": segment,
+        "page": page,
+        "inputs": dict(given.values_list("number", "identifier")),
         "next": following,
-        "marks": marks,
     }
-
-
-def _round(point: Point, input_: str | None) -> dict[str, Any]:
-    planned = point.round.state == Round.State.PLANNED
-    return {
-        "number": point.round.number,
-        "opens_at": format_time(point.round.opens_at),
-        "state": point.round.state,
-        "reason": point.round.reason,
-        "problem": point.round.problem if planned and point.round.failures else None,
-        "retry_at": format_time(point.round.retry_at) if planned and point.round.retry_at else None,
-        "recipe": None if point.round.recipe is None else point.round.recipe.identifier,
-        "input": input_,
-        "outcome": None if point.release is None else point.release.outcome,
-        "values": list(point.values),
-        "interval": None if point.interval is None else asdict(point.interval),
-        "change": None if point.change is None else point.change.members(),
-    }
+    return dict(SeriesSerializer(series, context=context).data)

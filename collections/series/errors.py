@@ -2,4 +2,4 @@
 
 
 class SeriesStateError(Exception):
-    """The series is not in the state that the operation needs. The message says which."""
+    """The series is not in the state that the operation needs. The message states which."""

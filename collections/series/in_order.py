@@ -8,11 +8,11 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from audit.operations import entry_append
 from ledger.operations import reservation_shrink, spending_return
-from panprivacy.asked_round import AskedRound
-from panprivacy.errors import FieldError
-from panprivacy.rounds.document import PublishedRounds
-from panprivacy.rounds.draft import RoundsDraft
-from panprivacy.rounds.public_input import RoundInput
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.rounds.document import PublishedRounds
+from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.rounds.public_input import RoundInput
 from recipes.budget import HALF
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.errors import SeriesStateError
@@ -30,7 +30,9 @@ def document_store(
     approval: str = "",
     reserved: dict[str, Any] | None = None,
 ) -> RoundsDocument:
-    """Sign the document of all rounds, and say so in the log. Call it in the transaction that publishes."""
+    """Sign the document of all rounds, and add an entry to the log. Call it in the transaction that
+    publishes.
+    """
     signed = RoundsDocument.objects.create(
         series=series,
         identifier=published.identifier,
@@ -80,7 +82,8 @@ def rounds_publish_simulated(*, draft: RoundsDraft, actor: User | None) -> Serie
 
 @transaction.atomic
 def input_publish(*, series: Series, number: int, content: object, actor: User | None) -> PublicInput:
-    """Publish what everybody may read before a round, e.g. a model. The same again is the one that is there.
+    """Publish what the public may read before a round, e.g. a model. Publishing the same again returns the
+    existing one.
 
     Args:
         number: of a round that is not asked yet.
@@ -132,7 +135,7 @@ def place_of(series: Series, number: int) -> AskedRound | None:
 
 
 def document_of(identifier: str) -> bytes | None:
-    """Canonical JSON of a document of rounds; None where this site has none of this identifier."""
+    """Canonical JSON of a document of rounds; None if this site has none of this identifier."""
     signed = RoundsDocument.objects.filter(identifier=identifier).first()
     return None if signed is None else signed.document.encode()
 
@@ -144,7 +147,9 @@ def waiting_for_input() -> Q:
 
 
 def following_plan() -> None:
-    """Plan the round after each that has ended: as it is asked only then, its time is not known before."""
+    """Plan the round after each that has ended: because it is asked only then, its time is not known until
+    then.
+    """
     for ended in _followed():
         with transaction.atomic():
             series = Series.objects.select_for_update().get(pk=ended.series_id)
@@ -170,7 +175,7 @@ def _followed() -> QuerySet[Round]:
 
 def unasked_return(series: Series) -> None:
     """Give back what the rounds that were never published would cost. Those that were stay charged, filled or
-    not (`panprivacy.rounds.privacy.rounds_event`)."""
+    not (`panprivacy.recipe.rounds.privacy.rounds_event`)."""
     draft = series.parsed
     if not isinstance(draft, RoundsDraft):
         raise TypeError(f"{series} is not in rounds")

@@ -5,10 +5,10 @@ import json
 from audit.models import Entry
 from audit.registry import Action
 from audit.selectors import BrokenLogError
-from panprivacy.rounds.document import FORMAT as ROUNDS
-from panprivacy.rounds.public_input import FORMAT as INPUT
-from panprivacy.signed_documents import require_signed
-from panprivacy.trust_models.members import RecipeVerificationError
+from panprivacy.recipe.rounds.document import FORMAT as ROUNDS
+from panprivacy.recipe.rounds.public_input import FORMAT as INPUT
+from panprivacy.recipe.signed_documents import require_signed
+from panprivacy.statistics.trust_models.members import RecipeVerificationError
 from public_log.checks import log_check
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.models import PublicInput, RoundsDocument
@@ -17,7 +17,9 @@ from storage.signing_key import verification_key
 
 @log_check
 def rounds_verify() -> None:
-    """Every signed document against its identifier, its signature, its entry, and the columns beside it."""
+    """Every signed document against its identifier, its signature, its entry, and the other columns of its
+    row.
+    """
     entered = _entered(ROUNDS_PUBLISHED)
     for signed in RoundsDocument.objects.order_by("pk").iterator():
         _verify(signed, ROUNDS, entered)
@@ -29,7 +31,7 @@ def rounds_verify() -> None:
     for given in PublicInput.objects.order_by("pk").iterator():
         _verify(given, INPUT, entered)
         if json.loads(given.document)["number"] != given.number:
-            raise BrokenLogError(f"public input {given.identifier} stands at another round")
+            raise BrokenLogError(f"public input {given.identifier} belongs to another round")
 
 
 def _entered(action: Action) -> set[str]:

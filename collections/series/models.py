@@ -1,15 +1,16 @@
-"""Series, their rounds, and what people noted beside them."""
+"""Series, their rounds, and the notes on them."""
 
 import json
 import secrets
+from datetime import datetime
 from typing import Any
 
 from django.conf import settings
 from django.db import models
 
-from panprivacy.repetition import Repetition
-from panprivacy.rounds.draft import RoundsDraft
-from panprivacy.series import repetition_of
+from panprivacy.recipe.repetition import Repetition
+from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.series import repetition_of
 from recipes.models import Recipe
 
 REASON_LENGTH = 300
@@ -54,12 +55,12 @@ class Series(models.Model):
 
     @property
     def reservation_of_all(self) -> str:
-        """The same of all rounds together, where they are one line."""
+        """The same of all rounds together, if they are one line."""
         return f"{self.subject} all rounds"
 
 
 class RoundsDocument(models.Model):
-    """What is signed of a recipe in rounds: before the first of them, and never changed."""
+    """The signed document of a recipe in rounds: made before the first of them, and never changed."""
 
     series = models.OneToOneField(Series, models.PROTECT, related_name="rounds_document")
     identifier = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the document.")
@@ -74,7 +75,9 @@ class RoundsDocument(models.Model):
 
     @property
     def stated(self) -> dict[str, Any]:
-        """The members of the document as they were signed: also where this version cannot read it."""
+        """The fields of the document as they were signed: which is also available if this version cannot read
+        it.
+        """
         stated: dict[str, Any] = json.loads(self.document)
         return stated
 
@@ -104,6 +107,12 @@ class PublicInput(models.Model):
     def __str__(self) -> str:
         return f"input of {self.series}, round {self.number}"
 
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The fields of the document as they were signed."""
+        stated: dict[str, Any] = json.loads(self.document)
+        return stated
+
 
 class Round(models.Model):
     """One asking: planned, then a recipe or a gap."""
@@ -121,9 +130,7 @@ class Round(models.Model):
     reason = models.CharField(max_length=REASON_LENGTH, blank=True, help_text="Why it was skipped.")
     failures = models.PositiveIntegerField(default=0, help_text="How often publishing it failed.")
     problem = models.CharField(max_length=REASON_LENGTH, blank=True, help_text="Why it failed last.")
-    retry_at = models.DateTimeField(
-        null=True, help_text="When it is tried again; null where it never failed."
-    )
+    retry_at = models.DateTimeField(null=True, help_text="When it is tried again; null if it never failed.")
 
     class Meta:
         ordering = ("series", "number")
@@ -140,9 +147,19 @@ class Round(models.Model):
     def __str__(self) -> str:
         return f"{self.series}, round {self.number}"
 
+    @property
+    def last_problem(self) -> str | None:
+        """Why it could not be published so far; None if nothing failed."""
+        return self.problem if self.state == self.State.PLANNED and self.failures else None
+
+    @property
+    def tried_again_at(self) -> datetime | None:
+        """When that is tried again."""
+        return self.retry_at if self.state == self.State.PLANNED else None
+
 
 class Mark(models.Model):
-    """A note at a time, shown beside the trend, e.g. that a version was released."""
+    """A note at a time, shown with the trend, e.g. that a version was released."""
 
     series = models.ForeignKey(Series, models.PROTECT, related_name="marks")
     at = models.DateTimeField()

@@ -10,12 +10,12 @@ from django.db.models import Q
 
 from audit.operations import entry_append
 from ledger.operations import spending_return
-from panprivacy.errors import FieldError
-from panprivacy.repetition import Repetition
-from panprivacy.rounds.document import PublishedRounds
-from panprivacy.rounds.draft import RoundsDraft
-from panprivacy.series import SeriesDraft, repetition_of
-from panprivacy.times import format_time
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.times import format_time
+from panprivacy.recipe.repetition import Repetition
+from panprivacy.recipe.rounds.document import PublishedRounds
+from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.series import SeriesDraft, repetition_of
 from planner.guarantees import guarantees_require, promise_require
 from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
@@ -34,29 +34,29 @@ from trust_models.publishing import recipe_publish_file
 logger = structlog.get_logger(__name__)
 
 ROUNDS_AT_ONCE = 20
-"""Rounds that one look publishes at most: keys are made for each."""
+"""Most rounds that one run publishes: keys are made for each."""
 
 LONGEST_PAUSE = timedelta(minutes=15)
-"""Before a round that could not be published is tried again. The first pause is a second, each further one
-twice the one before."""
+"""Pause until a round that could not be published is tried again. The first pause is a second, each further
+one twice the one before."""
 
 SENT_TWICE = timedelta(days=1)
-"""For how long the same content is the same series, also where all of its rounds were asked."""
+"""For how long the same content is the same series, even if all of its rounds were asked."""
 
 OWN_FAULT = "this server failed; its log says how"
-"""What everybody may read where the reason is not one of ours."""
+"""The public reason if the error is not one of ours."""
 
 
 def series_publish(*, members: Mapping[str, object], actor: User | None) -> Series:
     """Reserve the budget of all rounds and plan them. The first is asked as soon as it is due.
 
-    What an account sends twice, as after a lost answer, is one series: while it runs, the same content gives
-    the series that is there.
+    A repeated request of an account, such as after a lost answer, makes one series: while it runs, the same
+    content returns the existing series.
 
     Args:
         members: of a recipe file with `every`, and `rounds` or `until`; or with `round_seconds`, and `rounds`
             or `donation_rounds`.
-        actor: None for the command line, where each call is a series of its own.
+        actor: None for the command line, in which each call makes a new series.
 
     Raises:
         FieldError: a field is unknown, missing or out of range, or all rounds together exceed the
@@ -165,7 +165,7 @@ def _running(draft: Repetition, actor: User, now: datetime) -> Series | None:
 
 
 def series_is_running(series: Series) -> bool:
-    """Whether a round of it is still to be asked."""
+    """Whether any of its rounds is still unpublished."""
     if series.stopped_at is not None:
         return False
     if series.rounds.filter(state=Round.State.PLANNED).exists():
@@ -175,9 +175,9 @@ def series_is_running(series: Series) -> bool:
 
 
 def rounds_advance() -> None:
-    """Publish every round that is due, or skip it where it is over. Safe to run at any time, twice."""
+    """Publish every round that is due, or skip it if it is over. Safe to run at any time, even twice."""
     following_plan()
-    # Not before: what it plans would not be due where a second has ended between the two.
+    # Not before: what it plans would not be due if a second has ended between the two.
     now = clock.settled_now()
     # A pause that is longer than any can be comes from a clock that was set back.
     tried_again = Q(retry_at=None) | Q(retry_at__lte=now) | Q(retry_at__gt=now + LONGEST_PAUSE)
@@ -228,10 +228,10 @@ def _ask(planned: Round, now: datetime) -> None:
         if place_of(series, planned.number) is None:
             _skip(planned, str(refusal))
         else:
-            # Its budget stays reserved, and nobody waits for its hour: it may be asked later.
+            # Its budget stays reserved, and its time is not fixed: it may be asked later.
             _postpone(planned, now, str(refusal), refusal)
     except RecipeStateError:
-        pass  # somebody else has just published or skipped it
+        pass  # another process has just published or skipped it
 
 
 def _postpone(planned: Round, now: datetime, problem: str, error: Exception) -> None:
@@ -280,8 +280,8 @@ def _skip(planned: Round, reason: str) -> None:
 
 @transaction.atomic
 def series_stop(*, series: Series, actor: User | None) -> Series:
-    """Give up the rounds that are still planned, and return what is reserved for them. Those that are
-    published go on.
+    """Give up the rounds that are still planned, and return what is reserved for them. Published rounds
+    continue.
 
     Raises:
         SeriesStateError: no round is left.
@@ -307,7 +307,7 @@ def series_stop(*, series: Series, actor: User | None) -> Series:
 
 @transaction.atomic
 def series_mark(*, series: Series, at: datetime, note: str, actor: User | None) -> Mark:
-    """Note something beside the trend. The same note at the same time is one mark.
+    """Add a note to the trend. The same note at the same time is one mark.
 
     Raises:
         FieldError: the note is empty, too long or not one line.

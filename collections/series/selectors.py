@@ -7,11 +7,11 @@ from itertools import accumulate
 
 from django.db.models import QuerySet
 
-from panprivacy.asked_segments import FIELD
-from panprivacy.errors import FieldError
-from panprivacy.estimate import Interval
-from panprivacy.parameters import as_typed
-from panprivacy.series import MOST_ROUNDS
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
+from panprivacy.intervals.estimate import Interval
+from panprivacy.recipe.series import MOST_ROUNDS
+from panprivacy.statistics.segments import FIELD
 from releases.changes import Change, change_between
 from releases.models import Release
 from releases.parts import Part, hidden_reason, joint_part
@@ -61,12 +61,12 @@ class Point:
     """One round of a trend.
 
     Attributes:
-        round: with its recipe, where it has one.
-        release: None where nothing is released or withheld (yet).
-        part: its numbers, of everybody or of the segment that was asked for; None where there are none. The
-            interval is of all values of all rounds that have any, together.
+        round: with its recipe, if it has one.
+        release: None if nothing is released or withheld (yet).
+        part: its numbers, of the whole population or of the segment that was asked for; None if there are
+            none. The interval is of all values of all rounds that have any, together.
         change: to the last round before that has a result, at a level that is of all changes of the trend
-            together; None where there is none.
+            together; None if there is none.
     """
 
     round: Round
@@ -76,22 +76,22 @@ class Point:
 
     @property
     def values(self) -> tuple[float, ...]:
-        """The estimates; empty where there are none."""
+        """The estimates; empty if there are none."""
         return () if self.part is None else self.part.values
 
     @property
     def interval(self) -> Interval | None:
-        """Of all of them together; None where there are none, or it is not known."""
+        """Of all of them together; None if there are none, or it is not known."""
         return None if self.part is None else self.part.interval
 
 
 def segments_of(series: Series) -> list[str]:
-    """Labels by which every round asks; none where it asks by none."""
+    """Labels by which every round asks; none if it asks by none."""
     return list(series.draft.get(FIELD) or [])
 
 
 def segment_to_follow(series: Series, label: str) -> str:
-    """The label of the segment whose trend is shown; empty for everybody.
+    """The label of the segment whose trend is shown; empty for the whole population.
 
     Raises:
         FieldError: named `segment`: the series does not ask by it.
@@ -100,7 +100,7 @@ def segment_to_follow(series: Series, label: str) -> str:
 
 
 def asked_segment(segments: Sequence[str], label: str) -> str:
-    """The label, where it is one of these or empty; raises FieldError as `segment_to_follow`."""
+    """The label, if it is one of these or empty; raises FieldError as `segment_to_follow`."""
     if label and label not in segments:
         allowed = f"one of {', '.join(segments)}, or left out" if segments else "left out: there are none"
         raise FieldError("segment", f"must be {allowed}; not {as_typed(label)}")
@@ -113,8 +113,8 @@ def rounds_of(series: Series) -> QuerySet[Round]:
 
 
 def fitting(series: Series) -> Callable[[Sequence[Round]], int]:
-    """Tells how many of its rounds, from the first, are enough for a page: those with a recipe may have a
-    result, of which there are `MOST_RESULTS` at most, with `MOST_NUMBERS` together, or there is one.
+    """The number of its rounds, from the first, that are enough for a page: those with a recipe may have a
+    result, at most `MOST_RESULTS` of them with `MOST_NUMBERS` together, or one.
 
     Each has as many numbers as the last one, and those of its segments.
     """
@@ -135,8 +135,8 @@ def trend(series: Series, rounds: Sequence[Round], segment: str = "") -> list[Po
     Args:
         rounds: a page of `rounds_of`; nothing else is loaded, but the result before them. `among` how many
             results their intervals hold together counts all of the series.
-        segment: by `segment_to_follow`. Results of other pages count as if they told of it: intervals then
-            are wider than they had to be, never narrower.
+        segment: by `segment_to_follow`. Results of other pages count as if they had a part for it: intervals
+            then are wider than they had to be, never narrower.
     """
     loaded = Round.objects.select_related("recipe__release").defer(*_UNREAD)
     rounds = list(loaded.filter(pk__in=[found.pk for found in rounds]).order_by("pk"))
@@ -161,8 +161,8 @@ def _released(series: Series) -> QuerySet[Round]:
 
 
 def _told_before(series: Series, first: Round, segment: str) -> Release | None:
-    """The last result before a round that tells something of the segment. It is looked for among a few: else
-    nothing is said of the change to it."""
+    """The last result before a round that has a part for the segment. Only a few are searched; if none has
+    one, no change is shown."""
     loaded = _released(series).select_related("recipe__release").defer(*_UNREAD)
     earlier = loaded.filter(pk__lt=first.pk).order_by("-pk")
     return next(
@@ -176,7 +176,7 @@ def _outcome(found: Round) -> str | None:
 
 
 def _told(found: Round, segment: str) -> Release | None:
-    """The result, where it tells something of the segment, and can be read."""
+    """The result, if it has a part for the segment, and can be read."""
     if _outcome(found) != Release.Outcome.RELEASED:
         return None
     recipe = stored(found.recipe)

@@ -8,5 +8,5 @@ from storage.periodic import PeriodicTask
 
 @shared_task(base=PeriodicTask)
 def advance_series() -> None:
-    """Publish every round that is due; safe to run at any time, twice."""
+    """Publish every round that is due; safe to run at any time, even twice."""
     rounds_advance()

@@ -2,7 +2,7 @@
 
 A server of its own runs it. Others call `status` for its page, and read `models` for its metrics.
 
-It must not know leader, helper, DAP or stored recipes, nor what a message says.
+It must not know leader, helper, DAP or stored recipes, nor the content of a message.
 """
 
 __all__ = ["models", "status"]

@@ -1,4 +1,4 @@
-"""What the audit log tells of a shuffler's batches."""
+"""What the audit log records about a shuffler's batches."""
 
 from audit.registry import action_declare
 

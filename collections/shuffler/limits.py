@@ -2,9 +2,10 @@
 
 from django.conf import settings
 
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from panprivacy.formats.base64_text import encoded_length
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.shuffle_statistic import shuffle_statistic
 
 NONCE_BYTES = 16
 REGISTRATION_BYTES = 1024 * 1024
@@ -15,20 +16,20 @@ PART_BYTES = 4 * 1024 * 1024
 """Most bytes of one part of a shuffled batch."""
 
 ENVELOPE_BYTES = 640
-"""Of a body beside its messages, at most: a token has 354."""
+"""Most bytes of a body besides its messages: a token has 472 in base64."""
 
-MESSAGE_OVERHEAD = 5
-"""Bytes that MessagePack adds to a byte string, at most."""
+MESSAGE_OVERHEAD = 4
+"""Bytes that JSON adds to a message in base64: its quotes, a comma and a space."""
 
 
 def largest_body(recipe: PublishedRecipe) -> int:
     """Bytes that one user's messages take in a request, at most."""
-    per_message = recipe.public_key.ciphertext_bytes + MESSAGE_OVERHEAD
+    per_message = encoded_length(recipe.public_key.ciphertext_bytes) + MESSAGE_OVERHEAD
     return ENVELOPE_BYTES + shuffle_statistic(recipe).most_messages * per_message
 
 
 def require_fits(recipe: PublishedRecipe) -> None:
-    """FieldError where this shuffler could not take such a batch in."""
+    """FieldError if this shuffler could not take such a batch in."""
     statistic = shuffle_statistic(recipe)
     if statistic.cohort_size < settings.SMALLEST_COHORT:
         raise FieldError("cohort_size", f"must be at least {settings.SMALLEST_COHORT} for this shuffler")

@@ -1,4 +1,4 @@
-"""Handing a full batch on: all messages in one random order, in which no user's stand together."""
+"""Handing a full batch on: all messages in one random order, in which no user's messages stay together."""
 
 from secrets import SystemRandom
 
@@ -6,17 +6,17 @@ import numpy as np
 from django.db import transaction
 
 from audit.operations import entry_append
-from panprivacy.coarse import coarse
-from panprivacy.recipe import recipe_of
-from panprivacy.shuffle.shuffler import permute
+from panprivacy.formats.coarse_counts import coarse
+from panprivacy.recipe.document import recipe_of
+from panprivacy.statistics.shuffle.shuffler import permute
 from shuffler.actions import BATCH_SHUFFLED
 from shuffler.limits import PART_BYTES
 from shuffler.models import Batch, Part, Submission
-from web.problems import Problem, not_found
+from web.problems import Problem, row_found
 
 
 def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
-    """Shuffle a full batch, once; who asks again finds the same parts.
+    """Shuffle a full batch, once; later requests find the same parts.
 
     Returns:
         The batch, and its number of parts.
@@ -31,10 +31,8 @@ def batch_shuffle(*, batch: Batch) -> tuple[Batch, int]:
 
 
 def part_of(*, batch: Batch, number: int) -> bytes:
-    """The ciphertexts of one part, one after the other. Raises Problem where there is none."""
-    part = Part.objects.filter(batch=batch, number=number).first()
-    if part is None:
-        raise not_found("The batch has no such part.")
+    """The ciphertexts of one part, one after the other. Raises Problem if there is none."""
+    part = row_found(Part.objects.all(), "The batch has no such part.", batch=batch, number=number)
     return bytes(part.payload)
 
 
@@ -71,7 +69,7 @@ def _shuffle(batch: Batch) -> Batch:
 
 def _require_full(batch: Batch) -> None:
     if batch.state == Batch.State.ENDED:
-        # Looked at first: of a batch that never was full, its analyzer would wait for ever.
+        # Checked first: for a batch that never was full, its analyzer would wait for ever.
         raise Problem("batch-deleted", "The batch was deleted", 410, batch.outcome, full=batch.was_full)
     if not batch.was_full:
         raise Problem(

@@ -1,9 +1,12 @@
 """What a shuffler keeps of a recipe until its batch is handed on: no address, no time, no order in a row."""
 
+from datetime import datetime, timedelta
+
+from django.conf import settings
 from django.db import models
 
+from peers.recipe_document import closing_time
 from storage.device_rows import DeviceRow
-from storage.device_rows import random_key as random_key  # migrations know it by this module
 
 
 class Batch(models.Model):
@@ -18,7 +21,9 @@ class Batch(models.Model):
 
     identifier = models.CharField(max_length=64, unique=True, help_text="SHA-256 of the recipe's document.")
     document = models.TextField(help_text="Canonical JSON (RFC 8785).")
-    cohort_size = models.PositiveBigIntegerField(help_text="Exactly so many users make the batch full.")
+    cohort_size = models.PositiveBigIntegerField(
+        help_text="The batch is full with exactly this number of users."
+    )
     state = models.CharField(max_length=10, choices=State, default=State.COLLECTING)
     users = models.PositiveBigIntegerField(default=0, help_text="Whose messages were taken in.")
     messages = models.PositiveBigIntegerField(null=True, help_text="Of all users; known once shuffled.")
@@ -36,6 +41,13 @@ class Batch(models.Model):
     def was_full(self) -> bool:
         """Whether all users had come, be it still there or not."""
         return self.users >= self.cohort_size
+
+    @property
+    def ends_at(self) -> datetime:
+        """When the shuffler ends it by itself: when it closes without being full, otherwise a fixed time
+        later."""
+        closes_at = closing_time(self.document, self.created_at)
+        return closes_at + timedelta(seconds=settings.TASK_RETENTION_SECONDS) if self.was_full else closes_at
 
 
 class SubmissionNonce(DeviceRow):

@@ -1,4 +1,4 @@
-"""Taking in what devices send: each user counts once, and nothing is kept of who it was."""
+"""Taking in what devices send: each user counts once, and nothing that identifies the user is kept."""
 
 from datetime import datetime
 from secrets import SystemRandom
@@ -6,15 +6,16 @@ from secrets import SystemRandom
 from django.db import transaction
 from django.db.models import F
 
-from panprivacy.admission import TokenRefusedError, token_require
 from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
-from panprivacy.recipe import PublishedRecipe, recipe_of
-from panprivacy.shuffle.recipe_statistic import shuffle_statistic
+from panprivacy.formats import base64_text
+from panprivacy.recipe.document import PublishedRecipe, recipe_of
+from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.recipe.token import TokenRefusedError, token_require
 from shuffler.limits import NONCE_BYTES
 from shuffler.models import Batch, Rejection, Submission, SubmissionNonce
 from shuffler.registering import encryption_key_of
-from web.messagepack import NAME_BYTES, MessagePackError, read_messagepack
 from web.problems import Problem
+from web.strict_json import JSONRefusedError, json_of_base64
 
 RANDOM = SystemRandom()
 
@@ -26,12 +27,13 @@ SUBMISSION_CONTAINERS = 2
 
 
 def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
-    """Store one user's messages, rerandomized: what lies here cannot be told to be what came over a network.
+    """Store one user's messages, rerandomized, so that stored messages cannot be linked to those that came
+    over a network.
 
     Args:
-        body: MessagePack of `{"nonce": 16 bytes, "messages": [ciphertext, …]}`, with as many messages as a
-            user of the protocol sends, and `"token"` where the recipe asks for one. Bodies with the same
-            nonce count once, and each is answered as the first was.
+        body: JSON of `{"nonce": 16 bytes, "messages": [ciphertext, …]}`, bytes in base64, with as many
+            messages as a user of the protocol sends, and `"token"` if the recipe asks for one. Bodies with
+            the same nonce count once, and each is answered as the first was.
 
     Raises:
         Problem: nothing was stored.
@@ -40,7 +42,7 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
     nonce, messages, token = _read(body, recipe)
     if recipe.admission is not None:
         _require_token(batch, recipe, token, nonce)
-    # Looked at without a lock first: what is expensive is done for those only who may still come in.
+    # Checked before locking: expensive work is done only for users who may still be accepted.
     if _is_known(batch, nonce):
         return
     _require_room(batch, recipe, now)
@@ -59,30 +61,37 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
 
 
 def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes], bytes | None]:
-    """Nonce, messages, and the token if there is one: never where anybody may report."""
+    """Nonce, messages, and the token if there is one: never if any device may report."""
     statistic = shuffle_statistic(recipe)
     fewest, most = statistic.fewest_messages, statistic.most_messages
     expected = f"exactly {most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     try:
-        content = read_messagepack(
-            body, containers=SUBMISSION_CONTAINERS, members=most, text_bytes=NAME_BYTES
-        )
-    except MessagePackError:
-        raise _malformed(f"The body must be MessagePack with {expected} messages.") from None
+        content = json_of_base64(body, containers=SUBMISSION_CONTAINERS, members=len(MEMBERS) + most)
+    except JSONRefusedError as error:
+        raise _malformed(f"The body must be JSON with {expected} messages: {error}.") from None
     names = MEMBERS if recipe.admission is None else (*MEMBERS, "token")
     if not isinstance(content, dict) or not set(MEMBERS) <= set(content) <= set(names):
-        raise _malformed(f"The body must be an object with the members {' and '.join(names)}.")
-    nonce, messages, token = (content.get(name) for name in (*MEMBERS, "token"))
-    if not isinstance(nonce, bytes) or len(nonce) != NONCE_BYTES:
-        raise _malformed(f"nonce must be {NONCE_BYTES} bytes.")
-    if token is not None and not isinstance(token, bytes):
-        raise _malformed("token must be bytes.")
-    if not isinstance(messages, list) or not all(isinstance(message, bytes) for message in messages):
-        raise _malformed("messages must be a list of byte strings.")
+        raise _malformed(f"The body must be an object with the fields {' and '.join(names)}.")
+    messages = content["messages"]
+    if not isinstance(messages, list):
+        raise _malformed("messages must be a list of texts in base64.")
     if not fewest <= len(messages) <= most:
-        # Who sends fewer takes the place of an honest user, for which every count is corrected.
+        # A user who sends fewer takes the place of an honest user, and the correction of every count assumes
+        # honest users.
         raise _malformed(f"There must be {expected} messages, as the protocol makes, not {len(messages):,}.")
-    return nonce, messages, token
+    token = content.get("token")
+    return (
+        _bytes("nonce", content["nonce"], NONCE_BYTES),
+        [_bytes("each of messages", message) for message in messages],
+        None if token is None else _bytes("token", token),
+    )
+
+
+def _bytes(name: str, encoded: object, length: int | None = None) -> bytes:
+    try:
+        return base64_text.decode(encoded, length)
+    except base64_text.Base64Error as error:
+        raise _malformed(f"{name} {error}.") from None
 
 
 def _require_token(batch: Batch, recipe: PublishedRecipe, token: bytes | None, nonce: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Which recipes a shuffler takes part in: it checks for itself everything that its signature stands for."""
+"""Which recipes a shuffler takes part in: it checks everything that its signature vouches for."""
 
 from datetime import datetime
 from functools import lru_cache
@@ -8,9 +8,9 @@ from django.db import transaction
 
 from audit.operations import entry_append
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe, recipe_of
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe, recipe_of
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.problems import conflict, refused
 from peers.recipe_document import recipe_read
 from shuffler.actions import BATCH_REGISTERED
@@ -20,7 +20,7 @@ from storage.signing_key import signing_key, verification_key
 
 
 def batch_register(*, identifier: str, document: str, now: datetime) -> bytes:
-    """Take part in a recipe: messages for it are accepted from now on, within its times.
+    """Take part in a recipe: its messages are accepted between its opening and closing times.
 
     Args:
         identifier: 64 hexadecimal digits; must be the SHA-256 of the document.

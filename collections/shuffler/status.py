@@ -1,12 +1,12 @@
-"""What a shuffler says of itself to everybody: its recipes, how full they are in coarse steps, its log."""
+"""What a shuffler says publicly about itself: its recipes, how full they are in coarse steps, its log."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
 
-from panprivacy.coarse import coarse
-from panprivacy.times import format_time
+from panprivacy.formats.coarse_counts import coarse
+from panprivacy.formats.times import format_time
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
 from shuffler.models import Batch
@@ -25,7 +25,8 @@ def _public(batch: Batch) -> dict[str, Any]:
         "identifier": batch.identifier,
         **recipe_status(batch.document),
         "cohort_size": batch.cohort_size,
-        # Nobody is to see here that one device more has come, unless they send messages too (coarse.py).
+        # A reader must not see that one more device has sent, unless the reader sends messages too
+        # (coarse.py).
         "users": coarse(batch.users, batch.cohort_size),
         "full": batch.was_full,
         "state": batch.state,

@@ -6,9 +6,9 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from panprivacy import base64_text
-from panprivacy.recipe import recipe_of
-from panprivacy.signed_count import ReleasedCount
+from panprivacy.formats import base64_text
+from panprivacy.protocols.signed_count import ReleasedCount
+from panprivacy.recipe.document import recipe_of
 from peers.json_bodies import json_response, read_json
 from peers.required import required
 from peers.signed_views import signed
@@ -20,9 +20,9 @@ from shuffler.receiving import submission_accept
 from shuffler.registering import batch_register
 from storage import clock
 from storage.signing_key import signing_key
-from web.bodies import MESSAGEPACK_TYPE, read_body
+from web.bodies import read_body, require_json
 from web.failures import View, receiving
-from web.problems import Problem, unsupported_media_type
+from web.problems import Problem
 
 PART_TYPE = "application/octet-stream"
 
@@ -49,8 +49,7 @@ def _batch(identifier: str) -> Batch:
 def messages(request: HttpRequest, identifier: str) -> HttpResponse:
     """POST one user's messages."""
     batch = _batch(identifier)
-    if request.content_type != MESSAGEPACK_TYPE:
-        raise unsupported_media_type(f"Content-Type must be {MESSAGEPACK_TYPE}.")
+    require_json(request)
     body = read_body(request, largest_body(recipe_of(batch.document)))
     submission_accept(batch=batch, body=body, now=timezone.now())
     response = json_response({"status": "accepted"})

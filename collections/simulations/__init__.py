@@ -1,4 +1,4 @@
-"""Simulations: a copy of a recipe, and workers that report to it for as many devices as are asked for.
+"""Simulations: a copy of a recipe, and workers that report to it for simulated devices.
 
 Others call `operations` (start, cancel), which raise `errors`, `selectors`, `ending`, `access` and
 `workloads` (what devices there may be), read `models`, and use `outcome` (what `collect` prints). `tries` has

@@ -1,7 +1,7 @@
 """The REST API of simulations, for analysts: start one, follow it, cancel it."""
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -15,7 +15,6 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
 from planner.guarantees import NotComputedError
 from recipes.drafts_api import RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError
@@ -25,16 +24,11 @@ from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
 from simulations.selectors import Stage, outcome_of, problem_of, progress_of
 from simulations.workloads import CSV_BYTES, RANDOM
-from web.json_requests import read_object
 from web.openapi import problem_response
-from web.problems import Problem, invalid_field
+from web.problems import Problem
 from web.refusing import as_problems
 from web.scopes import Scopes
-
-BODY_BYTES = CSV_BYTES + 4 * 1024 * 1024
-"""A file, its line ends escaped, and a recipe."""
-
-MEMBERS = ("recipe", "workload", "seed")
+from web.serializers import ExactSerializer, ObjectField
 
 EXAMPLE = {
     "recipe": {
@@ -66,18 +60,21 @@ class WorkloadSerializer(serializers.Serializer[dict[str, Any]]):
     )
     csv = serializers.CharField(
         required=False,
-        help_text="With the header `device,step,events` (and `segment`, where the recipe has "
+        help_text="With the header `device,step,events` (and `segment`, if the recipe has "
         "segments), or `device,value`; at most 8 MiB.",
     )
     weights = serializers.ListField(
         required=False,
         child=serializers.FloatField(min_value=0),
         help_text="Relative sizes of the recipe's segments, in their order, for devices whose own no file "
-        "names; equal where left out.",
+        "names; equal if left out.",
     )
 
 
-class NewSimulationSerializer(serializers.Serializer[dict[str, Any]]):
+class NewSimulationSerializer(ExactSerializer):
+    most_bytes = CSV_BYTES + 4 * 1024 * 1024
+    """A file, its line ends escaped, and a recipe."""
+
     recipe = RecipeFileSerializer(help_text="Its times are ignored.")
     workload = WorkloadSerializer()
     seed = serializers.IntegerField(
@@ -85,26 +82,35 @@ class NewSimulationSerializer(serializers.Serializer[dict[str, Any]]):
         allow_null=True,
         min_value=0,
         max_value=2**53 - 1,
-        help_text="Repeats what the devices do; a random one where left out.",
+        help_text="Repeats what the devices do; a random one if left out.",
     )
 
 
 class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
-    id = serializers.UUIDField()
-    recipe = serializers.CharField(help_text="Identifier of the recipe, which is marked as a simulation.")
-    state = serializers.ChoiceField(choices=[stage.value for stage in Stage])
-    devices = serializers.IntegerField(help_text="Devices in all; 0 until a worker has read their file.")
-    done = serializers.IntegerField(help_text="Devices that have been simulated.")
+    id = serializers.UUIDField(source="simulation.pk")
+    recipe = serializers.CharField(
+        source="simulation.recipe.identifier",
+        help_text="Identifier of the recipe, which is marked as a simulation.",
+    )
+    state = serializers.ChoiceField(choices=[stage.value for stage in Stage], source="progress.stage")
+    devices = serializers.IntegerField(
+        source="simulation.devices", help_text="Devices in all; 0 until a worker has read their file."
+    )
+    done = serializers.IntegerField(source="simulation.done", help_text="Devices that have been simulated.")
     seconds_left = serializers.IntegerField(
-        allow_null=True, help_text="Until all have, at the speed so far; null where unknown."
+        source="progress.seconds_left",
+        allow_null=True,
+        help_text="Until all have, at the speed so far; null if unknown.",
     )
     problem = serializers.CharField(
         allow_null=True,
         help_text="What went wrong last, such as a line of a file, or what it waits for; while it is "
         "`running`, it is tried again.",
     )
-    result = serializers.DictField(
-        allow_null=True, help_text="The object that `manage.py collect` prints, once it is `finished`."
+    result = ObjectField(
+        source="outcome.as_dict",
+        allow_null=True,
+        help_text="The object that `manage.py collect` prints, once it is `finished`.",
     )
 
 
@@ -118,7 +124,7 @@ class SimulationsView(APIView):
         summary="Simulate devices",
         request=NewSimulationSerializer,
         responses={
-            202: OpenApiResponse(SimulationSerializer, "It is under way; `Location` tells how far."),
+            202: OpenApiResponse(SimulationSerializer, "Started; `Location` is the address of its progress."),
             409: problem_response("No simulation can be started now, or here."),
             413: problem_response("The body is larger than 12 MiB."),
             503: problem_response(
@@ -128,13 +134,13 @@ class SimulationsView(APIView):
         examples=[OpenApiExample("Random events", value=EXAMPLE, request_only=True)],
     )
     def post(self, request: Request) -> Response:
-        members = _members(request)
+        actor, asked = signed_in_user(request._request), NewSimulationSerializer.read(request)
         with _refusals():
             simulation = simulation_start(
-                members=members["recipe"],
-                workload=members["workload"],
-                seed=members.get("seed"),
-                actor=signed_in_user(request._request),
+                members=asked["recipe"],
+                workload=asked["workload"],
+                seed=asked.get("seed"),
+                actor=actor,
             )
         location = reverse("api-simulation", args=[simulation.pk])
         return Response(_shown(simulation), status=202, headers={"Location": location})
@@ -177,24 +183,10 @@ def _refusals() -> Iterator[None]:
 
 
 def _shown(simulation: Simulation) -> dict[str, Any]:
-    progress, outcome = progress_of(simulation, timezone.now()), outcome_of(simulation)
-    return {
-        "id": str(simulation.pk),
-        "recipe": simulation.recipe.identifier,
-        "state": progress.stage.value,
-        "devices": simulation.devices,
-        "done": simulation.done,
-        "seconds_left": progress.seconds_left,
+    shown = {
+        "simulation": simulation,
+        "progress": progress_of(simulation, timezone.now()),
         "problem": problem_of(simulation) or None,
-        "result": None if outcome is None else outcome.as_dict(),
+        "outcome": outcome_of(simulation),
     }
-
-
-def _members(request: Request) -> Mapping[str, Any]:
-    members = read_object(request._request, BODY_BYTES, names=MEMBERS)
-    for name in ("recipe", "workload"):
-        if name not in members:
-            raise invalid_field(FieldError(name, "is missing"))
-    if not isinstance(members["recipe"], dict):
-        raise invalid_field(FieldError("recipe", "must be an object: the content of a recipe file"))
-    return members
+    return dict(SimulationSerializer(shown).data)

@@ -10,6 +10,7 @@ def as_json(result: FleetResult) -> dict[str, Any]:
     """Plain values; `of_json` is the inverse. `elapsed_seconds` is left out: it is known from the times."""
     return {
         "devices": result.devices,
+        "outside": result.outside,
         "sampled": result.sampled,
         "accepted": result.accepted,
         "rejected": dict(result.rejected),
@@ -18,6 +19,7 @@ def as_json(result: FleetResult) -> dict[str, Any]:
             [answer, devices, result.accepted_by_answer[answer]]
             for answer, devices in result.devices_by_answer.items()
         ],
+        "took_part": sorted(result.took_part),
         "device_seconds": result.device_seconds,
         "submit_seconds": result.submit_seconds,
     }
@@ -33,11 +35,13 @@ def of_json(members: dict[str, Any]) -> FleetResult:
     ]
     return FleetResult(
         devices=members["devices"],
+        outside=members["outside"],
         sampled=members["sampled"],
         accepted=members["accepted"],
         rejected=Counter(members["rejected"]),
         devices_by_answer=Counter({answer: devices for answer, devices, _ in answers}),
         accepted_by_answer=Counter({answer: accepted for answer, _, accepted in answers if accepted}),
+        took_part=set(members["took_part"]),
         device_seconds=members["device_seconds"],
         submit_seconds=members["submit_seconds"],
     )

@@ -7,6 +7,8 @@ from django.contrib.auth.models import User
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from releases.operations import result_withhold
+from simulations.models import DeviceChunk, Simulation
+from storage import clock
 from trust_models.publishing import recipe_close
 
 
@@ -25,3 +27,10 @@ def simulation_give_up(*, recipe: Recipe, reason: str, actor: User | None) -> No
     simulation_close(recipe=recipe, actor=actor)
     with suppress(RecipeStateError):
         result_withhold(recipe=recipe, reason=reason, actor=actor)
+
+
+def simulation_end(simulation: Simulation, state: Simulation.State, problem: str) -> None:
+    simulation.state, simulation.problem = state, problem
+    simulation.ended_at = clock.database_now()
+    simulation.save(update_fields=("state", "problem", "ended_at"))
+    DeviceChunk.objects.filter(simulation=simulation).delete()

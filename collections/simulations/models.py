@@ -27,8 +27,11 @@ class Simulation(models.Model):
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="+")
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     workload = models.JSONField(help_text="As asked for, but without the rows of a file.")
-    seed = models.CharField(max_length=80, help_text="Of all that the devices do: a whole number.")
-    seed_given = models.BooleanField(help_text="Whether somebody chose it; else it is from `secrets`.")
+    seed = models.TextField(help_text="Of all that the devices do: a whole number.")
+    seed_given = models.BooleanField(help_text="Whether it was chosen; else it is from `secrets`.")
+    at_once = models.PositiveIntegerField(
+        null=True, help_text="Most chunks that workers have in hand; empty: as of recipes."
+    )
     devices = models.PositiveIntegerField(help_text="0 until a worker has read their file.")
     done = models.PositiveIntegerField(default=0, help_text="Devices that have been simulated.")
     totals = models.JSONField(default=dict, help_text="What they did, as `counted.as_json`.")
@@ -58,7 +61,7 @@ class DeviceChunk(models.Model):
     simulation = models.ForeignKey(Simulation, models.CASCADE, related_name="chunks")
     first = models.PositiveIntegerField(help_text="Index of its first device, from 0.")
     count = models.PositiveIntegerField(help_text="0 of a file that was not read yet.")
-    listed = models.BinaryField(null=True, help_text="The file, or devices of it in MessagePack.")
+    listed = models.BinaryField(null=True, help_text="The file, or devices of it in JSON.")
     attempts = models.PositiveIntegerField(default=0)
     send_after = models.DateTimeField(null=True, help_text="When to send its task again; empty before.")
 

@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from devices_sim.fleet_result import FleetResult
-from panprivacy.admission import REASONS
+from panprivacy.recipe.token import REASONS
 from recipes.models import Recipe
 from releases.exports import segments_document
 from releases.models import Release, SimulatedTruth

@@ -7,10 +7,10 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from panprivacy.errors import FieldError
-from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.expectation import MISSED, shown_margin
-from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
 from releases.models import Release, SimulatedTruth
 from releases.rates import held_of
@@ -58,7 +58,7 @@ def simulations_running() -> QuerySet[Simulation]:
 
 
 def simulation_of(recipe: Recipe) -> Simulation | None:
-    """The simulation whose copy a recipe is; None of one that a command simulates."""
+    """The simulation whose copy a recipe is, if it is one."""
     return Simulation.objects.filter(recipe=recipe).first()
 
 

@@ -10,7 +10,7 @@ from django.db import transaction
 
 from devices_sim.transport import HttpTransport
 from simulations.models import DeviceChunk, Simulation
-from simulations.operations import chunk_run, chunks_take, try_end
+from simulations.running import chunk_run, chunks_take, try_end
 from simulations.selectors import simulations_running
 from storage.periodic import PeriodicTask
 

@@ -15,7 +15,7 @@ from django.db import IntegrityError
 from django.db.models import QuerySet
 
 from devices_sim.trust_models import reporting_model
-from panprivacy.times import format_time
+from panprivacy.formats.times import format_time
 from simulations import counted
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
@@ -77,7 +77,7 @@ def try_join(*, asker: str) -> Simulation:
     """
     if not settings.SITE_URL:
         raise SimulationRefusedError(
-            "this site is not ready for it; whoever runs it has to set its address (PANAPP_SITE_URL)"
+            "this site is not ready for it; its operator has to set its address (PANAPP_SITE_URL)"
         )
     now = clock.database_now()
     latest = latest_try()
@@ -89,7 +89,7 @@ def try_join(*, asker: str) -> Simulation:
     number = 1
     if latest is not None and latest.try_number is not None and latest.recipe.opens_at is not None:
         number = latest.try_number + 1
-        # One that lies further ahead is from before a clock was set back: nobody waits for it.
+        # One that lies further ahead was set by a clock that was then set back: ignore it.
         if latest.recipe.opens_at <= now + LEAD + APART:
             opens_at = max(opens_at, latest.recipe.opens_at + APART)
     try:
@@ -139,7 +139,7 @@ def recipes_of_tries() -> QuerySet[Simulation, Any]:
 
 
 def simulated_devices(simulation: Simulation) -> Counted:
-    """What the simulated devices of a try did so far; of the browsers nobody knows it."""
+    """What the simulated devices of a try did so far; the site does not know it of the browsers."""
     total = counted.of_json(simulation.totals)
     published = simulation.recipe.published
     (happened,) = reporting_model(published).truth(published.calibrated_statistic, total)
@@ -163,7 +163,7 @@ def _require_room(now: datetime) -> None:
             "others are trying it, and their devices are still at work; press again in some minutes"
         )
     if _tries().filter(started_at__gt=now - _DAY).count() >= TRIES_A_DAY:
-        raise SimulationRefusedError("so many people tried it today that it rests; come back tomorrow")
+        raise SimulationRefusedError("too many people tried it today; come back tomorrow")
 
 
 def _count(asker: str) -> None:

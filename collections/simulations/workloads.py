@@ -1,5 +1,6 @@
 """Which devices can be simulated: random events, a file, or the flights; and how they are cut into chunks."""
 
+import json
 import math
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -7,18 +8,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import msgpack
-
+from devices_sim.attributes import FleetAttributes
 from devices_sim.trust_models import ReportingModel, reporting_model
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
 from devices_sim.workloads.segments import WEIGHT, Located, checked_weights
 from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
-from panprivacy.csv_table import header_text
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description, as_typed
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.statistic import Statistic
+from panprivacy.formats.csv_table import header_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description, as_typed
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.interface import Statistic
 
 DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, maximum=1_000_000)
 SEED = Description(
@@ -46,7 +46,7 @@ class Chunk:
 
     Attributes:
         first: index of the first one.
-        listed: what is known of each, in MessagePack; None where it is drawn.
+        listed: what is known of each, in JSON; None where it is drawn.
     """
 
     first: int
@@ -56,13 +56,13 @@ class Chunk:
 
 @dataclass(frozen=True)
 class Planned:
-    """The devices that somebody asked for.
+    """The devices that were asked for.
 
     Attributes:
         workload: what was asked for, without the rows of a file.
         devices: their number; None if only cutting them tells.
-        cut: cuts them into chunks of at most so many. If `devices` is None it reads a file, which takes up to
-            minutes: for a worker, not for a request.
+        cut: cuts them into chunks of at most this size. If `devices` is None it reads a file, which takes
+            up to minutes: for a worker, not for a request.
         content: of a file that was given; None without.
     """
 
@@ -111,7 +111,7 @@ def planned(
             is cut.
     """
     if not isinstance(workload, Mapping):
-        raise FieldError("workload", "must be an object with the member kind")
+        raise FieldError("workload", "must be an object with the field kind")
     members = dict(workload)
     kind, kinds = members.pop("kind", None), kinds_for(model, statistic)
     if kind not in kinds:
@@ -132,7 +132,19 @@ def planned_again(
     return _of_content(workload["kind"], content, model, statistic)
 
 
-def bucket_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) -> Bucket[Any]:
+@dataclass(frozen=True)
+class Devices:
+    """Those of a chunk.
+
+    Attributes:
+        attributes: what each knows of itself; None where no target asks.
+    """
+
+    bucket: Bucket[Any]
+    attributes: FleetAttributes | None
+
+
+def devices_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) -> Devices:
     """The devices of a chunk, the same at every attempt.
 
     Args:
@@ -141,8 +153,11 @@ def bucket_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) 
         seed: of the simulation.
     """
     if chunk.listed is None:
-        return _RandomDevices(seed, chunk.first, chunk.count, steps, workload["probability"])
-    return ListedBucket(tuple(_unpacked(chunk.listed)))
+        return Devices(_RandomDevices(seed, chunk.first, chunk.count, steps, workload["probability"]), None)
+    rows = json.loads(chunk.listed)
+    bucket = ListedBucket(tuple((name, _unpacked(given)) for name, given, *_ in rows))
+    known = {name: own for name, _, *others in rows for own in others}
+    return Devices(bucket, FleetAttributes(of_device=known) if known else None)
 
 
 def weights_of(workload: Mapping[str, Any]) -> tuple[float, ...] | None:
@@ -206,7 +221,7 @@ def _flights(model: ReportingModel, statistic: Statistic[Any]) -> Planned:
             raise FieldError("workload.kind", f"cannot be flights here: {error}") from None
         if not has_events:
             _require_values({value for _, value in given}, model, statistic)
-        yield from _listed(given, size)
+        yield from listed(given, size)
 
     return Planned({"kind": "flights"}, None, cut)
 
@@ -241,23 +256,27 @@ def _of_content(kind: str, content: bytes, model: ReportingModel, statistic: Sta
             file.flush()
             try:
                 with model.workload(Path(file.name), statistic) as devices:
-                    yield from _listed(devices, size)
+                    yield from listed(devices, size)
             except FieldError as error:
                 raise FieldError("workload.csv", error.message) from None
 
     return Planned({"kind": kind}, None, cut, content)
 
 
-def _listed(devices: Iterable[tuple[str, Any]], size: int) -> Iterator[Chunk]:
-    first, waiting = 0, []
+def listed(
+    devices: Iterable[tuple[str, Any]], size: int, attributes: FleetAttributes | None = None
+) -> Iterator[Chunk]:
+    """Devices in chunks of `size`, with their attributes if they have any."""
+    first, waiting = 0, list[tuple[Any, ...]]()
     for name, given in devices:
-        waiting.append([name, _packed(given)])
+        own = () if attributes is None else (dict(attributes.of(name)),)
+        waiting.append((name, _packed(given), *own))
         if len(waiting) == size:
-            yield Chunk(first, size, msgpack.packb(waiting))
+            yield Chunk(first, size, json.dumps(waiting).encode())
             first += size
             waiting.clear()
     if waiting:
-        yield Chunk(first, len(waiting), msgpack.packb(waiting))
+        yield Chunk(first, len(waiting), json.dumps(waiting).encode())
 
 
 def _packed(given: Any) -> Any:
@@ -266,12 +285,10 @@ def _packed(given: Any) -> Any:
     return given if isinstance(given, str) else sorted(given)
 
 
-def _unpacked(listed: bytes) -> Iterator[tuple[str, Any]]:
-    for name, given in msgpack.unpackb(listed):
-        if isinstance(given, dict):
-            yield name, Located(frozenset(given["steps"]), given["segment"])
-        else:
-            yield name, given if isinstance(given, str) else frozenset(given)
+def _unpacked(given: Any) -> Any:
+    if isinstance(given, dict):
+        return Located(frozenset(given["steps"]), given["segment"])
+    return given if isinstance(given, str) else frozenset(given)
 
 
 def _require_members(members: Mapping[str, object], names: tuple[str, ...]) -> None:

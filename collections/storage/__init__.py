@@ -1,16 +1,17 @@
-"""What databases and files need here: append-only tables, sealed secrets, erasing, the signing key, the time.
+"""Databases and files: append-only tables, sealed secrets, erasing, the signing key, the time.
 
 Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
-can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which others seal; `key_command` lists
-them), `erasing` (so that what is deleted is gone), `device_rows` (which tell no order), `signing_key` (this
-installation's own; `key_halves` knows no settings), `clock` (what time it is), `waits` (until what failed is
-tried again), `caches` (that run nothing), `writing` (whether there is room), `group_commit` (jobs of many
-threads in one transaction), `connections` (that threads share), `kept_rows` (that never change), `claims`
-(what counts once), `object_store` (large things outside of the database), `partitions` (rows that go at once;
-`partition_functions` is for migrations), `periodic` (tasks of which one runs at a time) and `columns`. Django
-loads `postgresql` by its name in the settings.
+can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which clients seal; `key_command` lists
+them), `erasing` (so that what is deleted is gone), `device_rows` (which reveal no order), `signing_key` (this
+installation's own; `key_halves` knows no settings), `clock` (what time it is), `waits` (pauses until what
+failed is tried again), `caches` (that run nothing), `writing` (whether there is space on the disk),
+`group_commit` (jobs of many threads in one transaction), `connections` (that threads share), `kept_rows`
+(that never change), `claims` (what counts once), `object_store` (large things outside of the database),
+`partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks of which one
+runs at a time), `upgrades` (which databases can be) and `columns`. Django loads `postgresql` by its name in
+the settings.
 
-It must not know what is stored, nor for which room.
+It must not know what is stored, nor for which package.
 """
 
 __all__ = [
@@ -35,6 +36,7 @@ __all__ = [
     "rotating_keys",
     "sealing",
     "signing_key",
+    "upgrades",
     "waits",
     "writing",
 ]

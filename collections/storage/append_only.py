@@ -1,4 +1,4 @@
-"""SQL that makes the database itself refuse to change what must stand.
+"""SQL that makes the database itself refuse changes to append-only tables.
 
 `Guard.operation` is a migration operation; the same rules work for any table. On PostgreSQL
 trigger functions raise, on SQLite RAISE(ABORT) does. A migration that makes SQLite rebuild a
@@ -7,7 +7,6 @@ guarded table drops its triggers: install them again after it (a test notices).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Self
 
 from django.db import migrations
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
@@ -39,12 +38,6 @@ class WithoutModels(migrations.RunPython):
     ) -> None:
         super().database_backwards(app_label, schema_editor, ProjectState(), to_state)
 
-    def reversed(self) -> Self:
-        """The operation that undoes this one, and is undone by it."""
-        if self.reverse_code is None:
-            raise ValueError("nothing undoes this operation")
-        return type(self)(self.reverse_code, self.code)
-
 
 @dataclass(frozen=True)
 class Guard:
@@ -55,7 +48,7 @@ class Guard:
         name: short name of the rule, part of the triggers' names.
         message: what the database answers.
         key: the primary key's column.
-        unique: other columns of which no two rows have the same value.
+        unique: other columns in which no two rows have the same value, or tuples of columns together.
         insert_when: SQL condition over NEW under which an insertion is refused.
         update_when: SQL condition over OLD and NEW under which an update is refused.
         delete_when: SQL condition over OLD under which a deletion is refused.
@@ -65,7 +58,7 @@ class Guard:
     name: str
     message: str
     key: str
-    unique: tuple[str, ...] = ()
+    unique: tuple[str | tuple[str, ...], ...] = ()
     insert_when: str = NEVER
     update_when: str = ALWAYS
     delete_when: str = ALWAYS
@@ -131,8 +124,13 @@ class Guard:
             yield "update_over", self._pushes_aside(other_than_old=True)
 
     def _pushes_aside(self, *, other_than_old: bool) -> str:
-        same = " OR ".join(f"kept.{column} = NEW.{column}" for column in (self.key, *self.unique))
+        same = " OR ".join(map(_same, (self.key, *self.unique)))
         protected = self.delete_when.replace("OLD.", "kept.")
         other = f" AND kept.{self.key} <> OLD.{self.key}" if other_than_old else ""
         wanted = f"({same}) AND ({protected}){other}"
         return f"EXISTS (SELECT 1 FROM {self.table} AS kept WHERE {wanted})"  # noqa: S608  # our names
+
+
+def _same(columns: str | tuple[str, ...]) -> str:
+    together = (columns,) if isinstance(columns, str) else columns
+    return " AND ".join(f"kept.{column} = NEW.{column}" for column in together)

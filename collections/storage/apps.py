@@ -5,4 +5,4 @@ class StorageConfig(AppConfig):
     name = "storage"
 
     def ready(self) -> None:
-        from storage import role_check  # noqa: F401  # registers the system check
+        from storage import role_check, upgrades  # noqa: F401  # register system checks

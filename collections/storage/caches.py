@@ -1,10 +1,10 @@
 """Caches whose entries are data and bear a code: who writes to Redis can neither run nor forge anything.
 
-Django's own caches unpickle what they find, which runs whatever it says. Here an entry is JSON behind an
-HMAC-SHA256 over its key and itself. One that was altered, made by somebody else, or moved from another key is
-as good as none, is logged, and is removed. What the code cannot tell is an older entry of the same key that
-somebody puts back: counts of failed sign-ins can be set back so, while numbers of the ledger are the same
-whenever they were computed.
+Django's own caches unpickle what they find, which runs any code in it. Here an entry is JSON behind an
+HMAC-SHA256 over its key and itself. An entry that was altered, forged, or moved from another key counts as
+missing, is logged, and is removed. The authentication code cannot detect an older entry of the same key that
+an attacker puts back: counts of failed sign-ins can be reset in this manner, while numbers of the ledger are
+the same whenever they were computed.
 """
 
 import hmac
@@ -35,7 +35,7 @@ class EntryRefusedError(ValueError):
 
 
 def entry_seal(key: str, value: object) -> bytes:
-    """A value of JSON as it is stored under a key. Raises TypeError where it is none."""
+    """A value of JSON as it is stored under a key. Raises TypeError if it is none."""
     body = json.dumps(value, separators=(",", ":")).encode()
     return _code(key, body) + body
 
@@ -67,7 +67,7 @@ def _known(key: str, stored: bytes | None) -> Any:
     try:
         return entry_open(key, stored)
     except EntryRefusedError:
-        # Not which one: keys tell of questions and of names.
+        # Not which one: keys reveal questions and names.
         logger.error("cache_entry_refused")
         return _MISSING
 
@@ -81,7 +81,7 @@ class _Client(RedisCacheClient):
             return not self.has_key(key)
         if client.set(key, sealed, ex=timeout, nx=True):
             return True
-        # What stands there may not be ours: then it must not stand in the way.
+        # What is stored there may not be ours: then it must not block.
         if self.has_key(key):
             return False
         return bool(client.set(key, sealed, ex=timeout, nx=True))
@@ -111,7 +111,7 @@ class _Client(RedisCacheClient):
         return self.get(key, _MISSING) is not _MISSING
 
     def incr(self, key: Any, delta: Any) -> int:
-        """Exact, as others' additions meanwhile are noticed; ValueError where there is no such count."""
+        """Exact, because concurrent additions are noticed; ValueError if there is no such count."""
 
         def add(pipe: Any) -> Any:
             number = _known(key, pipe.get(key))

@@ -1,4 +1,4 @@
-"""Values that count once beside their owner: nonces, digests, identifiers."""
+"""Values that count once for each owner: nonces, digests, identifiers."""
 
 from collections.abc import Collection
 
@@ -22,7 +22,7 @@ def values_claim(
     """
     if not values:
         return set()
-    # One order for everybody, so that two transactions never wait for each other's rows.
+    # All rows are locked in one order, so that two transactions never wait for each other.
     ordered = sorted(set(values))
     size = len(ordered[0])
     if any(len(value) != size for value in ordered):

@@ -5,8 +5,8 @@ one clock that all of them share: the database's. (SQLite has none, and takes th
 
 That clock may be wrong, too. Closing, withholding and deleting cannot be undone, so they ask `settled_now`,
 which does not jump. Each machine remembers, in the database, how far the database's clock was when its own
-steady clock (seconds since it started, which nobody sets) said so and so much. Where the database's clock
-then leaves that pace, it is not believed until it has kept its new one for `CONFIRMED_AFTER`.
+steady clock (seconds since it started, which cannot be set) had a certain value. If the database's clock then
+leaves that pace, it is not believed until it has kept its new one for `CONFIRMED_AFTER`.
 """
 
 import time
@@ -33,7 +33,7 @@ LOOK_AGAIN = timedelta(minutes=1)
 """Between two notes of a machine that finds nothing wrong."""
 
 RECENTLY = 5 * LOOK_AGAIN
-"""For so long the note of a machine is about now."""
+"""Time for which the note of a machine counts as recent."""
 
 KEPT = timedelta(days=30)
 """For which the note of a machine is kept that does not come any more."""
@@ -57,7 +57,7 @@ def database_now() -> datetime:
 def settled_now() -> datetime:
     """The latest time that is certain enough to close, withhold or delete by; never after `database_now`.
 
-    After a jump of the database's clock this goes on at the pace of before, and of a machine that was off,
+    After a jump of the database's clock this continues at the previous pace, and on a machine that was off,
     from the last time that any machine noted: for `CONFIRMED_AFTER` at most.
     """
     look = _look()
@@ -72,13 +72,13 @@ def settled_now() -> datetime:
 
 @dataclass(frozen=True)
 class Look:
-    """One look at all clocks.
+    """One reading of all clocks.
 
     Attributes:
         now: the database's.
         boot: names the run of the machine's steady clock, which starts anew at each start of it.
         steady: that clock, in seconds.
-        ahead: seconds by which this process's own clock is before the database's.
+        ahead: seconds by which this process's own clock is ahead of the database's.
     """
 
     now: datetime
@@ -89,7 +89,7 @@ class Look:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What comes of a look: the time to act by, and what to note for the next one, if anything."""
+    """The outcome of a reading: the time to act by, and what to note for the next one, if anything."""
 
     settled: datetime
     note: dict[str, object] | None
@@ -99,8 +99,8 @@ def judge(look: Look, before: ClockWitness | None, newest: datetime | None) -> V
     """What to believe of the database's clock.
 
     Args:
-        before: what this machine noted last; None where it never did since it started.
-        newest: the latest time that any machine believed; None where none ever did, or `before` is given.
+        before: what this machine noted last; None if it never did since it started.
+        newest: the latest time that any machine believed; None if none ever did, or `before` is given.
     """
     steady = look.steady
     agreed = _note(look, database_at=look.now, steady_seconds=steady)
@@ -108,8 +108,8 @@ def judge(look: Look, before: ClockWitness | None, newest: datetime | None) -> V
         # The others note that nothing is wrong once in `LOOK_AGAIN`.
         if newest is None or look.now - newest <= LOOK_AGAIN + LARGEST_JUMP:
             return Verdict(look.now, agreed)
-        # Was everything off for so long, or is the clock wrong? At least since now, time goes on as it
-        # should.
+        # Was everything off for so long, or is the clock wrong? At least from this reading on, time passes at
+        # the normal pace.
         return Verdict(newest, _note(look, database_at=newest, steady_seconds=steady, doubted=True))
     expected = before.database_at + timedelta(seconds=steady - before.steady_seconds)
     if abs(look.now - expected) <= LARGEST_JUMP:
@@ -130,12 +130,12 @@ def judge(look: Look, before: ClockWitness | None, newest: datetime | None) -> V
 
 
 def recent_notes() -> list[ClockWitness]:
-    """What machines noted that ask `settled_now` now."""
+    """Notes of the machines that call `settled_now` at present."""
     return list(ClockWitness.objects.filter(noted_at__gte=database_now() - RECENTLY))
 
 
 def process_ahead() -> float:
-    """Seconds by which this process's clock is before the database's; negative behind it."""
+    """Seconds by which this process's clock is ahead of the database's; negative if it is behind."""
     return _look().ahead
 
 
@@ -152,6 +152,6 @@ def _note(look: Look, *, doubted: bool = False, **changes: object) -> dict[str, 
 def _look() -> Look:
     now = database_now()
     ahead = round((timezone.now() - now).total_seconds(), 2)
-    # Where the machine cannot be asked which start this is, each process is one for itself.
+    # If the machine does not reveal which boot this is, each process counts as a machine of its own.
     boot = _BOOT_FILE.read_text().strip() if _BOOT_FILE.exists() else _THIS_PROCESS
     return Look(now, boot, time.clock_gettime(_STEADY), ahead)

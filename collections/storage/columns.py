@@ -8,19 +8,19 @@ T = TypeVar("T")
 
 
 def stored(value: T | None) -> T:
-    """The content of a filled column; ValueError where it is empty."""
+    """The content of a filled column; ValueError if it is empty."""
     if value is None:
         raise ValueError("a column that must be filled by now is empty")
     return value
 
 
 def stored_bytes(value: bytes | memoryview | None) -> bytes:
-    """The bytes of a filled binary column; ValueError where it is empty."""
+    """The bytes of a filled binary column; ValueError if it is empty."""
     return bytes(stored(value))
 
 
 def optional_bytes(value: bytes | memoryview | None) -> bytes | None:
-    """The bytes of a binary column; None where it is empty."""
+    """The bytes of a binary column; None if it is empty."""
     return None if value is None else bytes(value)
 
 

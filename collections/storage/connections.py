@@ -5,7 +5,7 @@ from django.db import connection
 
 def connection_release() -> None:
     """Let other threads have this thread's connection, before seconds of work that need none: hashing a
-    password, asking another server, computing. The next query takes another one.
+    password, requests to another server, computing. The next query takes another one.
 
     Does nothing in a transaction, and in processes that keep connections (`CONN_MAX_AGE`). Not to be called
     while rows of an `iterator()` are read: they come over this connection.

@@ -1,8 +1,8 @@
 """Rows about devices have random keys.
 
-With keys that count, or with none, the tables would hold the order in which they came. The files still do, of
-SQLite as of PostgreSQL, for the database puts pages and rows where it likes: docs/operations.md says what
-protects the disk.
+With keys that count, or with none, the tables would hold the order in which they came. The files still do, in
+both SQLite and PostgreSQL, because the database puts pages and rows where it likes: docs/operations/
+describes what protects the disk.
 """
 
 import secrets
@@ -15,14 +15,14 @@ sent again."""
 
 
 def random_key() -> int:
-    """The key of a row that says nothing of when it was made."""
+    """The key of a row that does not reveal when it was made."""
     return secrets.randbits(KEY_BITS)
 
 
 class DeviceRow(models.Model):
     """A row about a device, with a random key."""
 
-    # By a key of this type SQLite orders the rows themselves; beside any other it keeps a number that counts.
+    # SQLite orders the rows themselves by a key of this type; with any other it also keeps a counting number.
     id = models.BigAutoField(primary_key=True, default=random_key)
 
     class Meta:

@@ -1,11 +1,11 @@
-"""Erasable keys: one for each sealed secret, in a small file of its own beside the database.
+"""Erasable keys: one for each sealed secret, in a small file of its own outside of the database.
 
 What a database deletes can still be read: PostgreSQL keeps it in its pages and its write-ahead log, any
 database in its backups. So a secret is sealed under a key that is nowhere in the database, and erasing that
-one file makes all these copies useless, also to somebody who has the key-encryption key.
+one file makes all these copies useless, even to an attacker who has the key-encryption key.
 
-The table `ErasableKey` says which keys are needed; the directory follows it. A key is on the disk before the
-transaction that needs it commits, and is erased after the one that deletes it has. What a crash leaves in
+The table `ErasableKey` lists the keys that are needed; the directory follows it. A key is on the disk before
+the transaction that needs it commits, and is erased after the one that deletes it has. What a crash leaves in
 between are files without a row: `old_keys_erase` finds them.
 """
 
@@ -31,7 +31,9 @@ NAME_BYTES = 32
 
 
 class KeyLostError(RuntimeError):
-    """The key of a sealed secret is needed, and not where it should be. Nobody opens the secret without."""
+    """The key of a sealed secret is needed, and not where it should be. The secret cannot be opened without
+    it.
+    """
 
 
 class KeyErasedError(RuntimeError):
@@ -48,7 +50,7 @@ def key_make() -> tuple[bytes, bytes]:
         TransactionManagementError: not in a transaction, which would part the key from what it is for.
     """
     _require_transaction()
-    # Before the file: who sees a file can tell by the row whether its transaction is still under way.
+    # Before the file: a process that sees a file knows by the row whether its transaction is still under way.
     row = ErasableKey.objects.create()
     name = Database.objects.get().id.bytes + row.id.bytes
     key = secrets.token_bytes(KEY_BYTES)
@@ -70,7 +72,7 @@ def key_read(name: bytes) -> bytes:
         raise KeyErasedError("the key of this secret was erased")
     raise KeyLostError(
         f"the key of a sealed secret is not in {settings.ERASABLE_KEYS_DIR}: this must be the directory of "
-        "the process that sealed it (docs/operations.md)"
+        "the process that sealed it (docs/operations/backup-and-restore.md)"
     )
 
 
@@ -86,7 +88,7 @@ def key_erase(name: bytes) -> None:
 
 
 def old_keys_erase() -> None:
-    """Erase what a crash left: keys that nothing in the database needs. Safe to run at any time, twice.
+    """Erase what a crash left: keys that nothing in the database needs. Safe to run at any time, even twice.
 
     Raises:
         KeysNotErasedError: some files could not be read or written; of all others the keys are erased.

@@ -3,7 +3,7 @@
 SQLite marks what is deleted as free and leaves the bytes, and its write-ahead log keeps older pages. Of the
 former every connection leaves zeros (`secure_delete` in panapp/settings.py); the latter is emptied here.
 PostgreSQL has no such switch, and no backup has one: keys are erased elsewhere (erasable_keys.py).
-docs/operations.md says what remains of the rest, and for how long.
+docs/operations/install.md describes what remains of the rest, and for how long.
 """
 
 import os
@@ -16,16 +16,17 @@ WAIT_MILLISECONDS = 1_000
 
 
 def log_truncate_on_commit() -> None:
-    """Empty the write-ahead log once this transaction is committed, or at once where there is none: copies of
-    deleted rows lie there."""
+    """Empty the write-ahead log once this transaction is committed, or at once if there is none: copies of
+    deleted rows are in it."""
     transaction.on_commit(log_truncate, robust=True)
 
 
 def log_truncate() -> bool:
-    """Empty the write-ahead log, unless somebody reads an older version at this moment; not in a transaction.
+    """Empty the write-ahead log, unless another transaction reads an older version at this moment; not in a
+    transaction.
 
     Returns:
-        Whether nothing is left in it. If not, it is to be called again: the site's periodic task does so, a
+        Whether nothing is left in it. If not, it must be called again: the site's periodic task does so, a
         partner's upkeep, and the next deletion.
     """
     if connection.vendor != "sqlite":
@@ -43,7 +44,8 @@ def log_truncate() -> bool:
 
 
 def sync_committed() -> None:
-    """Return when what was committed survives a power failure: before a key is erased that was needed before.
+    """Return when what was committed survives a power failure: call it before erasing a key that was needed
+    until then.
 
     PostgreSQL's COMMIT returns no sooner. SQLite's may, as we set it up: it leaves its log to the operating
     system. What was deleted would come back without its key.

@@ -1,7 +1,7 @@
 """Jobs of many threads, stored together: one transaction for all that came while the last one committed.
 
 A commit costs as much for one row as for hundreds. So a thread that has something to store hands it to one
-writer, waits until it is committed, and only then answers. Nothing is acknowledged before that.
+writer, waits until it is committed, and only then answers. Nothing is acknowledged until then.
 """
 
 import os
@@ -21,7 +21,7 @@ Job = TypeVar("Job")
 Outcome = TypeVar("Outcome")
 
 MOST_TOGETHER = 500
-"""Size of all jobs of one transaction; a larger job goes alone."""
+"""Size of all jobs of one transaction; a larger job is stored alone."""
 
 MOST_WAITING = 2_000
 """Jobs that wait, at most."""
@@ -33,7 +33,7 @@ IDLE_SECONDS = 1.0
 """After so long without a job, the writer lets go of its connection."""
 
 HELD_SECONDS = 1.0
-"""How long a job whose row somebody else holds is tried again: closing takes much less."""
+"""How long a job whose row another process holds is tried again: closing takes much less."""
 
 HELD_PAUSE_SECONDS = 0.05
 """Between two attempts."""
@@ -46,7 +46,7 @@ _serving = False
 
 
 def serve() -> None:
-    """From now on, this process stores the jobs of its threads together: it serves requests."""
+    """Let this process store the jobs of its threads together: it serves requests."""
     global _serving
     _serving = True
 
@@ -61,7 +61,7 @@ class RowHeldError(Exception):
 
 def waits_bound() -> None:
     """Have the rest of this transaction wait for a lock `LOCK_SECONDS` at most, and then raise
-    OperationalError: whoever comes later waits with it. SQLite has a limit of its own."""
+    OperationalError: later callers wait with it. SQLite has a limit of its own."""
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute(f"SET LOCAL lock_timeout = {round(LOCK_SECONDS * 1_000)}")
@@ -74,8 +74,9 @@ class GroupCommit(Generic[Job, Outcome]):
 
     Args:
         store: stores jobs in one transaction, and gives the outcome of each; an exception as outcome is
-            raised to whom it belongs. Where it raises, it has stored nothing of any. It should not wait for
-            a row that may be held for long, as everybody waits with it: RowHeldError lets one job wait alone.
+            raised in the thread that it belongs to. If it raises, it has stored nothing of any. It should not
+            wait for a row that may be held for long, because every other job waits with it: RowHeldError lets
+            one job wait alone.
         most_waiting: jobs beyond which `submit` refuses.
     """
 
@@ -139,13 +140,14 @@ class GroupCommit(Generic[Job, Outcome]):
             while True:
                 together = self._next()
                 outcomes = self._together([waiting.job for waiting in together])
-                # Whoever is answered now may come again: alone, a job costs as much as all of them.
+                # A client that gets its answer now may send its next request: alone, a job costs as much as
+                # all of them.
                 self._likely = len(together) + len(self._queue)
                 _answer(together, outcomes)
                 together = []
         except BaseException as error:
-            # The interpreter ends, or a fault of ours: nobody may wait for a thread that is gone. The next
-            # job starts another.
+            # The interpreter ends, or a fault of ours: no thread may wait for one that is gone. The next job
+            # starts another.
             logger.exception("group_commit_ended")
             with self._changed:
                 self._writer = None
@@ -168,7 +170,7 @@ class GroupCommit(Generic[Job, Outcome]):
             return together
 
     def _came(self, number: int, seconds: float | None) -> bool:
-        """Whether so many jobs wait within that time; the lock is held."""
+        """Whether this many jobs wait within that time; the lock is held."""
         self._awaited = number
         return self._changed.wait_for(lambda: len(self._queue) >= number, seconds)
 
@@ -197,7 +199,7 @@ class GroupCommit(Generic[Job, Outcome]):
 
 
 class _Waiting(Generic[Job, Outcome]):
-    """A job and who waits for it."""
+    """A job and the thread that waits for it."""
 
     __slots__ = ("_done", "follower", "job", "outcome", "size")
 
@@ -216,7 +218,7 @@ class _Waiting(Generic[Job, Outcome]):
         try:
             self._done.acquire()
         except BaseException:
-            # Interrupted by a signal: somebody has to answer the follower all the same.
+            # Interrupted by a signal: the follower must be answered all the same.
             threading.Thread(target=self.wait, daemon=True).start()
             raise
         if self.follower is not None:

@@ -14,10 +14,10 @@ MOST_ROWS = 1_024
 class KeptRows(Generic[Key, Row]):
     """Rows by a name of theirs; what may change of them is older than the database's.
 
-    One thread reads at a time: where many come at once, connections are few.
+    One thread reads at a time: if many requests come at once, few connections are used.
 
     Args:
-        read: the row of that name from the database; raises where there is none.
+        read: the row of that name from the database; raises if there is none.
         is_kept: whether the row may be kept, as it was read.
     """
 
@@ -33,7 +33,7 @@ class KeptRows(Generic[Key, Row]):
         return self._get(key) if row is None else row
 
     def read_again(self, key: Key) -> Row:
-        """The row as it is now; a kept one is forgotten."""
+        """The present row; a kept one is forgotten."""
         self._rows.pop(key, None)
         return self._read(key)
 

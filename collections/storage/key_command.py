@@ -11,7 +11,7 @@ from storage.rotating_keys import KeyRing, NoKeyError, grace
 
 
 class KeyCommand(BaseCommand):
-    """A subclass says which keys, and what is sealed to them, in the plural."""
+    """A subclass names the keys, and what is sealed to them, in the plural."""
 
     ring: ClassVar[KeyRing[Any]]
     sealed: ClassVar[str]
@@ -25,7 +25,8 @@ class KeyCommand(BaseCommand):
                 key = self.ring.rotate(now=timezone.now())
             except NoKeyError as error:
                 raise CommandError(str(error)) from None
-            # Nothing is deleted here: only who keeps what was sealed knows which keys it waits for.
+            # Nothing is deleted here: only the package that stores sealed data knows which keys are still
+            # needed.
             self.stdout.write(f"Key {key.config_id} is handed out from now on.")
             return
         for key in self.ring.known():

@@ -1,9 +1,10 @@
 """Keys that can be erased: two slots in one small file, overwritten in place.
 
-A database keeps what was deleted, and older versions of a row: in dead rows, in logs, in backups. So what
-must be forgotten is sealed there under a key of its own, and keys are where overwriting overwrites.
+A database keeps what was deleted, and older versions of a row: in dead rows, in logs, in backups. So data
+that must be erased is sealed there under a key of its own, and keys are stored where overwriting really
+erases.
 
-Version v of what is sealed has slot v mod 2: the next key is written while the one before still opens. A
+Version v of what is sealed has slot v mod 2: the next key is written while the previous one still opens. A
 slot is a block of its own, so that a write that is torn by a power failure spoils no other key, and bears a
 checksum, so that a torn one is taken for empty.
 """
@@ -32,7 +33,7 @@ _ENTRY_BYTES = _ENTRY.size + _CHECKSUM_BYTES
 
 
 class KeysNotErasedError(RuntimeError):
-    """Keys are left that should be gone, in files that could not be read or written."""
+    """Keys are left that should be erased, in files that could not be read or written."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class KeySlots:
     path: Path
 
     def read(self, version: int) -> bytes | None:
-        """The key of that version; None where it is not, or not any more, here."""
+        """The key of that version; None if it is not, or not any more, here."""
         return self.read_all().get(version)
 
     def read_all(self) -> dict[int, bytes]:

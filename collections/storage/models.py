@@ -1,7 +1,7 @@
 """Which erasable keys there are, a row to try writing, what machines remember of the database's clock, and
 which periodic tasks wait or run.
 
-The keys themselves are files beside the database.
+The keys themselves are files outside of the database.
 """
 
 import uuid
@@ -23,7 +23,9 @@ class Database(models.Model):
 
 
 class ErasableKey(models.Model):
-    """That a key is needed. It comes with what is sealed under it, and goes with it, in one transaction."""
+    """That a key is needed. It is stored and deleted together with what is sealed under it, in one
+    transaction.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
 
@@ -32,7 +34,7 @@ class ErasableKey(models.Model):
 
 
 class WriteCheck(models.Model):
-    """One row, which `writing` overwrites to find out whether the database has room."""
+    """One row, which `writing` overwrites to check whether the database has space."""
 
     filler = models.BinaryField()
 
@@ -41,9 +43,9 @@ class WriteCheck(models.Model):
 
 
 class ClockWitness(models.Model):
-    """How far the database's clock was when a machine's steady clock said so and so much."""
+    """The database's clock at a certain value of a machine's steady clock."""
 
-    boot = models.CharField(max_length=64, primary_key=True, help_text="Which start of which machine.")
+    boot = models.CharField(max_length=64, primary_key=True, help_text="The machine, and its start.")
     database_at = models.DateTimeField(help_text="The database's time, when it was last believed.")
     steady_seconds = models.FloatField(help_text="The steady clock at that time.")
     doubted_at = models.DateTimeField(null=True, help_text="The time after a jump that is not believed yet.")

@@ -1,6 +1,6 @@
 """Objects outside of the database: any store that speaks S3's protocol, Google's or Azure's, or a directory.
 
-Which one says the setting `OBJECT_STORE`; how to sign in there, the environment of the process. An object is
+The setting `OBJECT_STORE` selects one; the environment of the process has its credentials. An object is
 written once, whole, and is there when `put` returns.
 """
 
@@ -57,9 +57,10 @@ WAIT_SECONDS = 2.0
 
 
 class StoreDownError(OperationalError):
-    """The store does not do what it is asked, or is not the one that was meant. Nothing was done.
+    """The store does not work, or is not the intended one. Nothing was done.
 
-    An OperationalError, as the store is a part of the database here: who asked is told to come again.
+    An OperationalError, because the store counts as a part of the database here: the client is asked to
+    retry.
 
     Attributes:
         is_told: the log knows of it already, by an event of its own.
@@ -151,13 +152,13 @@ def parts_get(parts: Sequence[Part]) -> list[bytes]:
 
 
 def objects_delete(names: Sequence[str]) -> None:
-    """Delete objects; those that are gone already are no error. Raises StoreDownError."""
+    """Delete objects; those already deleted are no error. Raises StoreDownError."""
     remaining = iter(names)
     while together := list(islice(remaining, DELETED_TOGETHER)):
         try:
             obstore.delete(_backend(), together)
         except _MISSING:
-            # A directory says so at the first that is gone.
+            # A directory raises at the first missing one.
             _each_deleted(together)
         except _FAILED as error:
             raise _down("delete", error) from None
@@ -180,7 +181,8 @@ _checking = threading.Lock()
 def store_check() -> None:
     """Write to the store, unless there is none or this process just did. Raises StoreDownError.
 
-    One thread at a time asks a store that hangs: others must not wait for it, as anybody may ask this.
+    One thread at a time asks a store that hangs: others must not wait for it, because anyone may request
+    this.
     """
     global _checked_at, _failed_at
     if not settings.OBJECT_STORE:

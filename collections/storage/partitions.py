@@ -4,14 +4,13 @@ On PostgreSQL a DELETE of a million rows takes seconds, and leaves their bytes i
 vacuumed and written over. Emptying a partition takes milliseconds, whatever is in it, and leaves no file.
 SQLite has no partitions: rows are deleted there.
 
-A process may neither make a table nor empty one (docs/operations.md). Functions of the database, which
-`partition_functions` installs, do it with the rights of the tables' owner, and look for themselves whether it
-may be done. docs/adr/0030 says why all this is as it is.
+A process may neither make a table nor empty one (docs/operations/). Functions of the database, which
+`partition_functions` installs, do it with the rights of the tables' owner, and check themselves whether it
+may be done. docs/adr/0012 has the reasons.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -24,7 +23,7 @@ from django.utils.module_loading import module_has_submodule
 logger = structlog.get_logger(__name__)
 
 DELETED_ROWS = 10_000
-"""Rows that one transaction deletes, where it has to be rows."""
+"""Rows that one transaction deletes, if no partition can be dropped."""
 
 LOCK_NOT_AVAILABLE = "55P03"
 """PostgreSQL's code of the error that a lock was not had in time."""
@@ -37,17 +36,12 @@ class Table:
     Attributes:
         name: of the table.
         key: column that is its primary key, together with the owner's.
-        indexed: further columns by which rows of an owner are looked for.
+        indexed: further columns by which rows of an owner are searched.
     """
 
     name: str
     key: str
     indexed: tuple[str, ...] = ()
-
-    @property
-    def before(self) -> str:
-        """The partition of all owners from before there were partitions; no new installation has it."""
-        return f"{self.name}_before"
 
 
 @dataclass(frozen=True)
@@ -61,7 +55,7 @@ class Partitioned:
         owner: column of every table with the owner's key.
         tables: in the order in which who inserts takes them.
         live: SQL condition that an owner may have rows, with `{owner}` for its key.
-        over: SQL condition that it never will again, and that nobody needs those that are there.
+        over: SQL condition that it never will again, and that its rows are not needed any more.
     """
 
     name: str
@@ -73,7 +67,7 @@ class Partitioned:
     def make(self, owner: int) -> None:
         """Make the partitions of a new owner, in the transaction that stores it.
 
-        Others who make some wait until it ends. Who inserts rows of other owners waits for nothing.
+        Others who make some wait until it ends. Inserts for other owners do not block.
 
         Raises:
             IntegrityError: the owner is not live.
@@ -84,34 +78,34 @@ class Partitioned:
     def clear(self, owner: int) -> None:
         """Remove all rows of an owner that is over, in the transaction that ends it.
 
-        Two things go after it, in parts, and what is then left goes with `upkeep`: on PostgreSQL, rows from
-        before there were partitions, and a partition that somebody reads for long, a backup for example.
-        Outside of a transaction SQLite, too, deletes in parts.
+        A partition that is read for long, such as by a backup, is deleted by `upkeep`. Outside of a
+        transaction SQLite deletes in parts.
 
         Raises:
             IntegrityError: the owner is not over (PostgreSQL).
         """
-        if connection.vendor != "postgresql":
-            self._delete(owner)
-            return
-        self._had("empty", owner)
-        if self._shared():
-            transaction.on_commit(partial(self._delete, owner), robust=True)
+        if connection.vendor == "postgresql":
+            self._had("empty", owner)
+        else:
+            for table in self.tables:
+                self._delete_from(table, owner)
 
     def upkeep(self) -> None:
-        """Remove what is left of owners that are over: rows, and on PostgreSQL partitions. What somebody uses
-        at this moment stays for the next round."""
-        for rows, key in self._shared().items():
-            for owner in self._over(rows):
-                self._delete_from(rows, key, owner)
-        if connection.vendor == "postgresql":
-            for owner in self._over_with_partitions():
-                # First: who waits to drop a table keeps others waiting, who waits to empty it does not.
-                if not (self._had("empty", owner) and self._had("drop", owner)):
-                    return
+        """Remove what is left of owners that are over: rows, and on PostgreSQL partitions. Partitions in use
+        at this moment stay for the next round."""
+        if connection.vendor != "postgresql":
+            for table in self.tables:
+                for owner in self._over(table.name):
+                    self._delete_from(table, owner)
+            return
+        for owner in self._over_with_partitions():
+            # First: a process that waits to drop a table keeps others waiting, one that waits to empty it
+            # does not.
+            if not (self._had("empty", owner) and self._had("drop", owner)):
+                return
 
     def _had(self, function: str, owner: int) -> bool:
-        """Call a function, and say whether it had its locks in time."""
+        """Call a function; returns whether it had its locks in time."""
         try:
             with transaction.atomic():
                 self._call(function, owner)
@@ -126,13 +120,9 @@ class Partitioned:
         with connection.cursor() as cursor:
             cursor.execute(f"SELECT {self.name}_partitions_{function}(%s)", [owner])
 
-    def _delete(self, owner: int) -> None:
-        for rows, key in self._shared().items():
-            self._delete_from(rows, key, owner)
-
-    def _delete_from(self, rows: str, key: str, owner: int) -> None:
+    def _delete_from(self, table: Table, owner: int) -> None:
         """Delete the rows of one owner, in parts, each a transaction unless there is one already."""
-        beyond = ""
+        rows, key, beyond = table.name, table.key, ""
         last: list[bytes | int] = []
         with connection.cursor() as cursor:
             while True:
@@ -173,18 +163,6 @@ class Partitioned:
             )
             return [owner for (owner,) in cursor.fetchall()]
 
-    def _shared(self) -> dict[str, str]:
-        """Where rows of many owners lie together → the key of that table."""
-        if connection.vendor != "postgresql":
-            return {table.name: table.key for table in self.tables}
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT name FROM unnest(%s::text[]) AS name WHERE to_regclass(name) IS NOT NULL",
-                [[table.before for table in self.tables]],
-            )
-            there = {name for (name,) in cursor.fetchall()}
-        return {table.before: table.key for table in self.tables if table.before in there}
-
 
 def installed() -> Iterator[Partitioned]:
     """Those that the installed apps declare, each in a module `partitions`."""
@@ -202,6 +180,6 @@ def rows_delete(rows: QuerySet[Any]) -> None:
 
 def partitions_upkeep() -> None:
     """Remove what is left of owners that are over, everywhere: what a death, a backup or a busy table kept.
-    Safe to run at any time, twice."""
+    Safe to run at any time, even twice."""
     for partitioned in installed():
         partitioned.upkeep()

@@ -1,4 +1,4 @@
-"""Periodic tasks: of each kind at most one waits and at most one runs, as a row in the database says.
+"""Periodic tasks: of each kind at most one waits and at most one runs, as a row in the database records.
 
 Beat claims the row before it sends, and the message carries the claim. A message may be lost, and a worker
 killed. So a message that no worker takes up is sent again, ever more rarely, and the former is passed over. A
@@ -24,13 +24,13 @@ from storage.waits import wait_after
 logger = structlog.get_logger(__name__)
 
 FIRST_WAIT = timedelta(seconds=10)
-"""After which a message that nobody took up is taken for lost. The wait doubles with each one: if no worker
-runs, a queue grows by nine messages of a kind in an hour, and then by one an hour."""
+"""Time after which a message that no worker took up is taken for lost. The wait doubles with each one: if no
+worker runs, a queue grows by nine messages of a kind in an hour, and then by one an hour."""
 
 LONGEST_WAIT = timedelta(hours=1)
 
 LEASE = timedelta(seconds=15)
-"""For which a task is believed to run since its worker last said so."""
+"""Time for which a task is believed to run after its worker's last sign of life."""
 
 RENEW_SECONDS = 4.0
 
@@ -62,7 +62,7 @@ class PeriodicTask(Task):  # type: ignore[type-arg]  # what runs it needs no typ
 
 
 def periodic_claim(*, name: str) -> str | None:
-    """Have one more of these tasks sent: None if one waits or runs already. It waits from now on.
+    """Have one more of these tasks sent: None if one waits or runs already. It waits from this moment on.
 
     Returns:
         What the message must carry, as `claim`.
@@ -71,7 +71,7 @@ def periodic_claim(*, name: str) -> str | None:
     claimable = PeriodicRun.objects.filter(
         _over("queued_until", now, LONGEST_WAIT), _over("running_until", now, LEASE), name=name
     )
-    # Looked at first: that locks nothing, and at most looks there is nothing to do.
+    # Checked before locking: usually there is nothing to do.
     if not claimable.exists():
         return None
     claim = uuid.uuid4()
@@ -101,7 +101,7 @@ def periodic_turn(*, name: str, claim: str | None = None) -> Iterator[bool]:
     """Run a task of this kind within the block if it yields true: then no other worker does.
 
     Args:
-        claim: of the message; None of one that somebody sent at once, which counts unless a task runs.
+        claim: of the message; None for one that was sent without a claim, which counts unless a task runs.
     """
     _row(name)
     runner, now = uuid.uuid4(), clock.database_now()
@@ -147,5 +147,5 @@ def _run_of(name: str, runner: uuid.UUID) -> QuerySet[PeriodicRun]:
 
 def _over(field: str, now: datetime, longest: timedelta) -> Q:
     """Whether a time is over. One that is more than twice the longest off is from a clock that was set back;
-    one that is hardly more than the longest off, from somebody who read the clock a moment later."""
+    one that is hardly more than the longest off, from a process that read the clock a moment later."""
     return Q(**{field: None}) | Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + 2 * longest})

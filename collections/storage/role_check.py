@@ -1,4 +1,4 @@
-"""Whether the database itself would keep this process from changing what must stand.
+"""Whether the database itself would keep this process from changing append-only tables.
 
 Guards (storage.append_only) bind neither a superuser nor the owner of a table, its function or its schema. So
 processes sign in as a role that is none of these, and `check --deploy` asks the database whether that is so.
@@ -17,7 +17,7 @@ from django.utils.module_loading import module_has_submodule
 
 from storage.append_only import Guard
 
-HINT = "Let processes sign in as a plain role: docs/operations.md, section PostgreSQL."
+HINT = "Let processes sign in as a plain role: docs/operations/install.md, section PostgreSQL."
 
 ATTRIBUTES = """
     SELECT rolsuper, rolcreaterole, rolbypassrls, rolreplication FROM pg_roles WHERE rolname = current_user
@@ -29,7 +29,7 @@ MEMBERSHIPS = """
 """
 # PostgreSQL 15 and newer: a plain role may be granted the setting that switches triggers off.
 REPLICATION_SETTING = "SELECT has_parameter_privilege(current_user, 'session_replication_role', 'SET')"
-# Who owns the table, or the schema that it lies in, can drop it; who has TRIGGER can add to its triggers.
+# The owner of the table, or of its schema, can drop it; a role with TRIGGER can add triggers to it.
 TABLES = """
     SELECT pg_has_role(current_user, tables.relowner, 'MEMBER'),
         pg_has_role(current_user, schemas.nspowner, 'MEMBER'),
@@ -46,7 +46,7 @@ TRIGGERS = """
 """
 
 
-# They run with the rights of their owner, for whoever may call them.
+# They run with the rights of their owner, for every role that may call them.
 FUNCTIONS = """
     SELECT functions.proname, owners.rolsuper, has_function_privilege(current_user, functions.oid, 'EXECUTE')
     FROM pg_proc AS functions JOIN pg_roles AS owners ON owners.oid = functions.proowner
@@ -67,15 +67,15 @@ def installed_guards() -> list[Guard]:
 
 @register(Tags.security, deploy=True)
 def check_database_role(app_configs: Sequence[Any] | None, **_: object) -> list[CheckMessage]:
-    """Errors for each right by which this process could change what must stand, on PostgreSQL."""
+    """Errors for each right by which this process could change append-only tables, on PostgreSQL."""
     if connection.vendor != "postgresql":
         return []
     try:
         return [Error(text, hint=HINT, id=name) for name, text in role_faults(settings.PROCESS.owns_tables)]
     except DatabaseError as error:
-        # Settings can be checked where there is no database yet.
+        # Settings can be checked while there is no database yet.
         text = f"The database was not asked what its role may do: {type(error).__name__}."
-        return [Info(text, hint="Run this check again where the database answers.", id="storage.I001")]
+        return [Info(text, hint="Run this check again when the database answers.", id="storage.I001")]
 
 
 def role_faults(owns_tables: bool) -> Iterator[tuple[str, str]]:
@@ -106,7 +106,10 @@ def role_faults(owns_tables: bool) -> Iterator[tuple[str, str]]:
         cursor.execute(FUNCTIONS)
         for name, as_superuser, may_call in cursor.fetchall():
             if as_superuser:
-                yield "storage.E008", f"The function {name} runs as a superuser, for whoever may call it."
+                yield (
+                    "storage.E008",
+                    f"The function {name} runs as a superuser, for every role that may call it.",
+                )
             if not may_call:
                 yield "storage.E009", f"The database role of this process may not call {name}."
 

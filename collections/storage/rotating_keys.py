@@ -1,7 +1,7 @@
-"""Key pairs to which others seal: made, handed out, retired, deleted. Each room keeps its own in a table.
+"""Key pairs to which others seal: made, handed out, retired, deleted. Each package keeps its own in a table.
 
-A key is handed out until the next one is made. From then on it only opens what was sealed to it before, for a
-grace period, and then it is deleted for good.
+A key is handed out until the next one is made. From then on it only opens what was sealed to it until then,
+for a grace period, and then it is deleted for good.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ class KeyRing(Generic[Key]):
         make: a fresh key of the given number, from a source of randomness: what is handed out, and the
             private key.
         announce: is called in the transaction that makes a key, with its number, the SHA-256 of what is
-            handed out, and the numbers of the keys that it retires: whom to tell, rooms above decide.
+            handed out, and the numbers of the keys that it retires: packages above decide whom to notify.
     """
 
     model: type[Key]
@@ -65,7 +65,7 @@ class KeyRing(Generic[Key]):
 
     @transaction.atomic
     def rotate(self, *, now: datetime) -> Key:
-        """Make a key pair, hand it out from now on, and retire those before it.
+        """Make a key pair, hand it out, and retire the previous ones.
 
         Two that rotate at once make one key between them.
 
@@ -75,7 +75,8 @@ class KeyRing(Generic[Key]):
         keys = self._keys().select_for_update().order_by("-created_at", "-pk")
         taken = {key.config_id for key in keys}
         newest = next(iter(keys), None)
-        # Who rotates at the same time computes the same number, and only one of the two keys is stored.
+        # A process that rotates at the same time computes the same number, and only one of the two keys is
+        # stored.
         start = newest.config_id + 1 if newest else 1
         free = [(start + step) % CONFIG_IDS for step in range(CONFIG_IDS)]
         config_id = next((number for number in free if number not in taken), None)
@@ -94,7 +95,7 @@ class KeyRing(Generic[Key]):
         before.update(retired_at=now)
         stored = self._keys().get(config_id=config_id)
         if bytes(stored.config) != config:
-            # Who made the stored one has told of it.
+            # The process that made the stored one has announced it.
             secret_erase(key.sealed)
         else:
             self.announce(config_id, hashlib.sha256(config).hexdigest(), retired)
@@ -113,7 +114,7 @@ class KeyRing(Generic[Key]):
         """Configurations to hand out; the first key is made when it is first asked for."""
         if not self._current():
             with transaction.atomic():
-                # Looked at again: who asked at the same moment may have made it, and one is enough.
+                # Checked again: a process with a simultaneous request may have made it, and one is enough.
                 if not self._current():
                     self.rotate(now=now)
         return [bytes(key.config) for key in self._current()]
@@ -137,7 +138,7 @@ class KeyRing(Generic[Key]):
             raise NoKeyError(f"the key with the configuration identifier {config_id} is deleted") from error
 
     def usable_ids(self, *, now: datetime) -> set[int]:
-        """Numbers of the keys to which something that arrives now may be sealed."""
+        """Numbers of the keys to which arriving messages may be sealed."""
         keys = self._keys().filter(Q(retired_at=None) | Q(retired_at__gt=now - grace()))
         return set(keys.values_list("config_id", flat=True))
 
@@ -158,6 +159,6 @@ def grace() -> timedelta:
 
 
 def cache_seconds() -> int:
-    """For how long a client may go on using what it was handed out: at most half the grace period (DAP
-    18, section 4.3.1), so that a client that read just before a rotation still finds its key."""
+    """For how long a client may go on using what it was handed out: at most half the grace period (DAP 18,
+    section 4.3.1), so that a client that read it just before a rotation still finds its key."""
     return min(86_400, settings.HPKE_GRACE_SECONDS // 2)

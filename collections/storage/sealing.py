@@ -1,8 +1,7 @@
 """Secrets at rest, sealed under an erasable key of their own and the key-encryption key: both open it.
 
 Format, version 1: `b"PPSE"`, one byte 1, the key's name (erasable_keys.py), then the secret sealed under the
-erasable key, sealed under the key-encryption key (panprivacy/encryption/sealing.py). What was sealed before
-there were erasable keys is the latter alone, begins otherwise, and is still opened.
+erasable key, sealed under the key-encryption key (panprivacy/encryption/sealing.py).
 
 The associated data names what is sealed and whose it is: sealed secrets cannot be swapped in the database.
 """
@@ -15,8 +14,7 @@ from django.db import models, transaction
 from panprivacy.encryption.sealing import SealFormatError, seal, unseal
 from storage.erasable_keys import NAME_BYTES, key_erase, key_make, key_read
 
-_MAGIC = b"PPSE"
-_HEADER = _MAGIC + bytes([1])
+_HEADER = b"PPSE" + bytes([1])
 
 
 def secret_seal(secret: bytes, *, kind: bytes, owner: bytes) -> bytes:
@@ -25,7 +23,8 @@ def secret_seal(secret: bytes, *, kind: bytes, owner: bytes) -> bytes:
     `secret_erase` or `secrets_delete` erase that key: nothing else deletes a sealed secret for good.
 
     Args:
-        kind: what it is, the same for all of its kind; it ends where no owner begins.
+        kind: its type, the same for all secrets of that type; chosen so that type and owner together are
+            unambiguous.
         owner: whose it is.
 
     Raises:
@@ -48,8 +47,6 @@ def secret_unseal(sealed: bytes | memoryview, *, kind: bytes, owner: bytes) -> b
     """
     sealed = bytes(sealed)
     name = _name_of(sealed)
-    if name is None:
-        return unseal(sealed, settings.KEY_ENCRYPTION_KEY, kind + owner)
     prefix = _HEADER + name
     associated_data = prefix + kind + owner
     inner = unseal(sealed[len(prefix) :], settings.KEY_ENCRYPTION_KEY, associated_data)
@@ -59,11 +56,10 @@ def secret_unseal(sealed: bytes | memoryview, *, kind: bytes, owner: bytes) -> b
 def secret_erase(sealed: bytes | memoryview | None) -> None:
     """Erase the key of a secret once this transaction, which deletes the secret, is committed.
 
-    Nothing is done for None, and for what was sealed before there were erasable keys.
+    Nothing is done for None.
     """
-    name = None if sealed is None else _name_of(bytes(sealed))
-    if name is not None:
-        key_erase(name)
+    if sealed is not None:
+        key_erase(_name_of(bytes(sealed)))
 
 
 @transaction.atomic
@@ -76,10 +72,8 @@ def secrets_delete(rows: models.QuerySet[models.Model], column: str) -> int:
     return len(found)
 
 
-def _name_of(sealed: bytes) -> bytes | None:
-    """The name of its erasable key; None where it has none. Raises SealFormatError for another version."""
-    if not sealed.startswith(_MAGIC):
-        return None
+def _name_of(sealed: bytes) -> bytes:
+    """The name of its erasable key. Raises SealFormatError if these are no sealed secret of this version."""
     end = len(_HEADER) + NAME_BYTES
     if not sealed.startswith(_HEADER) or len(sealed) < end:
         raise SealFormatError("these bytes are not a sealed secret of a version that this code knows")

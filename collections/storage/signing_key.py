@@ -1,5 +1,5 @@
-"""The one key with which this installation signs: what it publishes, and what it says to other installations.
-And one made from it, with which it signs as a witness of others' logs."""
+"""The one key with which this installation signs: what it publishes, and its requests and answers to other
+installations. And one made from it, with which it signs as a witness of others' logs."""
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.hashes import SHA256

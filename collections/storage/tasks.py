@@ -8,8 +8,7 @@ from storage.partitions import partitions_upkeep
 from storage.periodic import PeriodicTask
 
 
-# The name is the one that installations have queued and scheduled.
-@shared_task(name="dap.tasks.truncate_log", base=PeriodicTask)
+@shared_task(base=PeriodicTask)
 def truncate_log() -> None:
     """Empty SQLite's write-ahead log, if a reader kept the last deletion from it. Safe to run twice."""
     log_truncate()
@@ -17,11 +16,11 @@ def truncate_log() -> None:
 
 @shared_task(base=PeriodicTask)
 def erase_unneeded_keys() -> None:
-    """Erase keys of deleted secrets that a crash left. Safe to run at any time, twice."""
+    """Erase keys of deleted secrets that a crash left. Safe to run at any time, even twice."""
     old_keys_erase()
 
 
 @shared_task(base=PeriodicTask)
 def drop_partitions() -> None:
-    """Drop what is left of collections that have ended. Safe to run at any time, twice."""
+    """Drop what is left of collections that have ended. Safe to run at any time, even twice."""
     partitions_upkeep()

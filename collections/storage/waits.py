@@ -1,4 +1,4 @@
-"""How long to wait before what failed is tried again."""
+"""How long to wait until what failed is tried again."""
 
 from datetime import timedelta
 

@@ -19,12 +19,12 @@ FILE_BYTES = 1024 * 1024
 """Of a new file: more than one small request takes."""
 
 EVERY_SECONDS = 10.0
-"""For which a process believes that there is room: who asks more often writes no more."""
+"""Time for which a process believes that there is space: more frequent checks write nothing."""
 
 _SPILLING = """
 SELECT count(*) FROM (SELECT FROM generate_series(1, 4000) AS number ORDER BY md5(number::text)) AS sorted
 """
-"""Sorts more than `work_mem` has room for: PostgreSQL writes it to a new file beside its tables, and removes
+"""Sorts more than fits into `work_mem`: PostgreSQL writes it to a new file next to its tables, and removes
 that."""
 
 _lock = threading.Lock()
@@ -64,7 +64,7 @@ def database_write() -> None:
 
 
 def database_directories() -> list[Path]:
-    """Where SQLite has its file; nothing for a database in memory or on a server."""
+    """The folder of SQLite's file; nothing for a database in memory or on a server."""
     path = Path(connection.settings_dict["NAME"])
     return [path.parent] if connection.vendor == "sqlite" and path.is_file() else []
 

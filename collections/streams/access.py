@@ -1,4 +1,4 @@
-"""Who may announce intrusions, and see what was seen."""
+"""Permission to announce intrusions, and to see what was seen."""
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 

@@ -1,4 +1,4 @@
-"""What the audit log tells of streams."""
+"""What the audit log records about streams."""
 
 from audit.registry import action_declare
 

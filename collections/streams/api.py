@@ -12,25 +12,22 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
 from streams.errors import IntrusionRefusedError, StreamClosedError, StreamLostError
 from streams.models import AnnouncedIntrusion
 from streams.operations import REASON_LENGTH, intrusion_announce
 from streams.scopes import INTRUSIONS_ANNOUNCE
 from streams.selectors import intrusions_of, is_stream, seen_bytes
-from web.json_requests import read_object, text_member
 from web.openapi import example, problem_response
 from web.problems import not_found
 from web.refusing import as_problems
 from web.scopes import Scopes
+from web.serializers import ExactSerializer
 
-STATE_TYPE = "application/vnd.msgpack"
-BODY_BYTES = 8 * 1024
+STATE_TYPE = "application/octet-stream"
 EXAMPLE = {"number": 1, "reason": "court order 4711"}
 
 
-class NewIntrusionSerializer(serializers.Serializer[dict[str, Any]]):
+class NewIntrusionSerializer(ExactSerializer):
     number = serializers.IntegerField(
         min_value=1, help_text="Which one it will be: one more than there are. So a repeat is refused."
     )
@@ -39,7 +36,7 @@ class NewIntrusionSerializer(serializers.Serializer[dict[str, Any]]):
     )
 
 
-class IntrusionSerializer(serializers.Serializer[dict[str, Any]]):
+class IntrusionSerializer(serializers.Serializer[AnnouncedIntrusion]):
     number = serializers.IntegerField(help_text="1, 2, … within the recipe.")
     at = serializers.DateTimeField()
 
@@ -60,7 +57,7 @@ class IntrusionsView(APIView):
         responses=IntrusionListSerializer,
     )
     def get(self, request: Request, identifier: str) -> Response:
-        return Response({"results": [_shown(intrusion) for intrusion in _intrusions(identifier)]})
+        return Response(IntrusionListSerializer({"results": _intrusions(identifier)}).data)
 
     @extend_schema(
         summary="Announce an intrusion",
@@ -70,23 +67,17 @@ class IntrusionsView(APIView):
         request=NewIntrusionSerializer,
         responses={
             201: OpenApiResponse(IntrusionSerializer, "`state/` below it has what was seen."),
-            400: problem_response("A member is missing, unknown or out of range; `field` names it."),
+            400: problem_response("A field is missing, unknown or out of range; `field` names it."),
             409: problem_response("The recipe is closed, allows no more, or another number is the next."),
         },
         examples=example(EXAMPLE, request_only=True),
     )
     def post(self, request: Request, identifier: str) -> Response:
         _intrusions(identifier)
-        members = read_object(request._request, BODY_BYTES, names=tuple(EXAMPLE))
+        actor, asked = signed_in_user(request._request), NewIntrusionSerializer.read(request)
         with as_problems(conflicts=(IntrusionRefusedError, StreamClosedError, StreamLostError)):
-            announced = intrusion_announce(
-                identifier=identifier,
-                number=_number(members),
-                actor=signed_in_user(request._request),
-                reason=text_member(members, "reason"),
-                now=timezone.now(),
-            )
-        return Response(_shown(announced), status=201)
+            announced = intrusion_announce(identifier=identifier, actor=actor, now=timezone.now(), **asked)
+        return Response(IntrusionSerializer(announced).data, status=201)
 
 
 class SeenView(APIView):
@@ -96,7 +87,8 @@ class SeenView(APIView):
 
     @extend_schema(
         summary="Fetch what was seen",
-        description="The state as it was read: MessagePack, every array in full.",
+        description="The state as it was read, every array in full: bytes that `StreamState.from_bytes` of "
+        "the Python library `panprivacy` reads.",
         operation_id="intrusion_state",
         responses={
             (200, STATE_TYPE): OpenApiTypes.BINARY,
@@ -116,14 +108,3 @@ def _intrusions(identifier: str) -> list[AnnouncedIntrusion]:
     if not found and not is_stream(identifier):
         raise not_found("No stream has this identifier.")
     return found
-
-
-def _number(members: dict[str, Any]) -> int:
-    value = members.get("number")
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise FieldError("number", f"must be a whole number, not {as_typed(value)}")
-    return value
-
-
-def _shown(intrusion: AnnouncedIntrusion) -> dict[str, Any]:
-    return {"number": intrusion.number, "at": intrusion.at}

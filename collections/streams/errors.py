@@ -2,7 +2,7 @@
 
 
 class StreamClosedError(ValueError):
-    """The stream takes no items now, or no more."""
+    """The stream takes no items at present, or has ended."""
 
 
 class StreamBusyError(RuntimeError):
@@ -10,7 +10,7 @@ class StreamBusyError(RuntimeError):
 
 
 class StreamLostError(RuntimeError):
-    """The key of the state or estimate is not where it should be. Without it nobody can read either."""
+    """The key of the state or estimate is not where it should be. Without it neither can be read."""
 
 
 class NotEstimatedError(RuntimeError):
@@ -18,4 +18,4 @@ class NotEstimatedError(RuntimeError):
 
 
 class IntrusionRefusedError(ValueError):
-    """No intrusion can be announced; the message says why, as a clause."""
+    """No intrusion can be announced; the message states why, as a clause."""

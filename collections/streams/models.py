@@ -1,13 +1,13 @@
-"""What a curator keeps of streams: sealed states or estimates, which batches are in them, and who looked.
+"""What a curator keeps of streams: sealed states or estimates, which batches are in them, and the intrusions.
 
-Nothing here tells which items came, how many or when. How many *batches* came, the nonces do tell.
+Nothing here reveals which items came, how many or when. The nonces do reveal how many *batches* came.
 """
 
 import uuid
 
 from django.db import models
 
-from panprivacy.recipe import PublishedRecipe, recipe_of
+from panprivacy.recipe.document import PublishedRecipe, recipe_of
 
 
 class Stream(models.Model):
@@ -38,8 +38,8 @@ class Stream(models.Model):
 class StreamSample(models.Model):
     """Which items have a cell: hashes, never the items. It does not change with the stream.
 
-    Sealed until the stream ends: the hash's own key is in it, and with that anybody could ask of any item
-    whether it has a cell, and which.
+    Sealed until the stream ends: the hash's own key is in it, and with that an intruder could compute for any
+    item whether it has a cell, and which.
     """
 
     stream = models.OneToOneField(Stream, models.CASCADE, primary_key=True, related_name="sample")
@@ -61,7 +61,7 @@ class ItemBatch(models.Model):
 
 
 class EndedStream(models.Model):
-    """A stream that is gone, and its keys perhaps not yet: a crash may come between."""
+    """A deleted stream whose keys may still exist: a crash may happen in between."""
 
     id = models.UUIDField(primary_key=True, editable=False)
 
@@ -70,7 +70,7 @@ class EndedStream(models.Model):
 
 
 class AnnouncedIntrusion(models.Model):
-    """That the state was read on purpose. Kept when the stream is gone: it was seen.
+    """That the state was read on purpose. Kept when the stream is deleted, because it was seen.
 
     The database refuses to change or delete it: the guarantee counts them.
     """

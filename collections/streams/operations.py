@@ -1,8 +1,8 @@
 """What can be done to a stream. Every change of its state is one transaction that holds the stream's row.
 
-The key of the next version is written before the transaction commits and the key of the version before is
-erased after: whatever crashes, the committed state can be read, and with it every batch
-that was acknowledged. docs/threat-model.md says what may be readable besides, and for how long.
+The key of the next version is written before the transaction commits and the key of the previous version is
+erased after it: whatever crashes, the committed state can be read, and with it every batch that was
+acknowledged. docs/threat-model.md describes what else may be readable, and for how long.
 """
 
 import secrets
@@ -19,12 +19,12 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from audit.operations import entry_append
-from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.streams.recipe_statistic import stream_statistic
-from panprivacy.streams.sample import Sample
-from panprivacy.streams.state import StreamState
+from panprivacy.formats.errors import FieldError
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.statistics.streams.sample import Sample
+from panprivacy.statistics.streams.state import StreamState
 from storage.erasing import sync_committed
 from storage.group_commit import GroupCommit, waits_bound
 from storage.key_slots import all_erased
@@ -87,8 +87,8 @@ def stream_close(*, identifier: str) -> None:
 
 
 def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: datetime) -> None:
-    """Fold a batch into the state, all of it or nothing; one with a nonce that is there already is as good as
-    folded. The items themselves go nowhere else.
+    """Fold a batch into the state, all of it or nothing; one with a known nonce counts as already folded. The
+    items themselves are stored nowhere else.
 
     Args:
         identifier: of the recipe.
@@ -97,7 +97,7 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
     Raises:
         ItemError: an item cannot be one; the message has its place in the batch, not the item.
         StreamBusyError: more would be written than a minute's `BYTES_PER_MINUTE`; nothing was folded.
-        StreamClosedError: the stream takes no items now.
+        StreamClosedError: the stream takes no items at present.
         StreamLostError: its state cannot be read.
     """
     # Before anything is locked: hashing takes longer than the rest.
@@ -121,7 +121,7 @@ def batches_fold(batches: Sequence[ReadBatch]) -> list[Exception | None]:
     """Fold several batches in, of any streams, in their order; the exception of each that was not."""
     waits_bound()
     outcomes: list[Exception | None] = [None] * len(batches)
-    # One order for everybody, so that two processes never wait for each other's rows.
+    # All rows are locked in one order, so that two processes never wait for each other.
     for identifier in sorted({batch.identifier for batch in batches}):
         places = [place for place, batch in enumerate(batches) if batch.identifier == identifier]
         try:
@@ -134,7 +134,7 @@ def batches_fold(batches: Sequence[ReadBatch]) -> list[Exception | None]:
 
 
 BATCHES: GroupCommit[ReadBatch, None] = GroupCommit(batches_fold)
-"""Batches of many requests, folded in together where the process serves requests."""
+"""Batches of many requests, folded in together if the process serves requests."""
 
 
 def _fold(identifier: str, batches: Sequence[ReadBatch]) -> list[Exception | None]:
@@ -184,11 +184,11 @@ def intrusion_announce(
 
     Args:
         identifier: of the recipe.
-        actor: who looks. That they may is for the caller to check.
+        actor: the analyst who announces it. That they may is for the caller to check.
         reason: why, for the log: 1 to `REASON_LENGTH` characters, such as a file number. White space counts
             as single blanks. The recipe's public log does not show it.
-        number: which one it will be, as who asks believes: what is sent twice is refused the second time.
-            None: whichever is next.
+        number: the number that the caller expects it to have, so that a repeated request is refused. None:
+            whichever is next.
 
     Returns:
         The intrusion, which is counted; `selectors.seen_bytes` has what was seen.
@@ -240,7 +240,7 @@ def estimate_draw(*, identifier: str) -> None:
 
     Before the transaction that releases it, not in it: there the result is written unsealed, and a database
     keeps rows of transactions that were rolled back. So it must be final by then, or two results, each with
-    noise of its own, would stand on the disk. That none could be computed is final as well.
+    noise of its own, would be on the disk. That none could be computed is final as well.
 
     Raises:
         StreamClosedError: the stream takes items still.
@@ -256,7 +256,7 @@ def estimate_draw(*, identifier: str) -> None:
         if stream.estimate is None:
             _advance(stream, partial(estimate_seal, estimate=_estimate_made(stream)))
         else:
-            # Where a crash came before: no release before what was drawn is on the disk, and the state gone.
+            # After a crash: no release until what was drawn is on the disk, and the state is erased.
             transaction.on_commit(partial(_key_erase, stream.id, stream.version - 1))
 
 
@@ -275,7 +275,7 @@ def stream_estimate(*, identifier: str) -> Estimate | None:
     """The result of a closed stream as `estimate_draw` drew it: the same at every call.
 
     Returns:
-        None where none could be computed.
+        None if none could be computed.
 
     Raises:
         NotEstimatedError: it was not drawn.
@@ -307,7 +307,7 @@ def old_keys_erase() -> None:
 
 
 def _old_keys_erase_if_any(stream: Stream) -> None:
-    # Looked at without a lock first: hardly ever there is something to do.
+    # Checked before locking: there is rarely something to do.
     if key_slots(stream.id).read_all().keys() - {stream.version}:
         _old_keys_erase_of(stream.id)
 
@@ -317,7 +317,7 @@ def _old_keys_erase_of(stream_id: UUID) -> None:
     stream = Stream.objects.select_for_update().only("id", "version").filter(id=stream_id).first()
     if stream is None:
         return
-    # What is committed may not be on the disk yet, and the version before is all there is then.
+    # What is committed may not be on the disk yet, and then the previous version is all there is.
     sync_committed()
     slots = key_slots(stream_id)
     for version in slots.read_all().keys() - {stream.version}:
@@ -354,7 +354,7 @@ def _advance(stream: Stream, seal: Callable[[Stream], None]) -> None:
     before = stream.version
     stream.version += 1
     if before - 1 in key_slots(stream.id).read_all():
-        # A crash left it, and its slot is written over now: the version after it must be on the disk before.
+        # A crash left it, and its slot is written over now: the version after it must be on the disk first.
         sync_committed()
     seal(stream)
     stream.save(update_fields=["version", "state", "estimate"])

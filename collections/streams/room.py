@@ -1,9 +1,9 @@
 """How much may be written for a stream.
 
-Every batch has the whole state sealed under a new key and written anew, however few items are in it, and if
-there is none: what changed is not to be seen, nor whether anything did. So a few bytes of a stranger's make
-the database write millions, and each stream has so many in a minute. Of each process: what was written is
-noted in memory, as nothing may be stored about when items came.
+Every batch has the whole state sealed under a new key and written anew, even if there are few items in it or
+none: an observer must not see what changed, nor whether anything did. So a few bytes from any client make the
+database write millions, and each stream may write a limited number in a minute. The limit is per process:
+what was written is counted in memory, because nothing may be stored about when items came.
 """
 
 import threading
@@ -26,7 +26,7 @@ def require_room(stream: Stream) -> None:
     """Count the stream's state as written once more. A state is never too large for a whole minute.
 
     Raises:
-        StreamBusyError: not now.
+        StreamBusyError: not at present.
     """
     most, now = float(settings.STREAM_BYTES_PER_MINUTE), time.monotonic()
     size = min(float(len(stream.state)), most)

@@ -6,8 +6,8 @@ from uuid import UUID
 from django.conf import settings
 
 from panprivacy.encryption.sealing import seal, unseal
-from panprivacy.estimate import Estimate
-from panprivacy.streams.state import StreamState
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.streams.state import StreamState
 from storage.key_slots import KEY_BYTES, KeySlots
 from streams.errors import NotEstimatedError, StreamLostError
 from streams.models import Stream
@@ -16,11 +16,11 @@ STATE, ESTIMATE = b"stream state\n", b"stream estimate\n"
 """What is sealed; authenticated, so that neither is read as the other."""
 
 INCOMPUTABLE = b""
-"""Sealed in an estimate's place where none could be computed."""
+"""Sealed in an estimate's place if none could be computed."""
 
 
 def key_slots(stream_id: UUID) -> KeySlots:
-    """Where the keys of a stream are."""
+    """The place of a stream's keys."""
     return KeySlots(settings.STREAM_KEYS_DIR / f"{stream_id.hex}.keys")
 
 
@@ -33,7 +33,7 @@ def state_seal(stream: Stream, state: StreamState) -> None:
 
 
 def state_unseal(stream: Stream) -> StreamState:
-    """The state as of the row. Raises StreamLostError where its key is not in its file."""
+    """The state as of the row. Raises StreamLostError if its key is not in its file."""
     return StreamState.from_bytes(_unsealed(stream, STATE, stream.state))
 
 
@@ -43,14 +43,14 @@ def estimate_seal(stream: Stream, estimate: Estimate | None) -> None:
     The key is on the disk when this returns, so the row may be committed.
 
     Args:
-        estimate: None where none could be computed.
+        estimate: None if none could be computed.
     """
     content = INCOMPUTABLE if estimate is None else estimate.to_bytes()
     stream.state, stream.estimate = b"", _sealed(stream, ESTIMATE, content)
 
 
 def estimate_unseal(stream: Stream) -> Estimate | None:
-    """The estimate as of the row; None where none could be computed.
+    """The estimate as of the row; None if none could be computed.
 
     Raises:
         NotEstimatedError: none was drawn.
@@ -73,7 +73,7 @@ def _unsealed(stream: Stream, kind: bytes, sealed: bytes | memoryview) -> bytes:
     if key is None:
         raise StreamLostError(
             f"the key of the stream {stream.identifier} is not in {settings.STREAM_KEYS_DIR}: this must be "
-            "the directory of the process that stored the state (docs/operations.md)"
+            "the directory of the process that stored the state (docs/operations/install.md)"
         )
     return unseal(bytes(sealed), key, _associated_data(stream, kind))
 

@@ -1,12 +1,12 @@
-"""Reading what is known of streams without looking at a state."""
+"""Reads of streams without reading a state."""
 
 import random
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.streams.recipe_statistic import stream_statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.stream_statistic import stream_statistic
 from streams.models import AnnouncedIntrusion, SeenState, Stream
 
 
@@ -20,14 +20,14 @@ class ArrayLayout:
 
 
 def state_layout(published: PublishedRecipe) -> tuple[ArrayLayout, ...]:
-    """What the arrays of such a recipe's state look like. It follows from the recipe, not from any stream."""
+    """The shapes of the arrays of such a recipe's state. It follows from the recipe, not from any stream."""
     thrown_away = random.Random()  # noqa: S311  # only the shape of what it draws is read
     state = stream_statistic(published).start(thrown_away)
     return tuple(ArrayLayout(name, array.dtype.name, array.shape) for name, array in state.arrays.items())
 
 
 def intrusions_of(identifier: str) -> QuerySet[AnnouncedIntrusion]:
-    """The announced intrusions of a recipe, first to last; they stay when its stream is gone."""
+    """The announced intrusions of a recipe, first to last; they stay when its stream is deleted."""
     return AnnouncedIntrusion.objects.filter(identifier=identifier)
 
 
@@ -39,13 +39,13 @@ def intrusions_left(published: PublishedRecipe) -> int:
 
 
 def seen_bytes(intrusion: AnnouncedIntrusion) -> bytes | None:
-    """The state as it was seen, serialized; None where a crash lost it."""
+    """The state as it was seen, serialized; None if a crash lost it."""
     seen = SeenState.objects.filter(intrusion=intrusion).first()
     return None if seen is None else bytes(seen.state)
 
 
 def is_stream(identifier: str) -> bool:
-    """Whether there is such a stream; one that has ended is gone."""
+    """Whether there is such a stream; one that has ended is deleted."""
     return Stream.objects.filter(identifier=identifier).exists()
 
 

@@ -8,5 +8,5 @@ from streams.operations import old_keys_erase
 
 @shared_task(base=PeriodicTask)
 def erase_old_keys() -> None:
-    """Erase keys that a crash left; safe to run at any time, twice."""
+    """Erase keys that a crash left; safe to run at any time, even twice."""
     old_keys_erase()

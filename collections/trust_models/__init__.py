@@ -2,14 +2,14 @@
 
 `TRUST_MODELS` is the table. Others call `trust_model_of` and `unavailable_here`, `configured_partners` for
 the other servers that settings name, the operations in `publishing`, and `review` for what publishing would
-do. `admitting` says who issues tokens and which relay there is, and `issued` how many tokens there were.
-`targeting` checks whom a recipe asks, and `of_rounds` is told where documents of rounds are. `outcomes` has
+do. `admitting` knows the issuer of tokens and the relay, and `issued` the number of tokens. `targeting`
+checks which devices a recipe asks, and `of_rounds` is given the reader of documents of rounds. `outcomes` has
 what they get, and `api` is the same for programs.
 
-It must not know pages, nor what a release says.
+It must not know pages, nor the content of a release.
 """
 
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
 from peers.partner import Partner
 from recipes.models import Recipe
 from trust_models.curator import CuratorModel
@@ -53,5 +53,5 @@ def configured_partners() -> Partners:
 
 
 def unavailable_here(trust: Trust) -> str:
-    """Why recipes cannot have this trust model at this site, as a clause; empty where they can."""
+    """Why recipes cannot have this trust model at this site, as a clause; empty if they can."""
     return TRUST_MODELS[trust].unavailable(configured_partners())

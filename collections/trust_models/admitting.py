@@ -1,7 +1,7 @@
-"""Who may report of a recipe, and on which way: the issuer makes a key and signs the document, before anyone
-reads it.
+"""Admission and transport of a recipe's reports: the issuer makes a key and signs the document, before it is
+published.
 
-A key that is in no published document binds nobody: the issuer forgets it after a day.
+A key that is in no published document has no effect: the issuer forgets it after a day.
 """
 
 import secrets
@@ -11,30 +11,30 @@ from typing import Any
 from django.conf import settings
 
 from admission.operations import issuance_begin
-from panprivacy.asked_admission import ADMISSION, RELAY, Admission, TokenAdmission
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.request_bytes import relayed_bytes, report_bytes
-from panprivacy.statistic import Statistic
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts.admission import ADMISSION, RELAY, Admission, TokenAdmission
+from panprivacy.recipe.request_bytes import relayed_bytes, report_bytes
+from panprivacy.statistics.interface import Statistic
 from peers.issuer_calls import recipe_register, token_key_ask
 from peers.partner import Partner
 from peers.request_ids import REQUEST_BYTES
 from peers.roles import ISSUER
-from recipes.models import IssuerSignature, Recipe
+from recipes.models import PartnerSignature, Recipe
 from trust_models.agreement import asked, require_signed
 
 NO_TOKENS = FieldError(ADMISSION, f"cannot be {Admission.TOKEN.value}")
 
 NO_RELAY = (
     "no relay is set up for this installation. Set PANAPP_RELAY_URL to the address at a relay that leads to "
-    "this site (docs/operations.md, “A relay”)"
+    "this site (docs/operations/two-organizations.md, “A relay”)"
 )
 
 
 @dataclass(frozen=True)
 class Admitting:
-    """Who stands between devices and this site; None is nobody.
+    """The relay between devices and this site; None if there is none.
 
     Attributes:
         issuer: of tokens.
@@ -46,12 +46,12 @@ class Admitting:
 
 
 def admitting_here() -> Admitting:
-    """As the settings name them."""
+    """Those that the settings name."""
     return Admitting(ISSUER.configured(), settings.RELAY_URL)
 
 
 def require_admitted(draft: RecipeDraft, statistic: Statistic[Any], admitting: Admitting) -> None:
-    """Refuse what cannot be had here.
+    """Refuse what is not available here.
 
     Args:
         statistic: the draft's, with its derived parameters computed.
@@ -89,12 +89,12 @@ class AgreedIssuer:
 
     def store(self, recipe: Recipe) -> None:
         """Keep it, in the transaction that publishes the recipe."""
-        IssuerSignature.objects.create(recipe=recipe, signature=self.signature)
+        recipe.partner_signatures.create(partner=PartnerSignature.Partner.ISSUER, signature=self.signature)
         issuance_begin(recipe=recipe, issuer_url=self.issuer.url)
 
 
 def tokens_ask(draft: RecipeDraft, admitting: Admitting) -> AskedTokens | None:
-    """Have the issuer make a key for this recipe alone; None where anybody may report.
+    """Have the issuer make a key for this recipe alone; None if any device may report.
 
     Raises:
         FieldError: it refuses.

@@ -1,14 +1,14 @@
-"""Having another server agree to a document, before anyone reads it."""
+"""Having another server agree to a document, before it is published."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from cryptography.exceptions import InvalidSignature
 
-from panprivacy.ed25519 import public_key_of, require_signature
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.errors import FieldError
+from panprivacy.protocols.ed25519 import public_key_of, require_signature
+from panprivacy.recipe.document import PublishedRecipe
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import Partner
 from peers.roles import PartnerRole, why_no_answer
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def partner_of(trust: Trust, role: PartnerRole, partners: Partners) -> Partner:
-    """The server of this role; FieldError where none is set up."""
+    """The server of this role; FieldError if none is set up."""
     partner = partners.get(trust)
     if partner is None:
         raise FieldError("trust", f"cannot be {trust.value}: {role.missing}. {role.how_to_set_up}")
@@ -30,7 +30,7 @@ def asked(wanted: FieldError, role: PartnerRole, partner: Partner, ask: Callable
     """The other server's answer, or its silence and its refusal in the words of this app.
 
     Args:
-        wanted: names the field for which it is asked, and says that it cannot be so.
+        wanted: names the field that requires it, and states that this is impossible.
 
     Raises:
         FieldError: it refuses.

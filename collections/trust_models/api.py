@@ -10,10 +10,12 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
+from panprivacy.formats.errors import FieldError
 from planner.guarantees import NotComputedError
-from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe, recipe_document
+from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe
 from recipes.approvals import approval_missing, approval_of_draft
-from recipes.approvals_api import ApprovalSerializer, approval_document
+from recipes.approvals_api import ApprovalSerializer
+from recipes.budget import Effect
 from recipes.drafts_api import (
     ABOUT_WARNING,
     BODY_BYTES,
@@ -27,62 +29,75 @@ from recipes.item_lists import UNIVERSE_BYTES, listed_universe
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from trust_models.publishing import recipe_close, recipe_publish
-from trust_models.review import Review, review_of
-from web.json_requests import read_object, text_member
+from trust_models.review import Expected, Review, review_of
+from web.json_requests import read_object
 from web.openapi import example, problem_response
 from web.problems import invalid_field
 from web.refusing import as_problems
 from web.scopes import Scopes
+from web.serializers import ExactSerializer, FiniteField, ObjectField, SecondsField
 
 
-class RefusalSerializer(serializers.Serializer[dict[str, str]]):
+class RefusalSerializer(serializers.Serializer[FieldError]):
     field = serializers.CharField()
-    detail = serializers.CharField()
+    detail = serializers.SerializerMethodField()
+
+    def get_detail(self, error: FieldError) -> str:
+        return f"{error}."
 
 
-class EffectSerializer(serializers.Serializer[dict[str, Any]]):
-    population = serializers.CharField()
-    budget = serializers.FloatField(allow_null=True, help_text="ε; null where there is no budget.")
-    rule = serializers.CharField(allow_null=True)
-    delta = serializers.FloatField(help_text="δ of every ε here.")
-    spent = serializers.FloatField(allow_null=True, help_text="ε of all recipes so far; null if unknown.")
-    spent_with_it = serializers.FloatField(allow_null=True, help_text="ε with this recipe; null if unknown.")
-    used_with_it = serializers.FloatField(
-        allow_null=True, help_text="Part of the budget that is used with it; above 1 it is exceeded."
+class EffectSerializer(serializers.Serializer[Effect]):
+    population = serializers.CharField(source="balance.population.name")
+    budget = serializers.FloatField(
+        source="balance.budget.epsilon", allow_null=True, help_text="ε; null without a budget."
+    )
+    rule = serializers.CharField(source="balance.budget.rule", allow_null=True)
+    delta = serializers.FloatField(source="balance.delta", help_text="δ of every ε here.")
+    spent = FiniteField(source="balance.spent", help_text="ε of all recipes so far; null if unknown.")
+    spent_with_it = FiniteField(source="composed", help_text="ε with this recipe; null if unknown.")
+    used_with_it = FiniteField(
+        source="share", help_text="Part of the budget that is used with it; above 1 it is exceeded."
     )
     exceeds = serializers.BooleanField(help_text="Whether the budget does not suffice.")
-    reason = serializers.CharField(help_text="Why no ε is promised with it, and what would fit; else empty.")
-    condition = serializers.CharField(help_text="What the numbers also rely on; empty where on nothing.")
-
-
-class ExpectedSerializer(serializers.Serializer[dict[str, Any]]):
-    parameters = serializers.DictField(help_text="With those that are computed.")
-    guarantees = GuaranteeSerializer(many=True)
-    opens_at = serializers.DateTimeField(help_text="If it is published now.")
-    closes_at = serializers.DateTimeField(help_text="If it is published now.")
-    needs_universe = serializers.BooleanField(help_text="Whether publishing asks for the list of items.")
-    budget = EffectSerializer()
-
-
-class ReviewSerializer(serializers.Serializer[dict[str, Any]]):
-    publishable = serializers.BooleanField(help_text="Whether nothing is known that stands against it.")
-    problem = RefusalSerializer(allow_null=True, help_text="Why it cannot be published; null where it can.")
-    warning = serializers.CharField(help_text=ABOUT_WARNING)
-    recipe = serializers.DictField(
-        allow_null=True, help_text="With every default; null where it cannot be read."
+    reason = serializers.CharField(
+        source="delta_reason", help_text="Why no ε is promised with it, and what would fit; else empty."
     )
-    expected = ExpectedSerializer(allow_null=True, help_text="Null where it cannot be computed.")
+    condition = serializers.CharField(help_text="What the numbers also rely on; empty if on nothing.")
+
+
+class ExpectedSerializer(serializers.Serializer[Expected]):
+    parameters = ObjectField(source="statistic.parameters.as_dict", help_text="With those that are computed.")
+    guarantees = GuaranteeSerializer(many=True)
+    opens_at = SecondsField(help_text="If it is published now.")
+    closes_at = SecondsField(help_text="If it is published now.")
+    needs_universe = serializers.BooleanField(help_text="Whether publishing asks for the list of items.")
+    budget = EffectSerializer(source="effect")
+
+
+class ReviewSerializer(serializers.Serializer[Review]):
+    publishable = serializers.BooleanField(help_text="Whether nothing known prevents publication.")
+    problem = RefusalSerializer(
+        source="refusal", allow_null=True, help_text="Why it cannot be published; null if it can."
+    )
+    warning = serializers.CharField(help_text=ABOUT_WARNING)
+    recipe = ObjectField(
+        source="draft.as_dict",
+        allow_null=True,
+        help_text="With every default; null if it cannot be read.",
+    )
+    expected = ExpectedSerializer(allow_null=True, help_text="Null if it cannot be computed.")
 
 
 class DraftReviewSerializer(ReviewSerializer):
     needs_approval = serializers.BooleanField(
         help_text="Whether another analyst must approve before this account may publish it."
     )
-    approval = ApprovalSerializer(allow_null=True, help_text="Of this content; null where nobody asked.")
+    approval = ApprovalSerializer(allow_null=True, help_text="Of this content; null if none was asked for.")
     reviewed = serializers.CharField(help_text="SHA-256 of what was reviewed; publishing asks for it.")
 
 
-class PublishSerializer(serializers.Serializer[dict[str, Any]]):
+class PublishSerializer(ExactSerializer):
+    most_bytes = UNIVERSE_BYTES
     reviewed = serializers.CharField(help_text="As of the draft, or of its review.")
     universe = serializers.ListField(
         child=serializers.CharField(),
@@ -107,7 +122,7 @@ class ReviewView(APIView):
         examples=example(RECIPE_FILE, request_only=True),
     )
     def post(self, request: Request) -> Response:
-        return Response(_reviewed(read_object(request._request, BODY_BYTES)).document())
+        return Response(ReviewSerializer(_reviewed(read_object(request._request, BODY_BYTES))).data)
 
 
 class DraftReviewView(APIView):
@@ -126,10 +141,10 @@ class DraftReviewView(APIView):
         missing = approval_missing(recipe, user)
         return Response(
             {
-                **review.document(),
+                **ReviewSerializer(review).data,
                 "publishable": review.publishable and not missing,
                 "needs_approval": bool(missing),
-                "approval": None if asked is None else approval_document(asked),
+                "approval": None if asked is None else ApprovalSerializer(asked).data,
                 "reviewed": recipe.draft_hash,
             }
         )
@@ -148,8 +163,8 @@ class PublishView(APIView):
         request=PublishSerializer,
         responses={
             200: RecipeSerializer,
-            400: problem_response("It cannot be published as it stands; `field` names what is wrong."),
-            409: problem_response("It was changed after it was read, or is no draft any more."),
+            400: problem_response("It cannot be published; `field` names what is wrong."),
+            409: problem_response("It was changed after it was read, or is not a draft."),
             503: problem_response(
                 "Nothing was changed: another server did not answer, or the guarantees are not computed yet."
             ),
@@ -158,24 +173,24 @@ class PublishView(APIView):
     )
     def post(self, request: Request, number: int) -> Response:
         recipe = numbered_recipe(number)
-        members = read_object(request._request, UNIVERSE_BYTES, names=("reviewed", "universe"))
+        actor, asked = signed_in_user(request._request), PublishSerializer.read(request)
         with as_problems(conflicts=RecipeStateError, busy=(PartnerUnavailableError, NotComputedError)):
-            reviewed = text_member(members, "reviewed")
+            reviewed = asked["reviewed"]
             if _was_published(recipe, reviewed):
-                return Response(recipe_document(recipe))
+                return Response(RecipeSerializer(recipe).data)
             try:
-                recipe = recipe_publish(
+                recipe_publish(
                     recipe=recipe,
                     reviewed=reviewed,
-                    universe=listed_universe(members.get("universe")),
-                    actor=signed_in_user(request._request),
+                    universe=listed_universe(asked.get("universe")),
+                    actor=actor,
                 )
             except RecipeStateError:
                 # Perhaps the same request came twice, and the other was faster.
-                recipe = numbered_recipe(number)
-                if not _was_published(recipe, reviewed):
+                if not _was_published(numbered_recipe(number), reviewed):
                     raise
-        return Response(recipe_document(recipe))
+        # Read again: PostgreSQL orders the fields of guarantees, and a repeated request gets the same bytes.
+        return Response(RecipeSerializer(numbered_recipe(number)).data)
 
 
 class CloseView(APIView):
@@ -185,8 +200,8 @@ class CloseView(APIView):
 
     @extend_schema(
         summary="Close a recipe",
-        description="No report is taken in any more, and the result follows. A recipe that is closed stays "
-        "so: sent twice, this does nothing the second time.",
+        description="No report is accepted, and the result follows. A recipe that is closed stays so: "
+        " sent twice, this does nothing the second time.",
         operation_id="recipe_close",
         request=None,
         responses=RecipeSerializer,
@@ -199,7 +214,7 @@ class CloseView(APIView):
         except RecipeStateError:
             # A published recipe is refused for one reason only: it is closed already.
             recipe = published_recipe(identifier)
-        return Response(recipe_document(recipe))
+        return Response(RecipeSerializer(recipe).data)
 
 
 def _reviewed(members: dict[str, Any]) -> Review:

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.streams.parameters import LISTED
-from panprivacy.streams.sample import Sample
-from panprivacy.times import format_time
-from panprivacy.trust import Trust
-from panprivacy.trust_models.curator import Curator
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.times import format_time
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.streams.parameters import LISTED
+from panprivacy.statistics.streams.sample import Sample
+from panprivacy.statistics.trust_models.curator import Curator
 from recipes.models import Recipe
 from streams.errors import StreamLostError
 from streams.operations import estimate_draw, stream_close, stream_estimate, stream_forget, stream_start
@@ -42,7 +42,7 @@ class CuratorModel(TrustModel):
         if wish.universe is None and parameters.sample_kind == LISTED:
             raise FieldError(
                 "items",
-                "can be listed only where there is a list: a recipe file names it as `universe`, "
+                "can be listed only if there is a list: a recipe file names it as `universe`, "
                 "a CSV with one column `item`",
             )
         sample = Sample.draw(parameters, wish.universe, secrets.SystemRandom())
@@ -68,12 +68,12 @@ class CuratorModel(TrustModel):
         stream_forget(identifier=str(recipe.identifier))
 
     def progress(self, recipe: Recipe) -> Progress:
-        """How many items came, nobody counts."""
+        """The number of items is not counted."""
         return Progress(received=0, waiting=0, servers=(ServerProgress(name="Curator", counted=None),))
 
     def told_with_release(self, recipe: Recipe) -> Mapping[str, Sequence[Any]]:
-        """The announced intrusions that took place, on which the error depends; how many were allowed, the
-        recipe says."""
+        """The announced intrusions that took place, on which the error depends; the recipe has the number of
+        allowed ones."""
         made = intrusions_of(str(recipe.identifier))
         return {"intrusions_made": [{"number": look.number, "at": format_time(look.at)} for look in made]}
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, ClassVar
 
-from panprivacy.asked_admission import TokenAdmission
-from panprivacy.asked_target import CitedTarget
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust import Trust
-from panprivacy.trust_models import Servers
+from panprivacy.accounting.trust import Trust
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts.admission import TokenAdmission
+from panprivacy.recipe.parts.target import CitedTarget
+from panprivacy.statistics.trust_models import Servers
 from peers.partner import Partner
 from peers.roles import PartnerRole
 from recipes.models import Recipe
@@ -23,16 +23,16 @@ Partners = Mapping[Trust, Partner]
 
 @dataclass(frozen=True)
 class Wish:
-    """A recipe that somebody wishes to publish.
+    """A recipe that is to be published.
 
     Attributes:
         now: the time that the document will name.
-        simulation: whether it says that it is one.
+        simulation: whether it declares itself one.
         partners: the other servers that may be asked.
         universe: the items that a recipe over a list is about; None of every other recipe.
-        admission: who issues its tokens; None where anybody may report.
-        relay: address of the relay; None where it has none.
-        target: which devices it asks, with the results that it cites; None where all.
+        admission: who issues its tokens; None if any device may report.
+        relay: address of the relay; None if it has none.
+        target: which devices it asks, with the results that it cites; None if all.
     """
 
     draft: RecipeDraft
@@ -63,7 +63,7 @@ class Prepared(ABC):
 
     @abstractmethod
     def store(self, recipe: Recipe) -> None:
-        """Keep what is to be kept, in the transaction that publishes `recipe`, after its row is saved.
+        """Store what the model needs, in the transaction that publishes `recipe`, after its row is saved.
 
         Raises:
             RecipeStateError: it was given up in the meantime; the transaction must not be committed.
@@ -88,7 +88,7 @@ class TrustModel(ABC):
     """Whether no report is taken beyond the cohort size."""
 
     def unavailable(self, partners: Partners) -> str:
-        """Why no recipe of this model can be published, as a clause; empty where one can."""
+        """Why no recipe of this model can be published, as a clause; empty if one can."""
         return "" if self.partner is None or self.trust in partners else self.partner.missing
 
     @abstractmethod
@@ -96,8 +96,8 @@ class TrustModel(ABC):
         """Make the keys and the document. May take seconds and ask others: call it outside of transactions.
 
         Raises:
-            FieldError: the draft cannot be published as it stands.
-            PartnerUnavailableError: not now.
+            FieldError: the draft cannot be published with its present content.
+            PartnerUnavailableError: not at present.
         """
 
     def close(self, recipe: Recipe) -> None:  # noqa: B027  # most read from the recipe whether it is open
@@ -107,12 +107,12 @@ class TrustModel(ABC):
         """Bring the summing of an unfinished recipe one step on. May be called at any time, twice."""
 
     def is_over(self, recipe: Recipe) -> bool:
-        """Whether an open recipe can take no more reports, whatever its times say."""
+        """Whether an open recipe can take no more reports, whatever its times are."""
         return False
 
     @abstractmethod
     def is_settled(self, recipe: Recipe) -> bool:
-        """Whether a closed recipe may have an outcome: a cheap look without locks."""
+        """Whether a closed recipe may have an outcome: a cheap check without locks."""
 
     def draw(self, recipe: Recipe) -> None:  # noqa: B027  # most draw nothing
         """Draw what is random in the outcome of a settled recipe, and store it, in a transaction of its own.
@@ -121,12 +121,12 @@ class TrustModel(ABC):
         came to nothing, and the next one must write the same.
 
         Raises:
-            SourceLostError: what it is drawn from cannot be read until somebody brings its key back.
+            SourceLostError: what it is drawn from cannot be read until the operator restores its key.
         """
 
     @abstractmethod
     def outcome(self, recipe: Recipe) -> Outcome | None:
-        """The outcome of a closed recipe, whose row is locked, as drawn; None where there is none yet.
+        """The outcome of a closed recipe, whose row is locked, as drawn; None if there is none yet.
 
         Raises SourceLostError as `draw` does.
         """
@@ -144,9 +144,9 @@ class TrustModel(ABC):
         """How far a published recipe is, or how far it came."""
 
     def partner_must_hear(self, recipe: Recipe) -> bool:
-        """Whether the partner has still to hear of the end of a recipe, and to delete what it holds."""
+        """Whether the partner must still be notified that the recipe ended, and delete what it holds."""
         return False
 
     def told_with_release(self, recipe: Recipe) -> Mapping[str, Sequence[Any]]:
-        """Further members of a release's document: lists of plain JSON values. Its CSV has their lengths."""
+        """Further fields of a release's document: lists of plain JSON values. Its CSV has their lengths."""
         return {}

@@ -1,7 +1,7 @@
 """How many tokens were issued for a recipe: what its number of reports is compared with."""
 
 from admission.selectors import issuance_of
-from admission.selectors import issued_of as issued_of  # `releases` asks this room, and reaches no further
+from admission.selectors import issued_of as issued_of  # `releases` asks this package, and reaches no further
 from recipes.models import Recipe
 from trust_models.outcomes import Trouble
 
@@ -12,7 +12,8 @@ def has_tokens(recipe: Recipe) -> bool:
 
 
 def issuer_trouble(recipe: Recipe) -> Trouble | None:
-    """That the issuer does not say how many tokens it issued; None where it did, or is not asked."""
+    """The trouble that the issuer does not report how many tokens it issued; None if it did, or is
+    not asked."""
     issuance = issuance_of(recipe)
     if issuance is None or issuance.failing_since is None or issuance.send_after is None:
         return None

@@ -1,26 +1,26 @@
-"""The document of all rounds of a recipe, as other servers are told of it.
+"""The document of all rounds of a recipe, as other servers get it.
 
-It is stored by a room above this one: `rounds_declare` says how it is read.
+It is stored by a package above this one: `rounds_declare` sets how it is read.
 """
 
 from collections.abc import Callable
 
-from panprivacy.asked_round import FIELD, AskedRound
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.parts.round import FIELD, AskedRound
 
 Documents = Callable[[str], bytes | None]
-"""From a document's identifier to its canonical JSON; None where there is none."""
+"""From a document's identifier to its canonical JSON; None if there is none."""
 
 _DECLARED: list[Documents] = []
 
 
 def rounds_declare(documents: Documents) -> None:
-    """Say how documents of rounds are read: once, when the site starts."""
+    """Set how documents of rounds are read: once, when the site starts."""
     _DECLARED[:] = [documents]
 
 
 def rounds_document_of(place: AskedRound) -> bytes:
-    """Canonical JSON of the document that a round names; FieldError named `round` where there is none."""
+    """Canonical JSON of the document that a round names; FieldError named `round` if there is none."""
     found = next((found for read in _DECLARED if (found := read(place.of)) is not None), None)
     if found is None:
         raise FieldError(FIELD, "must be of a recipe in rounds of this site")

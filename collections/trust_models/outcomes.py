@@ -1,17 +1,19 @@
-"""What comes of a collection, and how far it is."""
+"""The outcome of a collection, and its progress."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from panprivacy.estimate import Estimate
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_statistic import report_statistic
-from panprivacy.segment_estimates import SegmentEstimate
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.intervals.segment_estimates import SegmentEstimate
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.statistic import report_statistic
 
 
 class SourceLostError(RuntimeError):
-    """What a result is made of cannot be read now. Somebody may bring it back, or give the result up."""
+    """The data of a result cannot be read at present. The operator may restore it, or an analyst give the
+    result up.
+    """
 
 
 @dataclass(frozen=True)
@@ -20,7 +22,7 @@ class Sum:
 
     Attributes:
         total: vector sum of their contributions.
-        reports: how many; at least the cohort size, but for noise where the number is published with noise.
+        reports: how many; at least the cohort size, but for noise if the number is published with noise.
     """
 
     total: tuple[int, ...]
@@ -31,24 +33,24 @@ class Sum:
         return report_statistic(recipe).estimate(self.total, self.reports)
 
     def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
-        """The same for each segment of the recipe; empty where it asks by none."""
+        """The same for each segment of the recipe; empty if it asks by none."""
         return report_statistic(recipe).segment_estimates(self.total, self.reports)
 
 
 @dataclass(frozen=True)
 class Estimated:
-    """An estimate that was made where the data is; no reports stand behind it.
+    """An estimate that the curator made from its state, without reports.
 
     Attributes:
-        made: None where none could be computed.
-        reports: None: nobody counts what comes to a curator.
+        made: None if none could be computed.
+        reports: None: a curator does not count reports.
     """
 
     made: Estimate | None
     reports: None = None
 
     def estimate(self, recipe: PublishedRecipe) -> Estimate:
-        """The estimate as it was made. Raises ArithmeticError where none could be computed."""
+        """The estimate as it was made. Raises ArithmeticError if none could be computed."""
         if self.made is None:
             raise ArithmeticError("no estimate could be computed from the data")
         return self.made
@@ -62,7 +64,7 @@ class Estimated:
 class TooFew:
     """Fewer reports than the cohort size; `received` were stored.
 
-    Where invalid ones do not count, `received` may reach the cohort size all the same.
+    If invalid ones do not count, `received` may reach the cohort size all the same.
     """
 
     received: int
@@ -101,17 +103,17 @@ class ServerProgress:
 
     Attributes:
         name: as a heading.
-        url: its base address; empty for this very site.
-        counted: reports in its sum, as it says itself, with noise once it is drawn; None while it has not
-            said.
+        url: its base address; empty for this site.
+        counted: reports in its sum by its own account, with noise once it is drawn; None until it has
+            reported it.
         public_rejections: reports that it rejected for what is seen without decrypting, by reason.
-        hidden_rejections: for what verifying found. Who has a copy of a device's state can make reports
-            from it that are valid or not depending on what is encrypted there. Never shown; only `collect`
-            and the page of a simulation count them.
-        trouble: None where there is none.
-        verification_key: Ed25519, 32 bytes, as the recipe's document names it; None for this very site.
-        count_signature: what it says is its signature of the number of reports that is published; None where
-            it has not signed. This very site signs when it releases.
+        hidden_rejections: for what verifying found. An attacker with a copy of a device's state can make
+            reports from it whose validity depends on what is encrypted there. Never shown; only `collect` and
+            the page of a simulation count them.
+        trouble: None if there is none.
+        verification_key: Ed25519, 32 bytes, as the recipe's document names it; None for this site.
+        count_signature: its claimed signature of the number of reports that is published; None if it has not
+            signed. This site signs when it releases.
     """
 
     name: str
@@ -129,9 +131,9 @@ class Progress:
     """How far a recipe is.
 
     Attributes:
-        received: reports that were stored, whatever verifying them says: what is shown of an open recipe
-            comes from here. May stop at the cohort size.
-        waiting: reports not yet looked into.
+        received: reports that were stored, whether they verify or not: what is shown of an open recipe comes
+            from here. May stop at the cohort size.
+        waiting: reports not yet processed.
         servers: one or two.
     """
 

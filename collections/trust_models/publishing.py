@@ -10,10 +10,10 @@ from django.db import transaction
 
 from admission.operations import issuance_end
 from audit.operations import entry_append
-from panprivacy.asked_round import AskedRound
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.times import format_time
-from panprivacy.trust_models import under_trust
+from panprivacy.formats.times import format_time
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.statistics.trust_models import under_trust
 from planner.guarantees import guarantees_require, promise_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.approvals import approval_require, approval_spend
@@ -48,17 +48,17 @@ def recipe_publish(
 ) -> Recipe:
     """Draft → published: make the keys, fix the document, sign it.
 
-    Do not call it in a transaction: another server may be asked on the way, and what it is asked is noted
-    before.
+    Do not call it in a transaction: another server may be asked in between, and each request is stored before
+    it is sent.
 
     Args:
-        reviewed: `draft_hash` of the draft that somebody read and agreed to; None where nobody did.
+        reviewed: `draft_hash` of the draft that a reviewer read and approved; None if there was none.
         partners: the helper and the shuffler; by default those that the settings name.
         admitting: the issuer and the relay, likewise.
         universe: the items that a recipe with `items = listed` is about. It is not stored.
 
     Raises:
-        FieldError: the draft cannot be published as it stands (e.g. it would be closed already,
+        FieldError: the draft cannot be published with its present content (e.g. it would be closed already,
             exceed its population's budget, or another server refuses it).
         PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
         RecipeStateError: the recipe is not a draft, was changed after it was read or while its key was
@@ -74,7 +74,7 @@ def recipe_publish(
     if reviewed is not None and reviewed != recipe.draft_hash:
         raise RecipeStateError("the draft was changed after it was shown; read it once more")
     if not simulation:
-        # Before another server is asked.
+        # Checked before another server is asked.
         approval_require(recipe=recipe, document=content, actor=actor, universe=universe)
     with saying_what_fits(draft):
         prepared = _prepare(draft, simulation, partners, admitting, universe)
@@ -104,7 +104,7 @@ def recipe_publish_file(
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
     Args:
-        reserved: what was reserved for its cost (`recipes.budget.reserve`); None where nothing was.
+        reserved: what was reserved for its cost (`recipes.budget.reserve`); None if nothing was.
         place: of a round of a recipe in rounds: which it is.
         stored: called with the recipe in the transaction that publishes it; what it raises undoes that.
 
@@ -133,7 +133,7 @@ def recipe_publish_file(
 
 @dataclass(frozen=True)
 class _Prepared:
-    """What publishing needs and takes up to seconds to make: done before anything is locked."""
+    """What publishing needs and may take seconds to compute: done before anything is locked."""
 
     secrets: Prepared
     issuer: AgreedIssuer | None
@@ -158,7 +158,7 @@ def _prepare(
     mechanism = affordable(draft, free=simulation or reserved is not None)
     guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
     targeted = target_require(draft, simulation=simulation)
-    # Last, because others may be asked: nobody is for a draft that is refused here.
+    # Last, because it may ask other servers, which are not asked for a draft that is refused here.
     partners = configured_partners() if partners is None else partners
     admitting = admitting_here() if admitting is None else admitting
     require_admitted(draft, mechanism, admitting)
@@ -228,7 +228,7 @@ def recipe_close(*, recipe: Recipe, actor: User | None) -> Recipe:
     recipe.status = Recipe.Status.CLOSED
     recipe.closed_at = clock.database_now()
     recipe.save(update_fields=["status", "closed_at"])
-    # Also where the rest of the document cannot be read: what damages a recipe must not keep it open.
+    # Even if the rest of the document cannot be read: damage must not keep a recipe open.
     TRUST_MODELS[recipe.trust].close(recipe)
     issuance_end(recipe=recipe, reason="it was closed", now=recipe.closed_at)
     entry_append(

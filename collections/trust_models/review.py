@@ -6,13 +6,13 @@ from datetime import datetime
 from typing import Any
 
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.errors import FieldError
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.statistic import Statistic
-from panprivacy.streams.parameters import LISTED
-from panprivacy.times import format_time
-from panprivacy.trust import Trust
-from panprivacy.trust_models import TRUST_MODELS, under_trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.times import format_time
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.streams.parameters import LISTED
+from panprivacy.statistics.trust_models import TRUST_MODELS, under_trust
 from planner.guarantees import guarantees_require, promise_require
 from recipes.budget import Effect, effect_of
 from recipes.operations import require_within_limits
@@ -28,7 +28,7 @@ class Expected:
     Attributes:
         statistic: with its derived parameters computed.
         effect: on its population's budget.
-        opens_at, closes_at: if it were published now.
+        opens_at, closes_at: if it were published at this moment.
     """
 
     statistic: Statistic[Any]
@@ -48,9 +48,9 @@ class Review:
     """A draft as it would be published.
 
     Attributes:
-        draft: None where it cannot even be read: another version may have accepted what this one does not.
-        expected: None where it cannot be computed.
-        refusal: why it cannot be published as it stands; beside it, the budget may not suffice.
+        draft: None if it cannot even be read: another version may have accepted what this one does not.
+        expected: None if it cannot be computed.
+        refusal: why it cannot be published with its present content; in addition, the budget may not suffice.
         over_already: whether the refusal is that it would have closed.
     """
 
@@ -61,25 +61,17 @@ class Review:
 
     @property
     def publishable(self) -> bool:
-        """Whether nothing is known that stands against it."""
+        """Whether no obstacle is known."""
         return self.expected is not None and self.refusal is None and not self.expected.effect.exceeds
 
-    def document(self) -> dict[str, Any]:
-        """The same as plain JSON values."""
-        refusal = None
-        if self.refusal is not None:
-            refusal = {"field": self.refusal.field, "detail": f"{self.refusal}."}
-        return {
-            "publishable": self.publishable,
-            "problem": refusal,
-            "warning": "" if self.draft is None else self.draft.warning,
-            "recipe": None if self.draft is None else self.draft.as_dict(),
-            "expected": None if self.expected is None else _expected_document(self.expected),
-        }
+    @property
+    def warning(self) -> str:
+        """Why a result is unlikely; empty if one is likely, or nothing is known."""
+        return "" if self.draft is None else self.draft.warning
 
 
 def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
-    """What publishing would do now. Nothing is stored, and no other server asked.
+    """What publishing at this moment would do. Nothing is stored, and no other server asked.
 
     Args:
         members: of a recipe file.
@@ -115,34 +107,5 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
 
 
 def trust_unavailable(trust: Trust, statistic: type[Statistic[Any]]) -> str:
-    """Why a recipe of this statistic cannot have this trust model here, as a clause; empty where it can."""
+    """Why a recipe of this statistic cannot have this trust model here, as a clause; empty if it can."""
     return TRUST_MODELS[trust].refusal(statistic) or unavailable_here(trust)
-
-
-def _expected_document(expected: Expected) -> dict[str, Any]:
-    effect = expected.effect
-    budget = effect.balance.budget
-    return {
-        "parameters": expected.statistic.parameters.as_dict(),
-        "guarantees": [guarantee.as_dict() for guarantee in expected.guarantees],
-        "opens_at": format_time(expected.opens_at),
-        "closes_at": format_time(expected.closes_at),
-        "needs_universe": expected.needs_universe,
-        "budget": {
-            "population": effect.balance.population.name,
-            "budget": None if budget is None else budget.epsilon,
-            "rule": None if budget is None else budget.rule.value,
-            "delta": effect.balance.delta,
-            "spent": _finite(effect.balance.spent),
-            "spent_with_it": _finite(effect.composed),
-            "used_with_it": _finite(effect.share),
-            "exceeds": effect.exceeds,
-            "reason": effect.delta_reason,
-            "condition": effect.condition,
-        },
-    }
-
-
-def _finite(value: float | None) -> float | None:
-    """JSON has no infinity: null stands for every number that cannot be told."""
-    return value if value is not None and value < float("inf") else None

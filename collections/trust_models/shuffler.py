@@ -1,7 +1,8 @@
-"""A shuffler before the analyzer, which is this site: a whole batch is fetched, then decrypted and counted.
+"""A shuffler in front of the analyzer, which is this site: a whole batch is fetched, then decrypted and
+counted.
 
 This site makes the key pair, and the shuffler agrees to the document. A registration that is not followed by
-a publication binds nobody: no device knows of it, and the shuffler drops it when its time is over.
+a publication has no effect: no device knows of it, and the shuffler drops it when its time is over.
 """
 
 import secrets
@@ -11,12 +12,12 @@ from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_of
 from analyzer.fetching import fetch_begin, fetch_end
 from analyzer.models import BatchFetch
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.trust import Trust
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.accounting.trust import Trust
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.roles import SHUFFLER
 from peers.shuffler_calls import recipe_register
-from recipes.models import Recipe, ShufflerSignature
+from recipes.models import PartnerSignature, Recipe
 from storage import clock
 from storage.columns import optional_bytes
 from trust_models.agreement import asked, not_under, partner_of, require_signed
@@ -46,7 +47,9 @@ class _AgreedKey(Prepared):
 
     def store(self, recipe: Recipe) -> None:
         self.key.store(recipe)
-        ShufflerSignature.objects.create(recipe=recipe, signature=self.shuffler_signature)
+        recipe.partner_signatures.create(
+            partner=PartnerSignature.Partner.SHUFFLER, signature=self.shuffler_signature
+        )
 
 
 class ShufflerModel(TrustModel):
@@ -79,7 +82,7 @@ class ShufflerModel(TrustModel):
 
     def advance(self, recipe: Recipe) -> None:
         fetch = fetch_begin(recipe=recipe, now=clock.database_now())
-        # Not one message is decrypted before all of them are here.
+        # No message is decrypted until all of them have arrived.
         if recipe.status == Recipe.Status.CLOSED and fetch.state == State.FETCHED:
             sum_advance(recipe=recipe, least=0)
 
@@ -115,7 +118,7 @@ class ShufflerModel(TrustModel):
         waiting = progress_of(recipe).waiting
         analyzer = ServerProgress(
             name="Analyzer",
-            # Users, like the shuffler's; a message by itself is nobody's report.
+            # Users, like the shuffler's; a single message is not a report.
             counted=recipe.cohort_size if fetch.state == State.FETCHED and not waiting else 0,
         )
         shuffler = ServerProgress(

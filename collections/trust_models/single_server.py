@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from aggregation.selectors import progress_of
 from aggregation.summing import reports_lost, sum_advance, sum_forget, sum_is_settled, sum_of
+from panprivacy.accounting.trust import Trust
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.trust import Trust
-from panprivacy.trust_models.single_server import OneServer
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.trust_models.single_server import OneServer
 from recipes.models import Recipe, RecipeKey
 from reports.partitions import REPORTS
 from reports.segments import segments_begin
@@ -34,7 +34,7 @@ class KeptKey(Prepared):
 
 @dataclass(frozen=True)
 class _ReportedHere(KeptKey):
-    """The same where devices send their reports to this server."""
+    """The same if devices send their reports to this server."""
 
     def store(self, recipe: Recipe) -> None:
         super().store(recipe)

@@ -1,7 +1,7 @@
-"""Whom of its population a recipe asks: what publishing checks of its target (docs/adr/0027).
+"""Whom of its population a recipe asks: what publishing checks of its target (docs/adr/0010).
 
-Only devices know their attributes. What shows that many are asked are released results, which rooms above
-this one store: `results_declare` says how they are read.
+Only devices know their attributes. Released results prove that many are asked. Packages above this one store
+them: `results_declare` sets how they are read.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from ledger.selectors import population_named
-from panprivacy.asked_target import CitedTarget
-from panprivacy.errors import FieldError
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.signed_result import result_hash
-from panprivacy.targeting.citation import Citation
-from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes
-from panprivacy.targeting.sizes import (
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts.target import CitedTarget
+from panprivacy.recipe.signed_result import result_hash
+from panprivacy.recipe.targeting.citation import Citation
+from panprivacy.recipe.targeting.evidence import CitationRefusedError, cited_sizes
+from panprivacy.recipe.targeting.sizes import (
     Sizes,
     SizesBy,
     at_least,
@@ -23,17 +23,17 @@ from panprivacy.targeting.sizes import (
     require_large,
     require_rest,
 )
-from panprivacy.targeting.target import EVERYBODY, FIELD
+from panprivacy.recipe.targeting.target import EVERYBODY, FIELD
 from recipes.models import Recipe
 
 Results = Callable[[str], Mapping[str, Any] | None]
-"""From a recipe's identifier to what the site signed of its result; None where there is none."""
+"""From a recipe's identifier to what the site signed of its result; None if there is none."""
 
 _DECLARED: list[Results] = []
 
 
 def results_declare(results: Results) -> None:
-    """Say how signed results are read: once, when the site starts."""
+    """Set how signed results are read: once, when the site starts."""
     _DECLARED[:] = [results]
 
 
@@ -42,7 +42,7 @@ class Targeted:
     """A target that rests on released results of this site.
 
     Attributes:
-        cited: what the document will say.
+        cited: the results as in the future document.
         sizes: by the cited results.
         population: of the recipe.
         simulation: whether it asks simulated devices.
@@ -55,24 +55,24 @@ class Targeted:
 
     @property
     def at_least(self) -> float:
-        """So many devices are surely in it."""
+        """The number of devices that are certainly in it."""
         return at_least(self.cited.target, self.sizes)
 
     def require_apart(self) -> None:
-        """Refuse a target that differs by too few devices from everybody, from another recipe's, or from
-        all the others together; and any of real devices without a budget. Asked again in the transaction
-        that publishes, while the population is locked.
+        """Refuse a target that differs by too few devices from the whole population, from another recipe's,
+        or from all the others together; and any of real devices without a budget. Asked again in the
+        transaction that publishes, while the population is locked.
 
         Raises:
             FieldError: named `target`.
         """
         smallest = self.cited.smallest
-        # Also where no recipe asks everybody yet: so that one may, later.
+        # Even if no recipe asks the whole population yet: so that one may, later.
         require_apart(self.cited.target, (EVERYBODY,), self.sizes, smallest)
         if self.simulation:
             return  # no real device is in any of them
         if population_named(self.population).budget is None:
-            # What three and more results tell together is held by nothing else.
+            # No other check bounds what three or more results reveal together.
             raise FieldError(FIELD, "needs a population with a budget")
         others = []
         for identifier, other in _published_targets(self.population):
@@ -85,7 +85,7 @@ class Targeted:
 
 
 def target_require(draft: RecipeDraft, *, simulation: bool) -> Targeted | None:
-    """The target of a draft, with the results that it rests on; None where it asks everybody.
+    """The target of a draft, with the results that it rests on; None if it asks the whole population.
 
     Args:
         simulation: whether the draft is to be published as one.
@@ -134,7 +134,7 @@ def _result_of(name: str, identifier: str) -> Mapping[str, Any]:
 
 
 def _published_targets(population: str) -> Iterator[tuple[str, CitedTarget]]:
-    """Those of all recipes for real devices of a population, whatever became of them; each once, after the
+    """Those of all recipes for real devices of a population, whatever their outcome; each once, after the
     identifier of the newest recipe that has it.
     """
     named = Recipe.objects.filter(population=population, simulation=False, document__contains=f'"{FIELD}":')

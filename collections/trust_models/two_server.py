@@ -1,9 +1,9 @@
 """A leader, which is this site, and a helper: both verify and add up shares; the leader collects the sums.
 
-Each makes a key pair, and both agree to the document before anyone reads it. They are asked in this order, so
-that a crash anywhere leaves nothing that binds anybody: the helper makes a key; we note which task we are
-about to register; the helper checks and signs the document; one transaction publishes it and forgets the
-note. What becomes of a note that stays behind, leader/registrations.py says.
+Each makes a key pair, and both agree to the document before it is published. They are asked in this order, so
+that a crash anywhere leaves nothing with an effect: the helper makes a key; we store a note of the task that
+we are about to register; the helper checks and signs the document; one transaction publishes it and forgets
+the note. leader/registrations.py handles a note that stays behind.
 """
 
 import secrets
@@ -25,23 +25,23 @@ from leader.selectors import (
     progress_of,
     published_count,
 )
-from panprivacy.dap.basics import HpkeConfig, ReportError
-from panprivacy.dap.hpke import generate_keypair
-from panprivacy.dap.recipe_task import task_of
+from panprivacy.accounting import noisy_count
+from panprivacy.accounting.trust import Trust
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.prio3.prio3 import VERIFY_KEY_SIZE
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.trust import Trust
-from panprivacy.trust_models.two_server import TwoServers
-from panprivacy.two_server import noisy_count
+from panprivacy.protocols.dap.basics import HpkeConfig, ReportError
+from panprivacy.protocols.dap.hpke import generate_keypair
+from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
+from panprivacy.recipe.dap_task import task_of
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.trust_models.two_server import TwoServers
 from peers.helper_calls import helper_key, recipe_task_register
 from peers.partner import Partner
 from peers.request_ids import REQUEST_BYTES
 from peers.roles import HELPER
 from recipes.errors import RecipeStateError
-from recipes.models import HelperSignature, Recipe
+from recipes.models import PartnerSignature, Recipe
 from storage import clock
-from storage.columns import optional_bytes, stored
+from storage.columns import optional_bytes
 from trust_models.agreement import asked, not_under, partner_of, require_signed
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.keys import recipe_key_make
@@ -71,11 +71,11 @@ PUBLIC_REASONS = frozenset(
 """Reasons that the leader finds when a report arrives. Only these are public, and only the leader's.
 
 What the helper rejects has passed the leader's half of verification: even how often it finds a report
-replayed would tell whether what was sent with it was valid.
+replayed would reveal whether what was sent with it was valid.
 """
 
 MOST_COUNTED = 1_000_000
-"""Up to so many reports of an open recipe are counted, or up to the cohort size: pages ask often."""
+"""An open recipe's reports are counted up to this number, or up to the cohort size: pages ask often."""
 
 
 @dataclass(frozen=True)
@@ -95,8 +95,10 @@ class _AgreedTask(Prepared):
         try:
             registration_forget(task_id=task_id)
         except RegistrationOverError as error:
-            raise RecipeStateError(f"it cannot be published any more: {error}; try again") from error
-        HelperSignature.objects.create(recipe=recipe, signature=self.helper_signature)
+            raise RecipeStateError(f"it cannot be published: {error}; try again") from error
+        recipe.partner_signatures.create(
+            partner=PartnerSignature.Partner.HELPER, signature=self.helper_signature
+        )
         task_create(
             task_id=task_id,
             configuration=configuration,
@@ -178,10 +180,6 @@ class TwoServerModel(TrustModel):
     def is_settled(self, recipe: Recipe) -> bool:
         return task_result(_task(recipe)) is not None
 
-    def draw(self, recipe: Recipe) -> None:
-        """For what was closed before closing drew it: the margin comes too late, the noise does not."""
-        self._noise_draw(recipe, _task(recipe))
-
     @staticmethod
     def _noise_draw(recipe: Recipe, task: Task) -> None:
         source, size = secrets.SystemRandom(), recipe.cohort_size
@@ -195,7 +193,7 @@ class TwoServerModel(TrustModel):
             return None
         if isinstance(result, Refusal):
             return TooFew(_received(task, recipe)) if result.is_too_few else Refused(_clause(result.detail))
-        return Sum(result.values, stored(published_count(task=task, counted=result.report_count)))
+        return Sum(result.values, published_count(task=task, counted=result.report_count))
 
     def forget(self, recipe: Recipe, outcome: str) -> None:
         task_end(task=_task(recipe), reason=outcome, now=clock.database_now())
@@ -244,8 +242,8 @@ def _task(recipe: Recipe) -> Task:
 
 
 def _received(task: Task, recipe: Recipe) -> int:
-    """Identifiers that were used up on arrival, up to `MOST_COUNTED`: nothing that verifying them says
-    changes that number."""
+    """Identifiers that were used up on arrival, up to `MOST_COUNTED`: the outcome of verification does not
+    change that number."""
     most = max(recipe.cohort_size, MOST_COUNTED)
     return AggregatedReport.objects.filter(task=task)[:most].count()
 

@@ -1,13 +1,14 @@
-"""What any site of Django needs of HTTP: problem documents, bodies, MessagePack, paging, numbers in text.
+"""What any site of Django needs of HTTP: problem documents, bodies, paging, numbers in text.
 
 Others call `problems`, `api_problems` and `problem_errors` (RFC 9457), `refusing` (the domain's errors as
-such), `failures`, `errors` and `missing` (answers to what went wrong), `plain_address` (refusing what nobody
-sends), `htmx` (requests for a part of a page), `bodies`, `json_requests`, `strict_json` and `messagepack`
-(reading what is sent), `scopes` (what API tokens may be for), `askers` (how often an address asked),
-`failed_sign_ins` (how axes counts), `turns` (how many requests compute at once), `bounded_logging`,
-`compression`, `paging`, `openapi`, `numbers` (how figures are shown) and `spreadsheets`.
+such), `failures`, `errors` and `missing` (error answers), `plain_address` (refusing addresses that no client
+sends), `htmx` (requests for a part of a page), `bodies`, `json_requests` and `strict_json` (reading what is
+sent), `scopes` (what API tokens may be for), `askers` (how often an address sent requests), `failed_sign_ins`
+(how axes counts), `turns` (how many requests may compute at once), `bounded_logging`, `compression`,
+`paging`, `serializers` and `dataclass_serializers` (bodies of the API), `openapi`, `numbers` (how figures are
+shown) and `spreadsheets`.
 
-It must not know any room but the mathematics, nor what a site is about.
+It must not know any package but the mathematics, nor the purpose of a site.
 """
 
 __all__ = [
@@ -16,12 +17,12 @@ __all__ = [
     "bodies",
     "bounded_logging",
     "compression",
+    "dataclass_serializers",
     "errors",
     "failed_sign_ins",
     "failures",
     "htmx",
     "json_requests",
-    "messagepack",
     "missing",
     "numbers",
     "openapi",
@@ -31,6 +32,7 @@ __all__ = [
     "problems",
     "refusing",
     "scopes",
+    "serializers",
     "spreadsheets",
     "strict_json",
     "turns",

@@ -54,11 +54,11 @@ _PROBLEMS: Mapping[type[Exception], Callable[[Any], Problem]] = {
     exceptions.UnsupportedMediaType: lambda error: unsupported_media_type(str(error.detail)),
     exceptions.APIException: _refused,
 }
-"""Exception → the problem that stands for it and for those derived from it."""
+"""Exception → the problem for it and for those derived from it."""
 
 
 def from_exception(error: Exception) -> Problem | None:
-    """The problem that stands for an exception of Django or DRF; None for an unexpected one."""
+    """The problem for an exception of Django or DRF; None for an unexpected one."""
     nearest = next((kind for kind in type(error).__mro__ if kind in _PROBLEMS), None)
     return None if nearest is None else _PROBLEMS[nearest](error)
 

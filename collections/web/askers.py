@@ -1,4 +1,4 @@
-"""How often somebody asked, counted in the cache without an address that could be read there."""
+"""How often a client sent requests, counted in the cache without an address that could be read there."""
 
 import ipaddress
 from datetime import UTC, date, datetime, timedelta
@@ -11,7 +11,7 @@ NETWORK_BITS = 64
 """IPv6 clients are counted per /64, because a client usually controls all of it."""
 
 ATTEMPTS = 3
-"""Of adding to a count that ends, each time, at this very moment."""
+"""Most attempts to add to a count that expires in each attempt."""
 
 
 def times_asked(what: str, asker: str, *, seconds: int, now: datetime) -> int:
@@ -27,7 +27,7 @@ def times_asked(what: str, asker: str, *, seconds: int, now: datetime) -> int:
     begun, today = (_key(what, asker, day) for day in (_day(now - timedelta(seconds=seconds)), _day(now)))
     if begun != today:
         try:
-            # A count that began yesterday goes on under yesterday's key.
+            # A count that began yesterday continues under yesterday's key.
             return cache.incr(begun)
         except ValueError:
             pass
@@ -62,7 +62,7 @@ def _day(at: datetime) -> date:
 
 
 def counted_as(asker: str) -> str:
-    """The network of an IPv6 address, the address of IPv4, or what is no address, as it is."""
+    """The network of an IPv6 address, the address of IPv4, or unchanged if it is no address."""
     try:
         address = ipaddress.ip_address(asker)
     except ValueError:

@@ -1,32 +1,38 @@
-"""Reading a request's body: its length is looked at before memory is spent on it, and it is let go of soon.
+"""Reading a request's body: its length is checked before memory is spent on it, and it is freed soon.
 
-A body grows when it is taken apart: into text, lists and their members, each beside the other. So all bodies
-that are in work have `ROOM_BYTES` together, and those for which there is no room wait. Reading is not bounded
-so: who sends slowly would keep the room from all others.
+A body grows when it is taken apart: into text, lists and their fields, all in memory at once. So all bodies
+in work share `ROOM_BYTES`, and those that do not fit wait. Reading is not bounded in this manner: a slow
+sender would take the memory from all others.
 """
 
 import threading
 import time
 import weakref
 from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
 
 from django.core.exceptions import RequestDataTooBig
 from django.http import HttpRequest, HttpResponse
 
-from web.problems import Problem, unavailable
+from web.problems import Problem, unavailable, unsupported_media_type
 
 JSON_TYPE = "application/json"
-MESSAGEPACK_TYPE = "application/msgpack"
 
 SMALL_BYTES = 64 * 1024
-"""Bodies up to this length wait for nobody: those of single devices."""
+"""Bodies up to this length never wait: those of single devices."""
 
 ROOM_BYTES = 64 * 1024 * 1024
 """Bytes of all larger bodies that one process works on at once."""
 
 PATIENCE_SECONDS = 10.0
-"""How long a body waits for room before its sender is told to come again."""
+"""How long a body waits for memory before its sender is asked to retry."""
+
+
+def require_json(request: HttpRequest) -> None:
+    """Raise the answer 415 unless the request declares its body as JSON."""
+    if request.content_type != JSON_TYPE:
+        raise unsupported_media_type(f"Content-Type must be {JSON_TYPE}.")
 
 
 def read_body(request: HttpRequest, most: int) -> bytes:
@@ -42,12 +48,12 @@ def read_body(request: HttpRequest, most: int) -> bytes:
     if "chunked" in request.META.get("HTTP_TRANSFER_ENCODING", "").lower():
         raise Problem("length-required", "The body's length is missing", 411, "Send Content-Length.")
     try:
-        # Looked at before anything is read. It is a number: the server has parsed it already.
+        # Checked before anything is read. It is a number: the server has parsed it already.
         length = int(request.META.get("CONTENT_LENGTH") or 0)
         if length > most:
             raise RequestDataTooBig
         body = request.body
-        if len(body) < length:  # some servers give what came, and say nothing
+        if len(body) < length:  # some servers pass a short body on without an error
             raise EOFError
     except RequestDataTooBig:
         detail = f"A body here is at most {most:,} bytes."
@@ -60,10 +66,11 @@ def read_body(request: HttpRequest, most: int) -> bytes:
 
 
 class BodiesMiddleware:
-    """Lets go of a request's body as soon as it is answered. The first of all, so that nobody comes after it.
+    """Lets go of a request's body as soon as it is answered. The outermost middleware, so that none uses the
+    body after it.
 
     Requests are parts of reference cycles, which other middlewares make (for tokens, messages, accounts), and
-    stay in memory until Python looks for cycles: hundreds of requests later, or never on an idle server.
+    stay in memory until Python searches for cycles: hundreds of requests later, or never on an idle server.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -73,18 +80,19 @@ class BodiesMiddleware:
         try:
             return self.get_response(request)
         finally:
+            _read_rest(request)
             body_forget(request)
 
 
 class _Room:
-    """So many bytes, shared by threads."""
+    """A number of bytes, shared by threads."""
 
     def __init__(self, size: int) -> None:
         self._left = size
         self._changed = threading.Condition()
 
     def take(self, size: int, seconds: float) -> bool:
-        """Whether there was room within that time."""
+        """Whether enough was free within that time."""
         ends = time.monotonic() + seconds
         with self._changed:
             while size > self._left:
@@ -105,12 +113,20 @@ _ROOM = _Room(ROOM_BYTES)
 def _hold_room(request: HttpRequest, size: int) -> None:
     if not _ROOM.take(size, PATIENCE_SECONDS):
         raise unavailable("Too many large bodies are being worked on. Nothing was stored. Send it again.")
-    # Given back with the request itself where no middleware does it.
+    # Given back with the request itself if no middleware does it.
     request.__dict__["_give_room_back"] = weakref.finalize(request, _ROOM.give_back, size)
 
 
+def _read_rest(request: HttpRequest) -> None:
+    """Read a small body that a refusal left unread: else the server closes a connection that the client keeps
+    for its next request."""
+    with suppress(OSError, ValueError, RequestDataTooBig):
+        if int(request.META.get("CONTENT_LENGTH") or 0) <= SMALL_BYTES:
+            request.read(SMALL_BYTES)
+
+
 def body_forget(request: HttpRequest) -> None:
-    """Let go of a request's body, and of the room that it takes."""
+    """Free a request's body, and the memory that it takes."""
     held = request.__dict__
     held.pop("_body", None)
     held["_stream"] = BytesIO()

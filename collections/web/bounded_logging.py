@@ -1,7 +1,7 @@
 """Log lines that strangers cause as often as they like, bounded by time.
 
-Each line of a log is somebody's disk. The first few of a minute tell what there is to tell; the others are
-counted, and the number comes with the next line.
+Each line of a log takes disk space. The first few of a minute have the information; the others are counted,
+and the number comes with the next line.
 """
 
 import threading
@@ -29,7 +29,7 @@ class BoundedLine:
         self._left_out = 0
 
     def claim(self) -> int | None:
-        """How many lines were left out since the last one; None where this one is to be left out, too."""
+        """How many lines were left out since the last one; None if this one is to be left out, too."""
         with self._lock:
             now = self._clock()
             if now - self._begun >= SECONDS:

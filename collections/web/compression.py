@@ -1,4 +1,4 @@
-"""Pages are compressed where the size of an answer cannot tell a secret."""
+"""Pages are compressed if the size of an answer cannot reveal a secret."""
 
 from django.conf import settings
 from django.http import HttpRequest
@@ -7,12 +7,12 @@ from django.middleware.gzip import GZipMiddleware
 
 
 class PagesGZipMiddleware(GZipMiddleware):
-    """Compress pages, and nothing else: static files lie there compressed.
+    """Compress pages, and nothing else: static files are stored compressed.
 
-    Somebody who makes a browser ask, and sees how long answers are, can find out what stands in a page where
-    it also repeats what was asked (BREACH: Gluck, Harris, Prado 2013). So a page for somebody who is signed
-    in is compressed where its address has no query: nothing in it was chosen by another site then. Tokens
-    against forged requests are masked anew in every answer, and Django adds up to 100 random bytes to each.
+    An attacker who makes a browser send requests, and sees the length of answers, can learn the content of a
+    page that also repeats what was sent (BREACH: Gluck, Harris, Prado 2013). So a page for a signed-in person
+    is compressed only if its address has no query: then another site has chosen nothing in it. Tokens against
+    forged requests are masked anew in every answer, and Django adds up to 100 random bytes to each.
     """
 
     def process_response(self, request: HttpRequest, response: HttpResponseBase) -> HttpResponseBase:

@@ -67,7 +67,7 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500, and 503 where it is the database that does not answer; the log has the exception."""
+    """handler500, and 503 if the database does not answer; the log has the exception."""
     if database_is_down():
         undone = "The database does not answer. Nothing was changed. Ask again."
         return problems.unavailable(undone).response() if is_api_request(request) else _unavailable_page()
@@ -84,7 +84,7 @@ def _unavailable_page(reason: str = "The database does not answer") -> HttpRespo
 
 
 def _page(view: Callable[..., HttpResponse], request: HttpRequest, *arguments: Any) -> HttpResponse:
-    """Django's page, or 400: its pages look for a form's token, in a body that may be no form at all."""
+    """Django's page, or 400: its pages search for a form's token, in a body that may be no form at all."""
     try:
         return view(request, *arguments)
     except (BadRequest, MultiPartParserError, SuspiciousOperation):

@@ -16,14 +16,14 @@ logger = structlog.get_logger(__name__)
 
 View = Callable[..., HttpResponse]
 About = Callable[[Mapping[str, Any]], Mapping[str, Any]]
-"""What a problem document says beside its own members, made from a view's arguments."""
+"""Fields of a problem document in addition to its own, made from a view's arguments."""
 
 FAILURES = (Problem, OperationalError)
 """What `failure_response` answers; anything else is a fault of ours."""
 
 
 def database_is_down() -> bool:
-    """Whether the exception that is being handled says so: for what Django calls without naming it."""
+    """Whether the exception being handled is one: for handlers that Django calls without it."""
     return isinstance(sys.exception(), OperationalError | InterfaceError)
 
 
@@ -38,17 +38,17 @@ def failure_response(
     """The answer to a request that came to nothing.
 
     Args:
-        methods: what `Allow` names where the method was wrong.
+        methods: what `Allow` names if the method was wrong.
         undone: what did not happen and what to do, in sentences, for a database that is busy. Nothing was
             done then: a transaction is whole or not at all.
-        members: of the problem document, beside its own.
-        private: whether the log must not hold what the database said, as it may quote the request.
+        members: of the problem document, in addition to its own.
+        private: whether the log must not hold the database's message, because it may quote the request.
     """
     if isinstance(failure, Problem):
         problem = failure
     else:
         problem = unavailable(undone)
-        # Whoever raised it may have told the log already (storage.object_store).
+        # The code that raised it may have logged it already (storage.object_store).
         if not getattr(failure, "is_told", False):
             said = {"error": type(failure).__name__} if private else {"exc_info": failure}
             logger.error("database_unavailable", **said)
@@ -60,7 +60,7 @@ def failure_response(
 
 
 def about_nothing(arguments: Mapping[str, Any]) -> Mapping[str, Any]:
-    """No further members."""
+    """No further fields."""
     return {}
 
 

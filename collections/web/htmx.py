@@ -5,6 +5,6 @@ from django_htmx.middleware import HtmxDetails
 
 
 def htmx_of(request: HttpRequest) -> HtmxDetails:
-    """What the page's script says of a request; false where the browser itself sent it."""
+    """Whether the page's script sent the request; false if the browser itself sent it."""
     details: HtmxDetails = vars(request)["htmx"]  # HtmxMiddleware puts it there
     return details

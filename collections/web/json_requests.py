@@ -5,24 +5,24 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from panprivacy.errors import FieldError
-from web.bodies import JSON_TYPE, read_body
-from web.problems import invalid_field, malformed_body, unsupported_media_type
+from panprivacy.formats.errors import FieldError
+from web.bodies import JSON_TYPE, read_body, require_json
+from web.problems import invalid_field, malformed_body
 from web.strict_json import UNSTORABLE, JSONRefusedError, json_of, json_problem
 
 LONGEST_NAME = 200
-"""Most characters of a member's name."""
+"""Most characters of a field's name."""
 
 
 def read_object(request: HttpRequest, most: int, *, names: tuple[str, ...] | None = None) -> dict[str, Any]:
-    """The members of the object that a request's body holds; none where the body is empty.
+    """The fields of the object that a request's body holds; none if the body is empty.
 
     Args:
         most: bytes that the body may have.
-        names: the members that it may have; any where None.
+        names: the fields that it may have; any if None.
 
     Raises:
-        Problem: too large, not JSON, no object, or a member that stands there twice or is unknown.
+        Problem: too large, not JSON, no object, or a field that is repeated or unknown.
     """
     body = read_body(request, most) if _has_json(request) else b""
     if not body.strip():
@@ -36,13 +36,13 @@ def read_object(request: HttpRequest, most: int, *, names: tuple[str, ...] | Non
     if names is not None:
         for name in members:
             if name not in names:
-                known = f"known are {', '.join(names)}" if names else "the body has no members"
+                known = f"known are {', '.join(names)}" if names else "the body has no fields"
                 raise invalid_field(FieldError(name, f"is unknown; {known}"))
     return members
 
 
 def text_member(members: Mapping[str, object], name: str) -> str:
-    """A member that must be there, as text. Raises FieldError, naming it."""
+    """A field that must be there, as text. Raises FieldError, naming it."""
     if name not in members:
         raise FieldError(name, "is missing")
     value = members[name]
@@ -54,15 +54,13 @@ def text_member(members: Mapping[str, object], name: str) -> str:
 
 
 def _has_json(request: HttpRequest) -> bool:
-    if request.content_type == JSON_TYPE:
-        return True
-    if request.headers.get("Content-Length", "0") in {"", "0"} and not request.headers.get(
-        "Transfer-Encoding"
-    ):
+    is_empty = request.headers.get("Content-Length", "0") in {"", "0"}
+    if request.content_type != JSON_TYPE and is_empty and not request.headers.get("Transfer-Encoding"):
         return False
-    raise unsupported_media_type(f"Send {JSON_TYPE}.")
+    require_json(request)
+    return True
 
 
 def _require_name(name: str) -> None:
     if not (1 <= len(name) <= LONGEST_NAME and name.isprintable()):
-        raise malformed_body(f"Names of members are 1 to {LONGEST_NAME} printable characters.")
+        raise malformed_body(f"Names of fields have 1 to {LONGEST_NAME} printable characters.")

@@ -1,4 +1,4 @@
-"""404 with a page of its own, which says what is missing."""
+"""404 with a page of its own, which names what is missing."""
 
 from django.http import Http404
 
@@ -7,7 +7,7 @@ class MissingError(Http404):
     """There is no such thing.
 
     Attributes:
-        template: of the page that says so.
+        template: of that page.
     """
 
     def __init__(self, message: str, *, template: str) -> None:

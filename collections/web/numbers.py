@@ -3,7 +3,7 @@
 import math
 from decimal import ROUND_CEILING, ROUND_HALF_EVEN, Decimal
 
-from panprivacy.shown import plain
+from panprivacy.formats.display import plain
 
 MINUS = "−"
 
@@ -29,12 +29,12 @@ def at_place(value: float, place: int) -> str:
 
 
 def significant(value: float, digits: int = 2) -> str:
-    """`value` to so many significant digits: 96.97 → 97, 0.04121 → 0.041."""
+    """`value` to this many significant digits: 96.97 → 97, 0.04121 → 0.041."""
     return at_place(value, place_of(value, digits))
 
 
 def at_most(value: float, digits: int = 2) -> str:
-    """An upper bound to so many significant digits, rounded up: 12.345 → 13."""
+    """An upper bound to this many significant digits, rounded up: 12.345 → 13."""
     place = place_of(value, digits)
     above = Decimal(repr(value)).quantize(Decimal(1).scaleb(place), rounding=ROUND_CEILING)
     return at_place(float(above), place)
@@ -57,7 +57,7 @@ def number(value: object) -> str:
 
 def estimate_with_margin(value: float, half_width: float | None) -> str:
     """The estimate and how far it may lie from the truth, at one place: 3012.4, 190.1 → "3,010 ± 190"; the
-    estimate alone where nobody knows."""
+    estimate alone if that is unknown."""
     if half_width is None:
         return significant(value, 4)
     place = place_of(half_width)

@@ -1,6 +1,6 @@
-"""How the API is described to drf-spectacular: problem documents, bytes, what members a body may have."""
+"""How the API is described to drf-spectacular: problem documents, bytes, what fields a body may have."""
 
-from typing import Any, ClassVar
+from typing import Any
 
 from drf_spectacular.extensions import OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
@@ -10,36 +10,19 @@ from rest_framework import serializers
 
 from web.problems import CONTENT_TYPE, Problem
 from web.scopes import Scope, scope_needed
+from web.serializers import ExactSerializer, OpenSerializer
 
 CURSOR = OpenApiParameter("cursor", int, description="Taken from the `next` of the page before.")
 
 
-class ExactSerializer(serializers.Serializer[dict[str, Any]]):
-    """A body that has these members and no others."""
-
-    additional: ClassVar[Any] = False
-
-
-class OpenSerializer(serializers.Serializer[dict[str, Any]]):
-    """A body that has these members, and may have others, which generated programs keep."""
-
-    additional: ClassVar[Any] = {}
-
-
 class ProblemSerializer(OpenSerializer):
-    """A problem document (RFC 9457). Some kinds have further members."""
+    """A problem document (RFC 9457). Some kinds have further fields."""
 
     type = serializers.CharField(help_text="Kind of problem, e.g. `/problems/not-found`.")
     title = serializers.CharField(help_text="The same for every problem of this kind.")
     status = serializers.IntegerField(help_text="The HTTP status.")
     detail = serializers.CharField(help_text="What is wrong with this request.")
-    field = serializers.CharField(required=False, help_text="The parameter that is to blame, where one is.")
-
-
-class PagedSerializer(serializers.Serializer[dict[str, Any]]):
-    """A page of a list."""
-
-    next = serializers.CharField(allow_null=True, help_text="Address of the next page, or null.")
+    field = serializers.CharField(required=False, help_text="The parameter at fault, if there is one.")
 
 
 class _ExactExtension(OpenApiSerializerExtension):
@@ -60,15 +43,10 @@ class Base64Field(serializers.CharField):
     """Bytes in base64."""
 
 
-@extend_schema_field(OpenApiTypes.BINARY)
-class BytesField(serializers.CharField):
-    """Bytes as they are, in MessagePack."""
-
-
 class ApiSchema(AutoSchema):
-    """Every operation may answer with a problem document, and answers so where it refuses.
+    """Every operation may answer with a problem document, and does so if it refuses.
 
-    What is not public says which scope of a token it needs, also as the member `x-scope`.
+    An operation that is not public names the scope that a token needs, also as the field `x-scope`.
     """
 
     def get_operation(self, *arguments: Any) -> dict[str, Any] | None:
@@ -98,7 +76,7 @@ class ApiSchema(AutoSchema):
 
 
 def example(value: dict[str, Any], *, request_only: bool = False) -> list[OpenApiExample]:
-    """`value` as the one example of a body; `request_only` where the answer is another."""
+    """`value` as the one example of a body; `request_only` if the answer is another."""
     return [OpenApiExample("Example", value, request_only=request_only)]
 
 

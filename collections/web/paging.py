@@ -7,10 +7,12 @@ from typing import Any, Generic, TypeVar
 from django.core.exceptions import BadRequest
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
+from rest_framework.serializers import BaseSerializer
 
 from web.problems import invalid_parameter
 
 TEXT_LENGTH = 200
+API_PAGE_SIZE = 100
 
 M = TypeVar("M", bound=Model)
 
@@ -57,15 +59,15 @@ def page_of(rows: QuerySet[M], request: HttpRequest, size: int, *, fits: Fits[M]
 
 
 def api_results(
-    rows: QuerySet[M], request: HttpRequest, size: int, shown: Callable[[M], object]
+    rows: QuerySet[M], request: HttpRequest, shown: type[BaseSerializer[Any]], size: int = API_PAGE_SIZE
 ) -> dict[str, Any]:
-    """A page of a list as the API answers it: `next` and `results`, by `api_page`.
+    """A page of a list as the API answers it, described by `serializers.paged`.
 
     Args:
-        shown: gives a row as plain JSON values.
+        shown: renders a row.
     """
     found, following = api_page(rows, request, size)
-    return {"next": following, "results": [shown(row) for row in found]}
+    return {"next": following, "results": shown(found, many=True).data}
 
 
 def api_page(rows: QuerySet[M], request: HttpRequest, size: int) -> tuple[list[M], str | None]:

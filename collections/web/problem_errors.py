@@ -11,7 +11,7 @@ from web.problems import CONTENT_TYPE, RETRY_SECONDS
 
 
 def _handler(status: HTTPStatus) -> Callable[..., JsonResponse]:
-    """A problem that says no more than its status does; the type is then `about:blank`, unsaid."""
+    """A problem that states no more than its status does; the type is then `about:blank`, and left out."""
 
     def answer(request: HttpRequest, *_: Any, **__: Any) -> JsonResponse:
         document = {"title": status.phrase, "status": status}

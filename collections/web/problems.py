@@ -1,12 +1,15 @@
-"""The one error shape of every interface for programs: problem documents (RFC 9457)."""
+"""The only error format of all APIs: problem documents (RFC 9457)."""
 
 import json
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
+from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
+
+M = TypeVar("M", bound=Model)
 
 CONTENT_TYPE = "application/problem+json"
 
@@ -18,11 +21,11 @@ class Problem(Exception):  # noqa: N818  # the term of RFC 9457
     """An error to be answered as a problem document.
 
     Attributes:
-        kind: last part of the `type` member, e.g. `not-found`; or the whole `type` of another namespace.
+        kind: last part of the `type` field, e.g. `not-found`; or the whole `type` of another namespace.
         title: the same for every problem of this kind.
         status: HTTP status.
         detail: what is wrong with this request.
-        members: further members, e.g. `field` or `reason`.
+        members: further fields, e.g. `field` or `reason`.
     """
 
     def __init__(self, kind: str, title: str, status: int, detail: str, **members: Any) -> None:
@@ -53,12 +56,12 @@ class Problem(Exception):  # noqa: N818  # the term of RFC 9457
 
 
 def malformed_body(detail: str) -> Problem:
-    """400: the body is not what the media type says. `detail`: a sentence that says what is wrong with it."""
+    """400: the body does not match its media type. `detail`: a sentence that states what is wrong with it."""
     return Problem("malformed-body", "The body cannot be read", 400, detail)
 
 
 def invalid_parameter(field: str, detail: str) -> Problem:
-    """400: a parameter or member is wrong. `field`: its name; `detail`: a sentence, what is wrong."""
+    """400: a parameter or field is wrong. `field`: its name; `detail`: a sentence, what is wrong."""
     return Problem("invalid-parameter", "A parameter is not understood", 400, detail, field=field)
 
 
@@ -72,28 +75,37 @@ def invalid_field(error: FieldError) -> Problem:
 def conflict(error: Exception) -> Problem:
     """409: what is asked does not fit the state in which things are; nothing was changed.
 
-    `error`: says why not, without a full stop.
+    `error`: the reason, without a full stop.
     """
     return Problem("state-conflict", "The state does not allow this", 409, f"Nothing was changed: {error}.")
 
 
 def unsupported_media_type(detail: str) -> Problem:
-    """415: the body is of a kind that is not read here. `detail`: a sentence that says which are."""
+    """415: the body is of a kind that is not read here. `detail`: a sentence that lists those that are."""
     return Problem("unsupported-media-type", "The media type is not supported", 415, detail)
 
 
 def not_found(detail: str) -> Problem:
-    """404: nothing is there. `detail`: a sentence that says what was looked for."""
+    """404: nothing is there. `detail`: a sentence that names what was requested."""
     return Problem("not-found", "There is nothing here", 404, detail)
 
 
+def row_found(rows: QuerySet[M], detail: str, **wanted: Any) -> M:
+    """The row that has these values; 404 if there is none. `detail`: as of `not_found`."""
+    row = rows.filter(**wanted).first()
+    if row is None:
+        raise not_found(detail)
+    return row
+
+
 def unavailable(detail: str) -> Problem:
-    """503, with `Retry-After`: not now. `detail`: a sentence that says why, and that asking again helps."""
+    """503, with `Retry-After`: not at present. `detail`: a sentence with the reason, and that a
+    retry helps."""
     return Problem("unavailable", "The server is busy", 503, detail)
 
 
 def too_often(detail: str) -> Problem:
-    """429: the sender has to wait. `detail`: a sentence that says what was too often."""
+    """429: the sender has to wait. `detail`: a sentence that states what was too often."""
     return Problem("too-often", "That was asked too often", 429, detail)
 
 

@@ -1,9 +1,9 @@
-"""What the domain refuses, told to programs: views run its operations within `as_problems`."""
+"""Refusals of the domain as problem documents: views run its operations within `as_problems`."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from web.problems import conflict, invalid_field, too_often, unavailable
 
 Errors = type[Exception] | tuple[type[Exception], ...]
@@ -14,7 +14,7 @@ def as_problems(*, conflicts: Errors = (), busy: Errors = (), often: Errors = ()
     """Errors of operations as problem documents: FieldError as 400 with its field.
 
     Args:
-        conflicts: errors that say that the state does not allow it (409).
+        conflicts: errors that mean that the state does not allow it (409).
         busy: that another server did not answer; nothing was changed, and it may be tried again (503).
         often: that it was asked too often (429).
 

@@ -1,10 +1,10 @@
-"""What programs may do with an API token: each room declares its own scopes, in a module `scopes`.
+"""What programs may do with an API token: each package declares its own scopes, in a module `scopes`.
 
-Every view of the API says for each method which scope it needs, or that it is public:
+Every view of the API declares for each method which scope it needs, or that it is public:
 
     scopes = {"GET": PUBLIC, "POST": NOTES_WRITE}
 
-Where it says nothing about a method, nobody may use it.
+A method without a declaration is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ class Scope:
 
     Attributes:
         name: stored with every token, so it stays for good.
-        title: what people read beside it.
+        title: its description for people.
         may: whether an account may do this itself. A token is worth no more than its account.
         includes: names of the scopes that this one implies.
     """
@@ -33,19 +33,19 @@ class Scope:
 
 
 class Public:
-    """Stands for no scope: the method does not look at who asks."""
+    """Means no scope: the method does not identify the client."""
 
 
 PUBLIC = Public()
 
 Scopes = Mapping[str, Scope | Public]
-"""HTTP method → what it needs. GET stands for HEAD, too."""
+"""HTTP method → what it needs. GET includes HEAD."""
 
 _DECLARED: dict[str, Scope] = {}
 
 
 def scope_declare(name: str, title: str, *, may: May, includes: tuple[Scope, ...] = ()) -> Scope:
-    """A new scope, known from now on.
+    """Register a new scope.
 
     Raises:
         ValueError: another scope has this name.
@@ -62,8 +62,8 @@ def scopes_declared() -> dict[str, Scope]:
 
 
 def scope_needed(view: object, method: str | None) -> Scope | Public | None:
-    """What a method of a view needs; None where the view does not say, so that nobody may use it."""
+    """What a method of a view needs; None if the view declares none, so that the method is refused."""
     if method == "OPTIONS":
-        return PUBLIC  # tells what the description tells
+        return PUBLIC  # shows what the description shows
     scopes: Scopes = getattr(view, "scopes", {})
     return scopes.get("GET" if method == "HEAD" else str(method))

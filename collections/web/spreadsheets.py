@@ -28,5 +28,5 @@ def csv_lines(rows: Iterable[Iterable[object]]) -> str:
 
 
 def inert(value: object) -> object:
-    """The value; in a text, an apostrophe stands before all that a spreadsheet would run as a formula."""
+    """The value; in a text, an apostrophe precedes all that a spreadsheet would run as a formula."""
     return _FORMULA.sub(r"\1'", value) if isinstance(value, str) else value

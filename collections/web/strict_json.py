@@ -1,4 +1,4 @@
-"""JSON as it is read here, whoever sent it: in UTF-8, no member twice in an object, no NaN or Infinity."""
+"""How JSON from any sender is parsed: in UTF-8, no field twice in an object, no NaN or Infinity."""
 
 import json
 import math
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NoReturn
 
-from panprivacy.errors import FieldError
-from panprivacy.json_objects import without_repetition
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.json_objects import without_repetition
 from web.problems import Problem, invalid_field, malformed_body
 
 LONGEST_SHOWN = 200
@@ -20,10 +20,10 @@ UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class JSONRefusedError(ValueError):
-    """It is not JSON, or not as it is read here. The message is one word for what went wrong.
+    """It is not JSON, or not as it is read here. The message names in a word or a clause what is wrong.
 
     Attributes:
-        repeated: the name that an object has more than once, cut and printable; None where something else is
+        repeated: the name that an object has more than once, cut and printable; None if something else is
             wrong.
     """
 
@@ -33,14 +33,14 @@ class JSONRefusedError(ValueError):
 
 
 def json_of(body: bytes, *, name_check: Callable[[str], None] | None = None) -> object:
-    """What a body says. Lists and objects may be nested as deep as Python's own reader goes.
+    """The value of a JSON body. Lists and objects may be nested as deep as Python's own parser allows.
 
     Args:
-        name_check: is called with the name of every member, in all objects, and raises what it likes.
+        name_check: is called with the name of every field, in all objects, and may raise any error.
 
     Raises:
         JSONRefusedError: not JSON in UTF-8, nested too deep, a number that is none (NaN, Infinity), or an
-            object that has a member twice.
+            object that has a field twice.
     """
     decoder = _DECODER if name_check is None else _decoder(partial(_checked_object, name_check))
     try:
@@ -52,8 +52,30 @@ def json_of(body: bytes, *, name_check: Callable[[str], None] | None = None) -> 
         raise JSONRefusedError(type(error).__name__) from None
 
 
+def json_of_base64(body: bytes, *, containers: int, members: int) -> object:
+    """The value of a JSON body whose texts are base64 and names. It is bounded before anything of it is
+    built.
+
+    Args:
+        containers: most objects and lists in the body, however they are nested: an empty one takes a byte in
+            the body and a hundred in memory.
+        members: most fields of all of them.
+
+    Raises:
+        JSONRefusedError: as of `json_of`; or more than that, or a character that base64 does not need.
+    """
+    # One character outside of ASCII makes a text of millions take four times as much memory.
+    if not body.isascii() or b"\\u" in body:
+        raise JSONRefusedError("not plain ASCII, or an escape with \\u")
+    if body.count(b"[") + body.count(b"{") > containers:
+        raise JSONRefusedError("too many objects and lists")
+    if body.count(b",") > members:
+        raise JSONRefusedError("too many fields")
+    return json_of(body)
+
+
 def json_problem(error: JSONRefusedError, otherwise: str) -> Problem:
-    """The answer to a body that was refused: it names the repeated member; where there is none, it says
+    """The answer to a body that was refused: it names the repeated field; if there is none, its text is
     `otherwise`."""
     if error.repeated is None:
         return malformed_body(otherwise)
@@ -61,8 +83,8 @@ def json_problem(error: JSONRefusedError, otherwise: str) -> Problem:
 
 
 def repeated_member(name: str) -> FieldError:
-    """What is said of a member that an object has more than once."""
-    return FieldError(name, "stands there more than once")
+    """The message about a field that an object has more than once."""
+    return FieldError(name, "occurs more than once")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

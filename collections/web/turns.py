@@ -14,12 +14,12 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class BusyError(Exception):
-    """Too many requests compute right now; where no view says so itself, the answer is 503 (`errors`)."""
+    """Too many requests compute right now; if no view handles it, the answer is 503 (`errors`)."""
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """Compute within the block. BusyError where no turn comes in `WAIT_SECONDS`."""
+    """Compute within the block. BusyError if no turn comes in `WAIT_SECONDS`."""
     if not _turns.acquire(timeout=WAIT_SECONDS):
         raise BusyError
     try:

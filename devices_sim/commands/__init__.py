@@ -1,4 +1,4 @@
-"""What `python -m devices_sim` offers, one file for each kind of command: its options, and what it does.
+"""The commands of `python -m devices_sim`, one file for each group: their options and actions.
 
-`options`, `log` and `rounds` are what several have in common.
+`options`, `log` and `rounds` are shared by several commands.
 """

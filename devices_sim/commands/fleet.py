@@ -17,8 +17,8 @@ from devices_sim.transport import HttpTransport
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.synthetic import PROBABILITY, bernoulli
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe
 
 
 def add_fleet(commands: Any, log: argparse.ArgumentParser) -> None:
@@ -28,7 +28,7 @@ def add_fleet(commands: Any, log: argparse.ArgumentParser) -> None:
         parents=[log],
         help="report for many simulated devices",
         description="Report for simulated devices to a recipe for simulations "
-        "(`manage.py recipe publish --simulation`), and print one JSON object. Where devices take steps, "
+        "(`manage.py recipe publish --simulation`), and print one JSON object. If devices take steps, "
         "they have random events (--devices, --rate); else the values of a file (--values). With "
         "--log-policy the public log is checked, once for all devices; --log-state may be left out.",
     )
@@ -49,12 +49,12 @@ def add_fleet(commands: Any, log: argparse.ArgumentParser) -> None:
         nargs="+",
         type=float,
         metavar="WEIGHT",
-        help="relative sizes of the recipe's segments, in their order; equal where left out",
+        help="relative sizes of the recipe's segments, in their order; equal if left out",
     )
     fleet.add_argument(
         "--attributes",
         metavar="FILE|NAME=VALUE,…",
-        help="what devices know of themselves, for a recipe with a target: the same for all, or a CSV file "
+        help="attributes of the devices, for a recipe with a target: the same for all, or a CSV file "
         "with the header device,NAME,…",
     )
     fleet.add_argument(

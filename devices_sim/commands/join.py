@@ -15,12 +15,12 @@ from devices_sim.oblivious_transport import Behind, ObliviousTransport
 from devices_sim.rounds_check import Turn
 from devices_sim.target_check import target_require
 from devices_sim.transport import HttpTransport, ServedRecipe, Transport
-from panprivacy.targeting.target import FIELD as TARGET
-from panprivacy.times import format_time
+from panprivacy.formats.times import format_time
+from panprivacy.recipe.targeting.target import FIELD as TARGET
 
 
 def add_join(commands: Any, recipe: argparse.ArgumentParser, state: argparse.ArgumentParser) -> None:
-    """Its options, beside those that it shares."""
+    """Its own options, without those that it shares."""
     join = commands.add_parser("join", parents=[recipe, state], help="verify a recipe and take part in it")
     join.add_argument(
         "--helper-key",
@@ -60,7 +60,7 @@ def _join(options: argparse.Namespace) -> None:
         way = direct if options.relay is None else _through_relay(options, direct)
         with way:
             served = way.recipe(options.recipe_id)
-            # All that the device looks at must be in the one log that it remembers.
+            # All that the device checks must be in the one log that it remembers.
             with log_followed(options) as log, rounds_memory(options, served) as memory:
                 if log is None:
                     say(UNCHECKED)
@@ -73,7 +73,7 @@ def _join(options: argparse.Namespace) -> None:
 def _target_require(
     options: argparse.Namespace, served: ServedRecipe, way: Transport, log: LogCheck | None
 ) -> None:
-    """Look at the results that a target rests on, whether or not this device is in it."""
+    """Check the results that a target rests on, whether or not this device is in it."""
     if TARGET not in served.document:
         return
     partner_key = options.helper_key or options.shuffler_key

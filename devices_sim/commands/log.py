@@ -1,4 +1,4 @@
-"""The public log: as the options of a command say, and with what is remembered of it."""
+"""The public log, by a command's options and with its remembered state."""
 
 import argparse
 import sys
@@ -10,8 +10,8 @@ from typing import TextIO
 from devices_sim.log_check import LogCheck
 from devices_sim.log_memory import LogMemory
 from devices_sim.transport import ServedRecipe, Transport
-from panprivacy.transparency.checking import Checked
-from panprivacy.transparency.policy import Policy, PolicyError
+from panprivacy.protocols.transparency.policy import Policy, PolicyError
+from panprivacy.recipe.log.checking import Checked
 
 UNCHECKED = "The public log is not checked: no --log-policy."
 
@@ -35,14 +35,14 @@ def log_options() -> argparse.ArgumentParser:
 
 
 def log_require(options: argparse.Namespace, served: ServedRecipe, way: Transport) -> None:
-    """Look at the public log, where the options say so, and remember what was seen."""
+    """Check the public log, if the options ask for it, and remember its state."""
     with log_followed(options) as log:
         if log is not None:
             log_tell(log.require(served, way), sys.stdout)
 
 
 def log_followed(options: argparse.Namespace) -> AbstractContextManager[LogCheck | None]:
-    """The log as the options say and with what is remembered of it, for all that one command looks at."""
+    """The log, by the options and with its remembered state, for all checks of one command."""
     if (options.log_policy is None) != (options.log_state is None):
         raise ValueError("--log-policy and --log-state go together")
     return nullcontext() if options.log_policy is None else log_opened(options)
@@ -50,7 +50,7 @@ def log_followed(options: argparse.Namespace) -> AbstractContextManager[LogCheck
 
 @contextmanager
 def log_opened(options: argparse.Namespace) -> Iterator[LogCheck]:
-    """The same; memory is kept where the options name a file."""
+    """The same; memory is kept if the options name a file."""
     if options.log_policy is None:
         raise ValueError("--log-state goes with --log-policy")
     policy = _log_policy(options.log_policy)
@@ -59,7 +59,7 @@ def log_opened(options: argparse.Namespace) -> Iterator[LogCheck]:
 
 
 def log_tell(checked: Checked, told: TextIO) -> None:
-    """Say what was checked, and what was not."""
+    """Print what was checked, and what was not."""
     told.writelines(f"{sentence}\n" for sentence in (*checked.sentences, *checked.unchecked))
 
 

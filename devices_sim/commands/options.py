@@ -1,27 +1,27 @@
-"""Options that several commands have, what they are read as, and how commands speak."""
+"""Options that several commands share, their parsing, and the commands' output."""
 
 import argparse
 import sys
 from pathlib import Path
 
 from devices_sim.announcement import announcement
-from panprivacy import base64_text
-from panprivacy.ed25519 import KeyRefusedError, public_key_of
-from panprivacy.limits import USUAL, RecipeLimits
-from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
+from panprivacy.formats import base64_text
+from panprivacy.planning.limits import USUAL, RecipeLimits
+from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
+from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
 
 VERIFICATION_KEY_BYTES = 32
 
 
 def state_options() -> argparse.ArgumentParser:
-    """Where a device keeps what it must remember of one recipe."""
+    """The files in which a device keeps what it must remember of one recipe."""
     state = argparse.ArgumentParser(add_help=False)
     state.add_argument("--state", required=True, type=Path, metavar="FILE", help="the device's state file")
     return state
 
 
 def recipe_options(log: argparse.ArgumentParser) -> argparse.ArgumentParser:
-    """Which recipe, of which server, and what the device agrees to. Has the options of the log, too."""
+    """The recipe, its server, and the limits that the device accepts. Has the options of the log, too."""
     recipe = argparse.ArgumentParser(add_help=False, parents=[log])
     recipe.add_argument("url", metavar="URL", help="the server, e.g. https://telemetry.example")
     recipe.add_argument("recipe_id", metavar="RECIPE_ID", type=identifier, help="64 hexadecimal digits")
@@ -67,13 +67,13 @@ def recipe_options(log: argparse.ArgumentParser) -> argparse.ArgumentParser:
         "--rounds-state",
         type=Path,
         metavar="FILE",
-        help="where the device remembers which rounds it saw, for all recipes; a round of a recipe needs it",
+        help="in which the device remembers rounds that it saw, for all recipes; a recipe's round needs it",
     )
     return recipe
 
 
 def limits_of(options: argparse.Namespace) -> RecipeLimits:
-    """What the device agrees to, of `recipe_options`."""
+    """The limits that the device accepts, from `recipe_options`."""
     return RecipeLimits(
         smallest_cohort=options.smallest_cohort,
         largest_epsilon=options.largest_epsilon,
@@ -84,7 +84,7 @@ def limits_of(options: argparse.Namespace) -> RecipeLimits:
 
 def value_of(options: argparse.Namespace) -> str:
     """The value, from the option or standard input."""
-    # Other users of a machine can list its commands, but not what they are given to read.
+    # Other users of a machine can list its commands, but not the contents of their input.
     given: str | None = options.value
     return sys.stdin.readline().rstrip("\r\n") if given is None else given
 
@@ -107,10 +107,10 @@ def verification_key(text: str) -> bytes:
 
 
 def announce(recipe: PublishedRecipe) -> None:
-    """Say what a device is about to do."""
+    """Print what a device is about to do."""
     for line in announcement(recipe):
         say(line)
-    sys.stdout.flush()  # who watches sees it before anything is stored or sent
+    sys.stdout.flush()  # the user sees it first; nothing is stored or sent yet
 
 
 def say(line: str) -> None:

@@ -1,4 +1,4 @@
-"""`step`, `send` and `send-value`: what a device does after it joined, and values that need no joining."""
+"""`step`, `send` and `send-value`: the steps of a device that joined, and values that need no joining."""
 
 import argparse
 import sys
@@ -12,11 +12,11 @@ from devices_sim.commands.options import announce, limits_of, say, value_of, ver
 from devices_sim.commands.rounds import rounds_memory, turn_of
 from devices_sim.transport import HttpTransport
 from devices_sim.value_client import send_value
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 
 def add_step(commands: Any, state: argparse.ArgumentParser) -> None:
-    """Its options, beside those that it shares."""
+    """Its own options, without those that it shares."""
     step = commands.add_parser("step", parents=[state], help="take one time step")
     step.add_argument("--event", action="store_true", help="the event occurred in this step")
     step.add_argument(
@@ -29,23 +29,23 @@ def add_step(commands: Any, state: argparse.ArgumentParser) -> None:
 
 
 def add_send(commands: Any, state: argparse.ArgumentParser, log: argparse.ArgumentParser) -> None:
-    """Its options, beside those that it shares."""
+    """Its own options, without those that it shares."""
     send = commands.add_parser("send", parents=[state, log], help="send the report, after the last step")
     send.add_argument(
         "--segment",
         metavar="LABEL",
-        help="the device's own, where the recipe asks by segment; empty where it is of none of them",
+        help="the device's own, if the recipe asks by segment; empty if it is in none",
     )
     send.add_argument(
         "--value",
         metavar="TEXT",
-        help="where the recipe asks for one; where left out, the first line of standard input",
+        help="if the recipe asks for one; by default the first line of standard input",
     )
     send.set_defaults(run=_send)
 
 
 def add_send_value(commands: Any, recipe: argparse.ArgumentParser) -> None:
-    """Its options, beside those that it shares."""
+    """Its own options, without those that it shares."""
     value = commands.add_parser(
         "send-value",
         parents=[recipe],
@@ -67,7 +67,7 @@ def add_send_value(commands: Any, recipe: argparse.ArgumentParser) -> None:
         help="that of the helper; recipes of two servers need it",
     )
     value.add_argument(
-        "--value", metavar="TEXT", help="the value; where left out, the first line of standard input"
+        "--value", metavar="TEXT", help="the value; by default the first line of standard input"
     )
     value.set_defaults(run=_send_value)
 

@@ -1,4 +1,4 @@
-"""Rounds of a recipe: what a device remembers of them, and its look at the document of all."""
+"""Rounds of a recipe: what a device remembers of them, and its check of the document of all rounds."""
 
 import argparse
 from contextlib import AbstractContextManager, nullcontext
@@ -8,13 +8,13 @@ from devices_sim.log_check import LogCheck
 from devices_sim.rounds_check import Turn, round_require
 from devices_sim.rounds_memory import RoundsMemory
 from devices_sim.transport import ServedRecipe, Transport
-from panprivacy.asked_round import FIELD as ROUND
+from panprivacy.recipe.parts.round import FIELD as ROUND
 
 
 def rounds_memory(
     options: argparse.Namespace, served: ServedRecipe
 ) -> AbstractContextManager[RoundsMemory | None]:
-    """The memory of rounds, where the recipe is one; ValueError where the options name none then."""
+    """The memory of rounds, if the recipe is one; ValueError if the options name none then."""
     if ROUND not in served.document:
         return nullcontext()
     if options.rounds_state is None:
@@ -29,7 +29,7 @@ def turn_of(
     memory: RoundsMemory | None,
     log: LogCheck | None,
 ) -> Turn | None:
-    """Look at the document of all rounds, and note the round, where the recipe is one."""
+    """Check the document of all rounds, and note the round, if the recipe is one."""
     if memory is None:
         return None
     issuer_key = getattr(options, "issuer_key", None)  # values without tokens have none

@@ -10,7 +10,7 @@ from devices_sim.client import Device
 from devices_sim.commands.options import say
 from devices_sim.identity import identity_enrol, identity_make, identity_public, identity_read
 from devices_sim.transport import HttpTransport
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 
 def add_tokens(commands: Any, state: argparse.ArgumentParser) -> None:
@@ -54,7 +54,7 @@ def _identity(options: argparse.Namespace) -> None:
 def _enrol(options: argparse.Namespace) -> None:
     key = identity_read(options.identity)
     with HttpTransport(options.attester) as attester:
-        # Other users of a machine can list its commands, but not what they are given to read.
+        # Other users of a machine can list its commands, but not the contents of their input.
         if sys.stdin.isatty():
             sys.stderr.write("code: ")
             sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""What differs by trust model on a device: one file for each model, and this table of them."""
+"""The device's part of each trust model: one file for each model, and this table of them."""
 
 from collections.abc import Mapping
 
@@ -7,9 +7,9 @@ from devices_sim.trust_models.interface import DeviceTrustModel, ReportingModel
 from devices_sim.trust_models.shuffler import Shuffler
 from devices_sim.trust_models.single_server import SingleServer
 from devices_sim.trust_models.two_server import TwoServer
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
 
 __all__ = ["TRUST_MODELS", "DeviceTrustModel", "ReportingModel", "reporting_model"]
 
@@ -22,5 +22,5 @@ TRUST_MODELS: Mapping[Trust, DeviceTrustModel] = {
 
 
 def reporting_model(recipe: PublishedRecipe | RecipeDraft) -> ReportingModel:
-    """How the devices of a recipe report; FieldError where no devices take part in it."""
+    """How the devices of a recipe report; FieldError if no devices take part in it."""
     return TRUST_MODELS[recipe.trust].reporting(recipe.statistic)

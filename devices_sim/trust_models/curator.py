@@ -3,7 +3,7 @@
 from typing import NoReturn
 
 from devices_sim.trust_models.interface import DeviceTrustModel
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 
 class Curator(DeviceTrustModel):

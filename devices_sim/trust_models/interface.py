@@ -9,18 +9,17 @@ from typing import Any
 
 from devices_sim.fleet_devices import FleetDevices
 from devices_sim.fleet_result import FleetResult
-from devices_sim.forecast import Forecast
 from devices_sim.oblivious_transport import Behind, ObliviousTransport
 from devices_sim.transport import Transport, WireReport
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.request_bytes import published_report_bytes
-from panprivacy.statistic import Statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.request_bytes import published_report_bytes
+from panprivacy.statistics.interface import Statistic
 
 
 class DeviceTrustModel(ABC):
-    """One trust model, as devices see it. Holds nothing about any recipe."""
+    """One trust model, from the view of devices. It holds nothing about any recipe."""
 
     @abstractmethod
     def reporting(self, statistic: str) -> "ReportingModel":
@@ -38,11 +37,13 @@ class ReportingModel(DeviceTrustModel):
     """A trust model in which devices take part.
 
     Attributes:
-        closes_when_full: whether a recipe closes by itself once it has all its users, so that others come too
-            late.
+        closes_when_full: whether a recipe closes automatically when its cohort is full, so that further
+            devices come too late.
+        sends_many: whether a device sends so much that the user is warned first.
     """
 
     closes_when_full = False
+    sends_many = False
 
     def reporting(self, statistic: str) -> "ReportingModel":  # noqa: ARG002  # for refusals
         return self
@@ -55,7 +56,7 @@ class ReportingModel(DeviceTrustModel):
     def way(
         self, recipe: PublishedRecipe, transport: Transport, verification_key: bytes, server: str = ""
     ) -> Transport:
-        """The one way to the servers of a recipe: through its relay, where it has one.
+        """The transport to the servers of a recipe: through its relay, if it has one.
 
         Args:
             recipe: verified, of this trust model.
@@ -75,14 +76,14 @@ class ReportingModel(DeviceTrustModel):
         )
 
     def upload(self, recipe: PublishedRecipe, way: Transport) -> Upload:
-        """The reports of a recipe, on their way.
+        """The upload of a recipe's reports.
 
         Args:
             recipe: verified, of this trust model.
-            way: as `way` gives it; stays open.
+            way: the transport that `way` gives; stays open.
 
         Raises:
-            ValueError: the recipe has a relay, and this is another way: no report goes in the clear.
+            ValueError: the recipe has a relay, and this is another transport: no report goes in the clear.
         """
         if recipe.relay is None:
             return self._upload(recipe, way)
@@ -94,10 +95,10 @@ class ReportingModel(DeviceTrustModel):
 
     @abstractmethod
     def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
-        """As of `upload`, whatever the way."""
+        """As in `upload`, for any transport."""
 
     def behind(self, recipe: PublishedRecipe, verification_key: bytes) -> Mapping[str, Behind]:  # noqa: ARG002  # for those that override it
-        """The servers that a recipe names, by their addresses: where its relay leads to.
+        """The servers that a recipe names, by their addresses: the targets of its relay.
 
         Args:
             verification_key: of the server that published the recipe.
@@ -109,13 +110,13 @@ class ReportingModel(DeviceTrustModel):
         """The simulated devices of a recipe.
 
         Args:
-            eager: they take every step, where there are steps.
+            eager: they take every step, if there are steps.
         """
 
     @property
     @abstractmethod
     def option(self) -> str:
-        """What simulated devices have: the name of the option of `collect` that takes the file of them."""
+        """The input of simulated devices: the name of the option of `collect` for their file."""
 
     @property
     @abstractmethod
@@ -131,16 +132,16 @@ class ReportingModel(DeviceTrustModel):
         return self.header
 
     def require_value(self, statistic: Statistic[Any], text: str) -> None:
-        """Check the value of one device, as workloads hold it.
+        """Check the value of one device of a workload.
 
         Raises:
-            FieldError: it is none of the statistic.
+            FieldError: it is no value of the statistic.
             TypeError: devices of the statistic have no values.
         """
         raise TypeError(f"devices of {statistic.statistic} have no values: {text}")
 
     def is_sampled(self, recipe: PublishedRecipe, random_source: random.Random) -> bool:  # noqa: ARG002  # for those that override it
-        """Toss the coin that says whether a device with one value takes part: once, whatever its value."""
+        """Toss the coin that decides whether a device with one value takes part: once, whatever its value."""
         return True
 
     def value_report(
@@ -150,13 +151,12 @@ class ReportingModel(DeviceTrustModel):
         random_source: random.Random,  # noqa: ARG002  # for those whose devices have values
         nonce: bytes | None = None,  # noqa: ARG002  # for those that override it
     ) -> WireReport | None:
-        """The report of a sampled real device with one value; None where not sending is a part of the
-        randomizer.
+        """The report of a sampled real device with one value; None if the randomizer decides not to send.
 
         Args:
             text: the value.
             random_source: `secrets.SystemRandom()`.
-            nonce: of the report, 16 bytes, where a token fixes it; else it is drawn.
+            nonce: of the report, 16 bytes, if a token fixes it; else it is drawn.
 
         Raises:
             FieldError: it is no value of the recipe.
@@ -172,17 +172,17 @@ class ReportingModel(DeviceTrustModel):
             statistic: of the recipe, calibrated.
 
         Raises:
-            FieldError: the first thing wrong with the file; says in which line and column.
+            FieldError: the first fault of the file, with its line and column.
         """
 
     @property
     @abstractmethod
     def batch_reports(self) -> int:
-        """Most devices whose reports go in one request."""
+        """The most devices whose reports go in one request."""
 
     @abstractmethod
     def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
-        """How many ciphertexts one device sends at most (≥ 1).
+        """The most ciphertexts that one device sends (≥ 1).
 
         Args:
             statistic: of the recipe, calibrated.
@@ -190,12 +190,8 @@ class ReportingModel(DeviceTrustModel):
 
     @abstractmethod
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
-        """The exact answer to what is estimated from a fleet's reports."""
+        """The exact answer that a fleet's reports estimate."""
 
     def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:  # noqa: ARG002  # for those that override it
-        """The same for each segment: `label`, `devices` and `answers`; empty where it asks by none."""
+        """The same for each segment: `label`, `devices` and `answers`; empty if it has none."""
         return []
-
-    @abstractmethod
-    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> Forecast | None:
-        """How much work simulated devices have; None where each has little."""

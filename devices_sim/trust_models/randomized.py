@@ -12,12 +12,12 @@ from devices_sim.transport import WireReport
 from devices_sim.trust_models.interface import ReportingModel
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.values_file import HEADER, cells_of, values_csv
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.statistic import Statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.interface import Statistic
 
 
 class RandomizedReporting(ReportingModel):
-    """What a trust model says of such devices; its upload is added by a class that inherits that too."""
+    """The trust model of such devices; its upload is added by a class that inherits that too."""
 
     sends = "reports"
     option = "values"
@@ -61,8 +61,5 @@ class RandomizedReporting(ReportingModel):
         return randomizer.truth_of({cells_of(text, columns): devices for text, devices in answers})
 
     def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:  # noqa: ARG002  # no segments
-        """None: such statistics ask by no segment."""
+        """None: such statistics have no segments."""
         return []
-
-    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
-        """None: each device sends one report."""

@@ -9,7 +9,6 @@ from typing import Any
 from devices_sim.algorithm import value_report, values_statistic
 from devices_sim.fleet_devices import FleetDevices, ValueDevices
 from devices_sim.fleet_result import FleetResult
-from devices_sim.forecast import Forecast, forecast_of_values
 from devices_sim.oblivious_transport import Behind
 from devices_sim.shuffler_upload import ShufflerUpload
 from devices_sim.transport import Transport, WireReport
@@ -17,19 +16,20 @@ from devices_sim.trust_models.interface import ReportingModel
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.values_file import HEADER, values_csv
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.statistic import Statistic
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 
 
 class Shuffler(ReportingModel):
     """Devices with one value each; they take no steps."""
 
-    sends = "messages"  # several of each user, which nobody can tell apart any more
+    sends = "messages"  # several of each user, indistinguishable from each other
     option = "values"
     header = HEADER
     batch_reports = ShufflerUpload.batch_reports
     closes_when_full = True
+    sends_many = True
 
     def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
         return ShufflerUpload(recipe, transport)
@@ -64,8 +64,5 @@ class Shuffler(ReportingModel):
         return values_statistic(statistic).most_messages
 
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
-        """About the users whose messages were mixed; those who came later are not in the result."""
+        """About the users whose messages were mixed; users that came later are not in the result."""
         return values_statistic(statistic).truth_of(fleet.accepted_by_answer)
-
-    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> Forecast:
-        return forecast_of_values(recipe, workload, processes)

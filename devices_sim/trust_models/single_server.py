@@ -14,9 +14,9 @@ from devices_sim.trust_models.randomized import RandomizedReporting
 from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
-from panprivacy.catalogue import statistic_class
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.statistic import Statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.catalogue import statistic_class
+from panprivacy.statistics.interface import Statistic
 
 
 class SingleServer(ReportingModel):
@@ -26,7 +26,7 @@ class SingleServer(ReportingModel):
         return self if statistic_class(statistic).device_input.takes_steps else self._randomized()
 
     def _randomized(self) -> ReportingModel:
-        """The same of devices that randomize one value."""
+        """The same for devices that randomize one value."""
         return _RandomizedToOne()
 
     sends = "reports"
@@ -52,11 +52,8 @@ class SingleServer(ReportingModel):
         return steps_mechanism(statistic).truth(fleet.devices_by_answer)
 
     def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:
-        """About the whole population, as `truth`."""
+        """About the whole population, like `truth`."""
         return steps_mechanism(statistic).segment_truths(fleet.devices_by_answer)
-
-    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
-        """None: each device sends one report."""
 
 
 class _RandomizedToOne(RandomizedReporting, SingleServer):

@@ -1,4 +1,4 @@
-"""Trust in two servers on the device: what a single server gets, split between a leader and a helper."""
+"""Trust in two servers on the device: the report to a single server, split between a leader and a helper."""
 
 from collections.abc import Mapping
 
@@ -8,8 +8,8 @@ from devices_sim.trust_models.interface import ReportingModel
 from devices_sim.trust_models.randomized import RandomizedReporting
 from devices_sim.trust_models.single_server import SingleServer
 from devices_sim.upload import Upload
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.trust_models.two_server import TwoServers
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.trust_models.two_server import TwoServers
 
 
 class TwoServer(SingleServer):
@@ -19,7 +19,7 @@ class TwoServer(SingleServer):
         return _RandomizedToTwo()
 
     def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
-        # Here, because devices of other recipes need none of it.
+        # Imported here, because devices of other recipes do not need it.
         from devices_sim.dap_upload import DapUpload
 
         return DapUpload(recipe, transport)

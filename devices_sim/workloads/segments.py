@@ -1,4 +1,4 @@
-"""The segment of a simulated device: as a file says, or one that its name decides."""
+"""The segment of a simulated device: from a file, or derived from its name."""
 
 import bisect
 import hashlib
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from devices_sim.workloads.bucket import Bucket
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description
+from panprivacy.recipe.document import PublishedRecipe
 
 WEIGHT = Description(
     label="Sizes of the segments",
-    help="Relative, one number for each segment in their order, such as 9 and 1. Equal where left out.",
+    help="Relative, one number for each segment in their order, such as 9 and 1. Equal if left out.",
     minimum=0,
     maximum=1e9,
 )
@@ -48,20 +48,20 @@ class _Spread(Bucket[Located]):
         digest = hashlib.blake2b(f"{self.seed}:{name}".encode(), digest_size=8, person=b"segment").digest()
         drawn = (int.from_bytes(digest, "big") >> (64 - DRAWN_BITS)) / 2**DRAWN_BITS
         total = self.cumulative[-1]
-        # Those of weight 0 end where they begin, so nothing falls on them; also where the product is rounded.
+        # Those of weight 0 end where they begin, so nothing falls on them; also if the product is rounded.
         place = bisect.bisect_right(self.cumulative, drawn * total)
         return self.segments[min(place, bisect.bisect_left(self.cumulative, total))]
 
 
 def checked_weights(field: str, given: object, segments: Sequence[str]) -> tuple[float, ...] | None:
-    """Relative sizes of the segments, in their order; None where nothing is given.
+    """Relative sizes of the segments, in their order; None if nothing is given.
 
     Args:
         field: named in refusals.
-        given: a sequence of as many numbers as there are segments, from 0, not all 0; or None.
+        given: a sequence of one number for each segment, from 0, not all 0; or None.
 
     Raises:
-        FieldError: it is not, or there are no segments.
+        FieldError: it is no such sequence, or there are no segments.
     """
     if given is None:
         return None
@@ -83,7 +83,7 @@ def in_segments(
     seed: int | None,
     weights: tuple[float, ...] | None = None,
 ) -> Iterable[Bucket[Any]]:
-    """The same devices, each with a segment where the recipe asks by segment.
+    """The same devices, each with a segment if the recipe asks by segment.
 
     Args:
         weights: by `checked_weights`; None spreads evenly.

@@ -1,4 +1,4 @@
-"""Random streams, made where they are used: any number of devices in constant memory."""
+"""Random streams, made when they are used: any number of devices in constant memory."""
 
 import math
 import random
@@ -6,8 +6,8 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
 from devices_sim.workloads.bucket import BUCKET_DEVICES, Bucket, EventWorkload, Stream
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description
 
 DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, maximum=1_000_000_000)
 PROBABILITY = Description(
@@ -62,13 +62,3 @@ def bernoulli(*, devices: int, steps: int, probability: float, seed: int) -> Eve
         for first in range(0, devices, BUCKET_DEVICES)
     )
     return EventWorkload(steps, buckets)
-
-
-def poisson(*, devices: int, steps: int, rate: float, seed: int) -> EventWorkload:
-    """The number of events in each step is Poisson with mean `rate` (0..10⁶ events per step).
-
-    Several events within a step are one, so a step has an event with probability 1 − e^−rate.
-    Raises FieldError as `bernoulli` does.
-    """
-    rate = RATE.check("rate", float, rate)
-    return bernoulli(devices=devices, steps=steps, probability=-math.expm1(-rate), seed=seed)

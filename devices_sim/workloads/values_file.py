@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import BinaryIO
 
 from devices_sim.workloads.bucket import Valued, ValueWorkload, listed, require_device_name
-from panprivacy.csv_table import CsvTable
-from panprivacy.errors import FieldError
-from panprivacy.parameters import as_typed
+from panprivacy.formats.csv_table import CsvTable
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
 
 HEADER = ("device", "value")
 
 BUCKET_DEVICES = 50
-"""Devices per bucket: each sends by itself, so that processes share few devices evenly."""
+"""Devices per bucket: each sends separately, so that processes share few devices evenly."""
 
 
 def text_of(cells: Sequence[str]) -> str:
-    """The cells of one value as one text, as workloads hold it."""
+    """The cells of one value as one text, the form of workloads."""
     return ",".join(cells)
 
 
@@ -31,7 +31,7 @@ def cells_of(text: str, columns: int) -> tuple[str, ...]:
         columns: how many cells make up one value.
 
     Raises:
-        FieldError: `value`, where it has another number of cells.
+        FieldError: `value`, if it has another number of cells.
     """
     if columns == 1:
         return (text,)
@@ -53,8 +53,7 @@ def values_csv(
         header: `device`, and a name for each cell of a value.
 
     Raises:
-        FieldError: the first thing wrong with the file; says in which line and column,
-            and what is allowed.
+        FieldError: the first fault of the file, with its line and column, and what is allowed.
         OSError: the file cannot be read.
     """
     with path.open("rb") as file:

@@ -2,8 +2,9 @@
  * A device's token of a recipe (docs/protocol.md, "Tokens from an attester"). The attester knows the device
  * and not the recipe, the issuer behind it the recipe and not the device.
  *
- * All draws are made when a device joins, and every request is stored before it is sent: the same bytes are
- * sent after a crash, and a second token is never asked for. When it is asked for depends on no event.
+ * All draws are made when a device joins, and every request is stored first and then sent: the same bytes are
+ * sent after a crash, and a device never asks for a second token. The time of the request depends on no
+ * event.
  */
 
 import { ed25519 } from "@noble/curves/ed25519.js";
@@ -44,7 +45,7 @@ import {
 
 const TOKEN_REQUEST_TYPE = "application/private-token-request";
 const NOT_ATTESTED = "/problems/not-attested";
-/** Characters of another's words that are kept and shown. */
+/** The number of characters of a server's text that are kept and shown. */
 const MOST_TOLD = 300;
 
 /** The attester does not know this device. */
@@ -58,10 +59,10 @@ export interface Identities {
   of(attesterUrl: string): Promise<Bytes>;
 }
 
-/** What a device shows an attester. */
+/** A device's identification to an attester. */
 export interface Shown {
   readonly identities: Identities;
-  /** A one-time code of the attester's administrator, with which the device enrols where it is not known. */
+  /** A one-time code of the attester's administrator, with which the device enrols if it is not known. */
   readonly code?: string;
 }
 
@@ -70,9 +71,9 @@ export type Store = (state: DeviceState) => Promise<void>;
 /**
  * Ask for the device's token until it is here. Repeat it after any error but an UndeliverableError.
  *
- * @param store keeps the state; awaited before anything is sent, and with the token.
- * @throws NotAttestedError, NoAnswerError no token now.
- * @throws UndeliverableError this device gets no token of this recipe any more (`token_answers.ts`).
+ * @param store keeps the state; awaited ahead of every request, and with the token. @throws NotAttestedError,
+ * NoAnswerError no token this time. @throws UndeliverableError this device will never get a token of this
+ * recipe (`token_answers.ts`).
  */
 export async function obtainToken(device: Device, shown: Shown, store: Store): Promise<void> {
   const { admission, id } = device.recipe;
@@ -141,7 +142,7 @@ async function withCapsule(
   return { ...state, capsule: toBase64(body), secret: toBase64(secret) };
 }
 
-/** Post the capsule; once more where the device has to enrol first. */
+/** Post the capsule; once more if the device has to enrol first. */
 async function posted(state: TokenState, { attesterUrl }: Admission, shown: Shown): Promise<Answer> {
   const url = `${attesterUrl}/token`;
   const capsule = fromBase64("token.capsule", state.capsule);
@@ -190,9 +191,10 @@ function publicKey(key: Bytes): string {
 }
 
 /**
- * What shows which device posts a capsule: a signature of method, address and content (RFC 9421, RFC 9530).
+ * The proof that this device posts a capsule: a signature of method, address and content (RFC 9421,
+ * RFC 9530).
  *
- * @param created now, in seconds since 1970.
+ * @param created the current time, in seconds since 1970.
  */
 export function signCapsule(
   url: string,

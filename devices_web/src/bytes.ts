@@ -4,7 +4,7 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
 
-/** Input that is not what it must be; `field` names it. */
+/** Invalid input; `field` names it. */
 export class FieldError extends Error {
   override name = "FieldError";
 
@@ -34,7 +34,7 @@ export function equal(left: Uint8Array, right: Uint8Array): boolean {
   return left.length === right.length && left.every((byte, at) => byte === right[at]);
 }
 
-/** `right` where `choice` is 1, `left` where it is 0: the same work for both. Of one length. */
+/** `right` if `choice` is 1, `left` if it is 0: the same work for both. Of one length. */
 export function select(choice: 0 | 1, left: Uint8Array, right: Uint8Array): Bytes {
   const mask = -choice & 0xff;
   const chosen = new Uint8Array(left.length);
@@ -84,7 +84,7 @@ export function toNumber(bytes: Uint8Array): bigint {
   return bytes.length === 0 ? 0n : BigInt(`0x${toHex(bytes)}`);
 }
 
-/** `value` in `length` bytes, the highest first; RangeError where it does not fit. */
+/** `value` in `length` bytes, the highest first; RangeError if it does not fit. */
 export function bigEndian(value: bigint | number, length: number): Bytes {
   const digits = BigInt(value).toString(16).padStart(2 * length, "0");
   if (digits.length > 2 * length || digits.startsWith("-")) {

@@ -1,6 +1,6 @@
 /**
- * Which of k categories a device has (SAA, section 4.5), on the device's side, as
- * `panprivacy.randomizers.categories` has it.
+ * Which of k categories a device has (SAA, section 4.5), on the device's side, the same as in
+ * `panprivacy.statistics.randomized.categories`.
  */
 
 import { FieldError } from "./bytes.ts";
@@ -19,8 +19,8 @@ const ROUNDING = 1e-9;
 const MOST_DRAWS = 16;
 
 /**
- * FieldError where reports are so often drawn again that guarantees for independent flips would not hold
- * nearly, or for ever; or where w is more than there are places.
+ * FieldError if reports are so often drawn again that guarantees for independent flips would not hold
+ * nearly, or for ever; or if w is more than there are places.
  */
 export function requireWeight(parameters: Parameters): void {
   const [k, weight] = [required(parameters, "k"), required(parameters, "max_weight")];
@@ -32,7 +32,7 @@ export function requireWeight(parameters: Parameters): void {
 
 /**
  * The smallest w from 1 to k for which cohort_size·Pr[W > w] is at most δ/`SLACK_SHARE`, where
- * W ~ Bern(1 − p) + Bin(k − 1, p) are the ones of a report before it is drawn again, and p = 1/(e^ε + 1).
+ * W ~ Bern(1 − p) + Bin(k − 1, p) are the ones in the first draw of a report, and p = 1/(e^ε + 1).
  */
 export function smallestWeight(parameters: Parameters): number {
   const { epsilon, delta, cohort_size } = parameters;
@@ -45,7 +45,7 @@ export function smallestWeight(parameters: Parameters): number {
   }
   let atLeast = 0;
   for (let weight = others; weight >= 1; weight--) {
-    // Of the others, more than w; and exactly w beside a one at the device's own place.
+    // More than w of the others; and exactly w together with a one at the device's own place.
     const heavier = atLeast + (1 - flip) * exactly[weight]!;
     if (cohort_size * heavier > (delta / SLACK_SHARE) * (1 + ROUNDING)) {
       return weight + 1;
@@ -58,9 +58,8 @@ export function smallestWeight(parameters: Parameters): number {
 /**
  * One-hot in k places, each flipped with 1/(e^ε + 1), drawn again until there are at most w ones.
  *
- * @param parameters that `requireWeight` takes.
- * @throws FieldError naming `value` unless it is a whole number from 0 to k − 1.
- * @throws RangeError every draw was too heavy.
+ * @param parameters that `requireWeight` accepts. @throws FieldError naming `value` unless it is a whole
+ * number from 0 to k − 1. @throws RangeError every draw was too heavy.
  */
 export function randomizedCategory(parameters: Parameters, value: number, random: RandomSource): Bit[] {
   const [k, weight] = [required(parameters, "k"), required(parameters, "max_weight")];

@@ -18,7 +18,7 @@ const TOKEN_EXTENSION = 0xff01;
 const REPORT_TIME = 0;
 const CLIENT = 1;
 const [LEADER, HELPER] = [2, 3] as const;
-/** Entropy of an ephemeral key: as many bytes as `panprivacy.dap.hpke` draws. */
+/** Entropy of an ephemeral key: as many bytes as `panprivacy.protocols.dap.hpke` draws. */
 const EPHEMERAL_BYTES = 66;
 
 export const UPLOAD_TYPE = "application/ppm-dap;message=upload-req";
@@ -30,7 +30,7 @@ export interface HpkeConfig {
   readonly publicKey: Bytes;
 }
 
-/** A report before it is sealed. Both input shares together give the measurement. */
+/** An unsealed report. Both input shares together give the measurement. */
 export interface DapUpload {
   readonly url: string;
   readonly leaderUrl: string;
@@ -38,16 +38,17 @@ export interface DapUpload {
   /**
    * The body of the upload.
    *
-   * @param random the browser's generator by default; given bytes in tests only, as they open every share.
+   * @param random the browser's generator by default; given bytes in tests only, because they open every
+   * share.
    */
   seal(leader: HpkeConfig, helper: HpkeConfig, random?: RandomSource): Promise<Bytes>;
 }
 
-/** The two servers of a recipe, as its document names them. */
+/** The two servers of a recipe, from its document. */
 export interface DapServers {
   readonly leaderUrl: string;
   readonly helperUrl: string;
-  /** Absent where devices send plain shares. */
+  /** Absent if devices send plain shares. */
   readonly key?: SharedKey;
 }
 
@@ -60,10 +61,10 @@ export function categoriesVdaf(recipe: Recipe): { k: number; weight: number; chu
 }
 
 /**
- * What is uploaded of a report.
+ * The upload of a report.
  *
- * @param parts sharings; or, where devices send plain shares, the public, the leader's and the helper's.
- * @param token of the report, where the recipe asks for one.
+ * @param parts sharings; or, if devices send plain shares, the public, the leader's and the helper's. @param
+ * token of the report, if the recipe asks for one.
  */
 export function dapUpload(
   recipe: Recipe,
@@ -111,7 +112,7 @@ export function readHpkeConfigs(encoded: Bytes): HpkeConfig {
   throw malformed;
 }
 
-/** What both servers know the recipe by, as a task of theirs (`panprivacy.dap.recipe_task`). */
+/** The identifier of the recipe as a task of both servers (`panprivacy.recipe.dap_task`). */
 function taskConfiguration(recipe: Recipe, { leaderUrl, helperUrl, key }: DapServers): Bytes {
   const [type, vdaf] = vdafOf(recipe, key);
   const interval = concat(bigEndian(REPORT_TIME, 8), bigEndian(1, 8));
@@ -175,7 +176,7 @@ async function sealed(
   return concat(Uint8Array.of(config.id), opaque(new Uint8Array(sender.enc), 2), opaque(payload, 4));
 }
 
-/** Bytes with their length before them, in `width` bytes. */
+/** Bytes after their length, which takes `width` bytes. */
 function opaque(content: Uint8Array, width: number): Bytes {
   return concat(bigEndian(content.length, width), content);
 }

@@ -1,6 +1,6 @@
 /**
- * One device's part in one recipe, in memory. Who keeps the state, and when it is written, is an adapter's
- * matter: `state` is a plain object with the members of a state file of `devices_sim`.
+ * One device's part in one recipe, in memory. An adapter decides when and in which storage the state is
+ * written: `state` is a plain object with the fields of a state file of `devices_sim`.
  */
 
 import { equal, FieldError, fromBase64, toBase64 } from "./bytes.ts";
@@ -24,20 +24,20 @@ import { reportNonce, requireTokenState, TOKEN_BYTES, tokenDrawn, type TokenStat
 
 const NONCE_BYTES = 16;
 
-/** Something that this device must not or cannot do now. */
+/** Something that this device must not or cannot do in its phase. */
 export class DeviceError extends Error {
   override name = "DeviceError";
 }
 
 /**
- * Where the device stands. It depends on public facts and the sampling coin, never on events. `reported`: the
+ * The device's phase. It depends on public facts and the sampling coin, never on events. `reported`: the
  * report is made and waits for its delivery.
  */
 export type Phase = "collecting" | "not_sampled" | "reported" | "done";
 
 /**
  * All that a device keeps; nothing in it is a plaintext, a seed or a time of anything that happened. Byte
- * strings in base64. In the phase `done` only `phase` and `recipe` are left, and `refused` where it is there.
+ * strings in base64. In the phase `done` only `phase` and `recipe` are left, and `refused` if it is there.
  */
 export interface DeviceState {
   readonly phase: Phase;
@@ -55,16 +55,16 @@ export interface DeviceState {
   readonly step?: number;
   readonly ciphertexts?: readonly string[];
   readonly nonce?: string;
-  /** Where the recipe asks for one: kept alike by devices that take part and by others. */
+  /** If the recipe asks for one: kept in the same form by devices that take part and by others. */
   readonly token?: TokenState;
   /**
-   * Why a device is done that never got its token, for the person who looks. It tells nothing of events or
-   * the coin: every device asks for a token.
+   * Why a device is done that never got its token, for display. It reveals nothing about events or the coin:
+   * every device asks for a token.
    */
   readonly refused?: string;
 }
 
-/** A report as the API of a single server takes it. */
+/** A report in the form of a single server's API. */
 export interface RestReport {
   readonly nonce: string;
   readonly ciphertexts: readonly string[];
@@ -76,7 +76,10 @@ export interface JoinOptions {
   readonly server?: string;
   readonly simulation?: boolean;
   readonly limits?: Limits;
-  /** The caller sends nothing of a recipe with a relay on another way, as `atSite`; else it is refused. */
+  /**
+   * The caller sends nothing of a recipe with a relay over another transport, like `atSite`; else it is
+   * refused.
+   */
   readonly relayed?: boolean;
   /**
    * Seconds since 1970, by this computer's clock unless given. Between it and the first possible report lies
@@ -126,8 +129,8 @@ export function joinRecipe(served: ServedRecipe, keys: PinnedKeys, options: Join
 }
 
 /**
- * All draws of a token, before the coin is tossed. It is asked for evenly between now and the first possible
- * report; at once where that is past, or of a simulation.
+ * All draws of a token, made first, then the coin is tossed. It is asked for at a uniform time between
+ * joining and the first possible report; at once if that is past, or of a simulation.
  */
 function drawnToken(recipe: Recipe, now: number, random: RandomSource): { token?: TokenState } {
   const { admission, opensAt, stepSeconds, parameters } = recipe;
@@ -182,7 +185,7 @@ export class Device {
     return new Device(recipe, mechanism, state, random);
   }
 
-  /** What is to be kept now. */
+  /** The state to be kept. */
   get state(): DeviceState {
     return this.#state;
   }
@@ -203,11 +206,12 @@ export class Device {
    * Take the next time step: all ciphertexts change, with an event and without. After a pause also all
    * further ones up to `last`, without events.
    *
-   * One rerandomization stands for all of them. A step adds r·(G, H) to what it leaves in each place, with an
-   * r drawn for it alone, uniform but for at most five values out of q ≈ 2^256 (0, and what would lead to
+   * One rerandomization replaces all of them. A step adds r·(G, H) to what it leaves in each place, with an r
+   * drawn for it alone, uniform except for at most five values out of q ≈ 2^256 (0, and what would lead to
    * infinity). So after the first step, as after any number of them, the randomness of every ciphertext is
-   * uniform, independently of all earlier states, and steps without an event change no plaintext. Nobody sees
-   * the states between: none is kept. The two distributions differ by less than 2^−230, for all places.
+   * uniform, independently of all previous states, and steps without an event change no plaintext. No
+   * attacker sees the states in between: none is kept. The two distributions differ by less than 2^−230, for
+   * all places.
    *
    * @param events how often the event occurred in the next step; more than once is once.
    * @param last number of the last step that is taken: by default of the next.
@@ -229,14 +233,14 @@ export class Device {
     return this.#become({ ...this.#state, step: last, ciphertexts: taken.map(toBase64) });
   }
 
-  /** Whether `tick` takes events in. Else they stay in memory until `step`; closing the page loses them. */
+  /** Whether `tick` accepts events. Else they stay in memory until `step`; closing the page loses them. */
   get ticksTakeEvents(): boolean {
     return this.#mechanism.ticksTakeEvents;
   }
 
   /**
    * Between two steps, on a clock: all ciphertexts change, with an event and without. After a pause one tick
-   * stands for all that were missed.
+   * replaces all that were missed.
    *
    * @param events how often the event occurred since the last tick; 0 unless `ticksTakeEvents`.
    * @throws DeviceError after the last step, or when the report is made.
@@ -260,7 +264,7 @@ export class Device {
   }
 
   /**
-   * When the device may ask for its token, in seconds since 1970; undefined where it has it, or needs none.
+   * When the device may ask for its token, in seconds since 1970; undefined if it has it, or needs none.
    * Every device asks, whether it takes part or not.
    */
   get asksAt(): number | undefined {
@@ -275,7 +279,7 @@ export class Device {
 
   /**
    * Make the report, after the last step, in place of the counters. Once made, it stays: keep the state
-   * before anything is sent.
+   * first, then send.
    *
    * @throws DeviceError before the last step, or while the token is missing.
    */
@@ -287,7 +291,7 @@ export class Device {
     if (this.stepsTaken < this.steps) {
       throw new DeviceError(`only ${this.stepsTaken} of ${this.steps} steps have been taken`);
     }
-    // Before the coin is looked at: else who asks late would tell who takes part.
+    // Before reading the coin: otherwise a late request would reveal which devices take part.
     if (this.asksAt !== undefined) {
       throw new DeviceError("this recipe takes reports with a token only, and the device has none yet");
     }
@@ -301,7 +305,7 @@ export class Device {
     return this.#become({ ...this.#state, phase: "reported", ciphertexts: report.map(toBase64), nonce });
   }
 
-  /** The report as the API of a single server takes it, once it is made. */
+  /** The report in the form of a single server's API, once it is made. */
   report(): RestReport {
     this.#requireReported();
     const { nonce, ciphertexts, token } = this.#state;
@@ -313,7 +317,7 @@ export class Device {
   }
 
   /**
-   * The report, where it is sealed to two servers: what to seal to both, and where it goes.
+   * The report, if it is sealed to two servers: what to seal to both, and where it goes.
    *
    * @throws FieldError reports of the recipe's trust model are not sealed.
    */
@@ -326,9 +330,9 @@ export class Device {
   }
 
   /**
-   * After its delivery: what is kept then says only that the device is done.
+   * After its delivery: the stored state then records only that the device is done.
    *
-   * @param refused why it gets no token, where that is so.
+   * @param refused why it gets no token, if that is so.
    */
   done(refused?: string): DeviceState {
     const { recipe } = this.#state;
@@ -361,12 +365,15 @@ export class Device {
   }
 }
 
-/** Of a request beside its body: method, address, headers, and the names of the body's members. */
+/**
+ * The bytes of a request in addition to its values: method, address, headers, and the names of the body's
+ * fields.
+ */
 const ENVELOPE_BYTES = 320;
 
 /**
- * About how many bytes the longest request of a recipe has, as `panprivacy.request_bytes` computes it.
- * Through a relay all are padded to one length, those of browsers and of other devices alike.
+ * About how many bytes the longest request of a recipe has, the same as in `panprivacy.recipe.request_bytes`. A
+ * relay's requests are all padded to one length, from browsers and from other devices.
  *
  * @throws RecipeRefusedError its devices take no steps.
  */
@@ -388,7 +395,7 @@ export type ValueReport =
   | { readonly kind: "none" };
 
 /**
- * The report of a device with one value; `none` where the coin leaves it out. Nothing is kept.
+ * The report of a device with one value; `none` if the coin leaves it out. Nothing is kept.
  *
  * @param value the category: a whole number from 0 to k − 1.
  */

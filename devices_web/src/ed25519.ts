@@ -1,4 +1,4 @@
-/** Signatures under keys that others bring: exactly those that `panprivacy/ed25519.py` accepts. */
+/** Signatures under keys that others bring: exactly those that `panprivacy/protocols/ed25519.py` accepts. */
 
 import { ed25519 } from "@noble/curves/ed25519.js";
 
@@ -19,7 +19,7 @@ export function isPrimeOrder(encoded: Bytes): boolean {
 /**
  * Whether the signature is that of the message under the key.
  *
- * The library multiplies its equation by the cofactor. That makes no difference where R is of prime order.
+ * The library multiplies its equation by the cofactor. That makes no difference if R is of prime order.
  */
 export function signatureHolds(key: Bytes, signature: Bytes, message: Bytes): boolean {
   return (

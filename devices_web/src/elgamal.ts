@@ -1,5 +1,5 @@
 /**
- * Lifted ElGamal on secp256k1, as `panprivacy.encryption.elgamal` has it.
+ * Lifted ElGamal on secp256k1, the same as `panprivacy.encryption.elgamal`.
  *
  * With generator G and public key H, an encryption of m with randomness r is (r·G, r·H + m·G). Encrypting,
  * replacing and rerandomizing are one path: add r·(G, H) to a public source, or to what is there. Arithmetic
@@ -25,7 +25,7 @@ const SCALAR_BYTES = 32;
 const LONGEST_PIECE = SCALAR_BYTES - 2;
 const COUNTERS = 256;
 
-/** Beside any noise, so that a multiple by it and by the sum is never at infinity. */
+/** Added to any noise, so that a multiple by it and by the sum is never at infinity. */
 const OFFSET = 1n << 128n;
 
 export const SCHEME = "elgamal-secp256k1";
@@ -44,15 +44,15 @@ interface Pair {
 export interface EncryptionKey {
   /** Bytes of one encoded ciphertext. */
   readonly ciphertextBytes: number;
-  /** Whether ciphertexts belong to one report, so that its nonce is drawn before them. */
+  /** Whether ciphertexts belong to one report, so that its nonce is drawn first. */
   readonly bindsNonce: boolean;
   /** The key to encrypt with in the report with this nonce (16 bytes). */
   boundTo(nonce: Bytes): EncryptionKey;
   /** A fresh encryption of a bit. */
   encrypt(bit: Bit, random: RandomSource): Ciphertext;
-  /** A fresh encryption of `bit` where `replace` is 1, else `ciphertext` rerandomized. Same work for both. */
+  /** A fresh encryption of `bit` if `replace` is 1, else `ciphertext` rerandomized. Same work for both. */
   replaceOrRerandomize(replace: Bit, bit: Bit, ciphertext: Ciphertext, random: RandomSource): Ciphertext;
-  /** `right` where `choice` is 1, else `left`, rerandomized. Same work for both. */
+  /** `right` if `choice` is 1, else `left`, rerandomized. Same work for both. */
   rerandomizeOneOf(choice: Bit, left: Ciphertext, right: Ciphertext, random: RandomSource): Ciphertext;
   /**
    * One encryption of the sum of the plaintexts and of `noise` (below 2^127 in absolute value).
@@ -72,7 +72,7 @@ export class ElGamalKey implements EncryptionKey {
   readonly #sources: readonly [Pair, Pair];
   readonly #encodedSources: readonly [Ciphertext, Ciphertext];
 
-  /** @param point the key's point H, encoded. FieldError naming `public_key` where it is none. */
+  /** @param point the key's point H, encoded. FieldError naming `public_key` if it is none. */
   constructor(point: Bytes) {
     try {
       this.#point = Point.fromBytes(point);
@@ -90,7 +90,7 @@ export class ElGamalKey implements EncryptionKey {
     this.#encodedSources = [encode(this.#sources[0]), encode(this.#sources[1])];
   }
 
-  /** From the member of a recipe's document. FieldError naming `field`. */
+  /** From the field of a recipe's document. FieldError naming `field`. */
   static fromMember(field: string, member: unknown): ElGamalKey {
     const { scheme, point, ...others } = (member ?? {}) as Record<string, unknown>;
     if (scheme !== SCHEME || Object.keys(others).length > 0) {
@@ -137,7 +137,7 @@ export class ElGamalKey implements EncryptionKey {
     });
   }
 
-  /** `encryptBytes` where `replace` is 1, else each of `ciphertexts` rerandomized. Same work for both. */
+  /** `encryptBytes` if `replace` is 1, else each of `ciphertexts` rerandomized. Same work for both. */
   replaceBytesOrRerandomize(
     replace: Bit,
     message: Bytes,
@@ -210,7 +210,7 @@ function decode(encoded: Bytes): Pair {
   throw new FieldError("ciphertexts", "must be pairs of compressed points of secp256k1");
 }
 
-/** The points that stand for a byte string: marked pieces, as even as can be, the longer first. */
+/** The points that encode a byte string: marked pieces, as even as possible, the longer first. */
 function embedded(message: Bytes): Point[] {
   const pieces = byteCiphertexts(message.length);
   const shorter = Math.floor(message.length / pieces);

@@ -1,11 +1,11 @@
 /**
- * A device that is a browser: the core, which knows no page and keeps nothing, and `PageDevice`, which keeps
- * the state of a page's device and has the clock.
+ * A device that is a browser: the core, which depends on no page and stores nothing, and `PageDevice`, which
+ * stores the state of a page's device and has the clock.
  *
  * `joinRecipe` makes a `Device`; its `step` takes a time step, `finish` makes the report, `report` or
  * `upload` gives it, `done` ends. After each, keep `device.state`; `Device.resume` goes on from it.
- * `requireLogged` checks a recipe's place in the site's public log, before it is joined. `valueReport` is for
- * recipes in which a device has one value and takes no steps.
+ * `requireLogged` checks a recipe's place in the site's public log, ahead of joining. `valueReport` is for
+ * recipes that give a device one value and no steps.
  */
 
 export { type Identities, NotAttestedError } from "./attester.ts";
@@ -51,11 +51,11 @@ export {
   type PinnedKeys,
   type Recipe,
   RecipeRefusedError,
-  RecipeVerificationError,
   type ServedRecipe,
   USUAL_LIMITS,
   verifiedRecipe,
 } from "./recipe.ts";
+export { RecipeVerificationError } from "./document.ts";
 export { LogError, TooFewWitnessesError } from "./signed_note.ts";
 export {
   askForToken,

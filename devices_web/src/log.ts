@@ -3,8 +3,9 @@
 import { sha256 } from "@noble/hashes/sha2.js";
 
 import { type Bytes, concat, equal, fromBase64, toHex, utf8 } from "./bytes.ts";
+import { canonicalJson } from "./document.ts";
 import { signatureHolds } from "./ed25519.ts";
-import { canonicalJson, type ServedRecipe } from "./recipe.ts";
+import type { ServedRecipe } from "./recipe.ts";
 import {
   base64Of,
   cosignedAt,
@@ -23,7 +24,7 @@ const MOST_PROOF_HASHES = 63;
 const HASH_BYTES = 32;
 const LONGEST_POLICY = 64 * 1024;
 const NOBODY = "none";
-/** By so much a witness's clock may be ahead of the device's, in seconds. */
+/** How far a witness's clock may be ahead of the device's, in seconds. */
 const EARLY = 86_400;
 
 interface Group {
@@ -31,7 +32,7 @@ interface Group {
   readonly members: readonly string[];
 }
 
-/** Whom one believes: logs, witnesses, and how many of these must have signed. */
+/** The trusted logs and witnesses, and how many of these must have signed. */
 export interface Policy {
   readonly logs: readonly VerifierKey[];
   readonly witnesses: ReadonlyMap<string, VerifierKey>;
@@ -39,7 +40,7 @@ export interface Policy {
   readonly quorum: string;
 }
 
-/** Where the recipe stands, and who vouches for it. */
+/** The recipe's place in the log, and the witnesses that signed. */
 export interface Logged extends Checkpoint {
   readonly index: bigint;
   /** The checkpoint with its signatures. */
@@ -114,7 +115,7 @@ export function parsePolicy(text: string): Policy {
 
 /**
  * Check that a recipe is in a log that the policy accepts. `requireContinues` checks that this log continues
- * what was seen of it before.
+ * what was already seen of it.
  *
  * @param served its identifier and signature are checked here, too.
  * @param proof the answer of `/api/v1/recipes/ID/proof/`.
@@ -154,7 +155,7 @@ function hasSigned(policy: Policy, name: string, signed: ReadonlySet<string>): b
   return group.members.filter((member) => hasSigned(policy, member, signed)).length >= group.threshold;
 }
 
-/** The entry says that exactly this recipe was published. */
+/** The entry states that exactly this recipe was published. */
 function requireEntryOf(served: ServedRecipe, entry: Bytes): void {
   let members: Record<string, unknown>;
   try {
@@ -162,7 +163,7 @@ function requireEntryOf(served: ServedRecipe, entry: Bytes): void {
   } catch {
     throw new LogError("the entry in the proof is not a JSON object");
   }
-  // In its one form no member stands twice, so everybody reads the same.
+  // In its one form no field occurs twice, so all readers read the same.
   if (typeof members !== "object" || members === null || !equal(canonicalJson(members), entry)) {
     throw new LogError("the entry in the proof is not canonical JSON");
   }
@@ -209,7 +210,7 @@ function parseProof(document: string): Proof {
   };
 }
 
-/** What a log signed: its name, its number of entries, and the hash over them. */
+/** The content that a log signed: its name, its number of entries, and the hash over them. */
 export interface Checkpoint {
   readonly origin: string;
   readonly size: bigint;

@@ -6,22 +6,18 @@
 import { type Bytes, equal } from "./bytes.ts";
 import { type Checkpoint, type Logged, parseCheckpoint } from "./log.ts";
 import { LogError, parseNote, treeHash } from "./signed_note.ts";
-import { ANY_TYPE, NoAnswerError, type Way } from "./way.ts";
+import { GoneError, powerBelow, Tiles } from "./tiles.ts";
+import type { Way } from "./way.ts";
 
-const HASH_BYTES = 32;
-/** Hashes in a tile, and by how many levels one tile stands above another. */
-const [WIDTH, HEIGHT] = [256, 8] as const;
-const NOT_FOUND = 404;
-
-/** Notes, as they came. */
+/** Notes, in the form that servers sent. */
 export interface Remembered {
   readonly newest: string;
   readonly against?: string;
 }
 
-/** Where that is kept. */
+/** If that is kept. */
 export interface LogMemory {
-  /** Keep what `change` makes of what was kept of a log, while nobody else looks. */
+  /** Replace the stored notes of a log by what `change` returns, under a lock. */
   update(
     origin: string,
     change: (known: Remembered | undefined) => Promise<Remembered>,
@@ -29,11 +25,11 @@ export interface LogMemory {
 }
 
 /**
- * Check that a log continues what was seen of it, and remember the larger of both.
+ * Check that a log continues its known checkpoint, and remember the larger of both.
  *
- * @param way to the site, of whose log the larger checkpoint is.
- * @throws LogError the log contradicts itself; both checkpoints are kept, and it is refused from now on.
- * @throws NoAnswerError the hashes that show it cannot be had now.
+ * @param way to the site whose log has the larger checkpoint. @throws LogError the log contradicts itself;
+ * both checkpoints are kept, and the log is refused from then on. @throws NoAnswerError the hashes that show
+ * it cannot be fetched.
  */
 export async function requireContinues(logged: Logged, memory: LogMemory, way: Way): Promise<void> {
   const { against } = await memory.update(logged.origin, async (known) => {
@@ -56,29 +52,16 @@ export async function requireContinues(logged: Logged, memory: LogMemory, way: W
   }
 }
 
-/** Whether the tree of one checkpoint begins with that of another, by hashes that the site serves now. */
+/** Whether the tree of one checkpoint begins with that of another, by hashes that the site serves. */
 async function begins(older: Checkpoint, newer: Checkpoint, way: Way, grown: boolean): Promise<boolean> {
-  const tiles = new Map<string, Promise<Bytes>>();
   const [old, size] = [Number(older.size), Number(newer.size)];
   if (!Number.isSafeInteger(size)) {
     throw new LogError(`the log ${newer.origin} is larger than any that this client reads`);
   }
-  const nodes: Nodes = async (level, index) => {
-    const [above, within] = [Math.floor(level / HEIGHT), level % HEIGHT];
-    const first = index * 2 ** within;
-    const number = Math.floor(first / WIDTH);
-    const width = Math.min(WIDTH, Math.floor(size / WIDTH ** above) - number * WIDTH);
-    const path = `/log/tile/${above}/${numberPath(number)}${width === WIDTH ? "" : `.p/${width}`}`;
-    if (!tiles.has(path)) {
-      tiles.set(path, tile(way, path, width));
-    }
-    const place = (first % WIDTH) * HASH_BYTES;
-    return subtreeHash((await tiles.get(path)!).slice(place, place + HASH_BYTES * 2 ** within));
-  };
   try {
-    return continues(older, newer, await consistencyProof(nodes, old, size));
+    return continues(older, newer, await consistencyProof(new Tiles(way, size), old));
   } catch (error) {
-    // A smaller checkpoint, of a site that no longer has what it had shown.
+    // A smaller checkpoint, of a site that lost what it had shown.
     if (error instanceof GoneError && !grown) {
       return false;
     }
@@ -86,76 +69,25 @@ async function begins(older: Checkpoint, newer: Checkpoint, way: Way, grown: boo
   }
 }
 
-/** The site does not have these hashes. */
-class GoneError extends NoAnswerError {}
-
-async function tile(way: Way, path: string, width: number): Promise<Bytes> {
-  const { status, content } = await way.ask({ path, accept: ANY_TYPE });
-  if (status === NOT_FOUND) {
-    throw new GoneError("the site does not have the hashes of its log");
-  }
-  if (status !== 200 || content.length !== width * HASH_BYTES) {
-    throw new NoAnswerError(`the hashes of the log are not served: ${status}, ${content.length} bytes`);
-  }
-  return content;
-}
-
-/** A number in groups of three digits, all but the last behind an x: 1234067 is x001/x234/067. */
-function numberPath(number: number): string {
-  const digits = `${number}`;
-  const groups = digits.padStart(3 * Math.ceil(digits.length / 3), "0").match(/.{3}/g)!;
-  return groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join("/");
-}
-
-/** Hash of a complete subtree: over the entries from index·2^level on, 2^level of them. */
-type Nodes = (level: number, index: number) => Promise<Bytes>;
-
-/** Root over 2^n hashes of one level, one after another. */
-function subtreeHash(hashes: Bytes): Bytes {
-  if (hashes.length === HASH_BYTES) {
-    return hashes;
-  }
-  const half = hashes.length / 2;
-  return treeHash("node", subtreeHash(hashes.slice(0, half)), subtreeHash(hashes.slice(half)));
-}
-
-function powerBelow(size: number): number {
-  let power = 1;
-  while (2 * power < size) {
-    power *= 2;
-  }
-  return power;
-}
-
-async function rangeHash(nodes: Nodes, start: number, end: number): Promise<Bytes> {
-  const size = end - start;
-  const power = powerBelow(size);
-  if (size === 1 || size === 2 * power) {
-    return nodes(Math.round(Math.log2(size)), start / size);
-  }
-  const left = await rangeHash(nodes, start, start + power);
-  return treeHash("node", left, await rangeHash(nodes, start + power, end));
-}
-
-/** RFC 6962, section 2.1.2. Empty where `old` is 0 or `size`. */
-async function consistencyProof(nodes: Nodes, old: number, size: number): Promise<Bytes[]> {
-  if (old === 0 || old === size) {
+/** RFC 6962, section 2.1.2. Empty if `old` is 0, or as large as the tree. */
+async function consistencyProof(tiles: Tiles, old: number): Promise<Bytes[]> {
+  if (old === 0 || old === tiles.size) {
     return [];
   }
   const path: Bytes[] = [];
-  let [start, end, known] = [0, size, true];
+  let [start, end, known] = [0, tiles.size, true];
   while (old !== end) {
     const middle = start + powerBelow(end - start);
     if (old <= middle) {
-      path.push(await rangeHash(nodes, middle, end));
+      path.push(await tiles.range(middle, end));
       end = middle;
     } else {
-      path.push(await rangeHash(nodes, start, middle));
+      path.push(await tiles.range(start, middle));
       [start, known] = [middle, false];
     }
   }
   if (!known) {
-    path.push(await rangeHash(nodes, start, end));
+    path.push(await tiles.range(start, end));
   }
   return path.reverse();
 }

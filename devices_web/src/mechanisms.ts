@@ -1,6 +1,6 @@
 /**
- * The statistics whose devices take steps, on the device's side (LPP, Algorithms 3 to 5), as
- * `panprivacy.mechanisms` has them. A state is a list of ciphertexts; every one changes at every step.
+ * The statistics whose devices take steps, on the device's side (LPP, Algorithms 3 to 5), the same as in
+ * `panprivacy.statistics.events`. A state is a list of ciphertexts; every one changes at every step.
  */
 
 import { FieldError } from "./bytes.ts";
@@ -11,7 +11,7 @@ import { type Bit, RandomizedResponse } from "./response.ts";
 
 export type State = readonly Ciphertext[];
 
-/** What a recipe says of the statistic: the members of its document that are numbers or choices. */
+/** The statistic's parameters in a recipe: the fields of its document that are numbers or choices. */
 export interface Parameters {
   readonly epsilon: number;
   readonly delta: number;
@@ -30,12 +30,12 @@ export interface Parameters {
 export interface Mechanism {
   readonly stateCiphertexts: number;
   readonly reportCiphertexts: number;
-  /** The state before the first step. */
+  /** The initial state. */
   start(key: EncryptionKey, random: RandomSource): State;
   /** The state after a step. Operations and bytes drawn are the same with an event and without. */
   step(key: EncryptionKey, state: State, event: Bit, random: RandomSource): State;
   /**
-   * The state between two steps: every ciphertext changes. Where `ticksTakeEvents`, as after an event if
+   * The state between two steps: every ciphertext changes. If `ticksTakeEvents`, the state after an event if
    * `event` is 1; else `event` must be 0.
    */
   tick(key: EncryptionKey, state: State, event: Bit, random: RandomSource): State;
@@ -108,7 +108,7 @@ function shifted(
   random: RandomSource,
 ): Ciphertext[] {
   const moved = [...indicators];
-  // From the last downwards, so that no predecessor is overwritten before it is read.
+  // From the last downwards, so that each predecessor is read first and overwritten afterwards.
   for (let at = indicators.length - 1; at > 0; at--) {
     moved[at] = key.rerandomizeOneOf(event, indicators[at]!, indicators[at - 1]!, random);
   }
@@ -210,7 +210,7 @@ export function takesSteps(statistic: string): boolean {
   return Object.hasOwn(MECHANISMS, statistic);
 }
 
-/** The mechanism of a statistic; undefined where its devices take no steps. */
+/** The mechanism of a statistic; undefined if its devices take no steps. */
 export function mechanismOf(statistic: string, parameters: Parameters): Mechanism | undefined {
   if (!takesSteps(statistic)) {
     return undefined;

@@ -1,7 +1,7 @@
 /**
  * The discrete Gaussian N_Z(0, s²) within −t..t, with the same work whatever is drawn: a uniform number of
  * 256 bits is compared with every entry of the table of Pr[|X| ≤ x]. Table and errors are those of
- * `panprivacy.mechanisms.discrete_gaussian`.
+ * `panprivacy.statistics.events.discrete_gaussian`.
  */
 
 import { type Bytes, bigEndian } from "./bytes.ts";
@@ -43,7 +43,7 @@ export class DiscreteGaussian {
       }
       reached += 1 - borrow;
     }
-    // Of −0 nothing must be left: it would tell the sign.
+    // No −0 may be left: it would reveal the sign.
     return (reached ^ -negative) + negative;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Requests through a relay (oblivious HTTP: RFC 9458, RFC 9292): it sees who asks and not what, the server's
- * gateway what and not who.
+ * Requests through a relay (oblivious HTTP: RFC 9458, RFC 9292): the relay sees the sender and not the
+ * request; the server's gateway sees the request and not the sender.
  */
 
 import { expand, extract } from "@noble/hashes/hkdf.js";
@@ -17,7 +17,7 @@ export const OHTTP_RESPONSE_TYPE = "message/ohttp-res";
 /** Header of the answer with a gateway's keys: the server's signature of them, in base64. */
 export const KEY_SIGNATURE_HEADER = "Panapp-Key-Signature";
 
-/** Lengths of padded requests, so that those of a recipe look alike. */
+/** Lengths of padded requests, so that all requests of a recipe have one length. */
 const CLASSES = [1024, 4 * 1024, 32 * 1024];
 const [KEM, KDF, AEAD] = [0x20, 1, 1] as const;
 const KEY_BYTES = 16;
@@ -40,7 +40,7 @@ export interface GatewayKey {
 /** A request as the server behind the gateway gets it. Names of headers in lower case. */
 export interface InnerRequest {
   readonly method: string;
-  /** Host of the server, with its port where it is not the usual one. */
+  /** Host of the server, with its port if it is not the usual one. */
   readonly authority: string;
   /** With its query. */
   readonly path: string;
@@ -48,7 +48,7 @@ export interface InnerRequest {
   readonly content: Bytes;
 }
 
-/** What the server answered. */
+/** The server's answer. */
 export interface InnerResponse {
   readonly status: number;
   readonly headers: readonly (readonly [string, string])[];
@@ -58,9 +58,9 @@ export interface InnerResponse {
 /** A sealed request, and what opens the one answer to it. */
 export interface Capsule {
   readonly body: Bytes;
-  /** What opens the answer later (`openAnswer`): 16 bytes. */
+  /** The secret that opens the answer later (`openAnswer`): 16 bytes. */
   readonly secret: Bytes;
-  /** @throws CapsuleError the answer was altered, or is one to another request. */
+  /** @throws CapsuleError the answer was altered, or answers another request. */
   open(answer: Bytes): Promise<InnerResponse>;
 }
 
@@ -108,11 +108,12 @@ export function readGatewayKeys(encoded: Bytes, signature: string, verificationK
 }
 
 /**
- * Seal a request to a gateway. Every attempt is sealed anew, so that the relay cannot tell it from another.
+ * Seal a request to a gateway. Every attempt is sealed anew, so that the relay cannot distinguish it from
+ * another request.
  *
- * @param atLeast bytes before padding, where the requests of a recipe have several lengths.
- * @param random the browser's generator by default; given bytes in tests only, as they open the capsule.
- * @throws FieldError the request is longer than any that a gateway takes.
+ * @param atLeast bytes without padding, if the requests of a recipe have several lengths. @param random the
+ * browser's generator by default; given bytes in tests only, because they open the capsule. @throws
+ * FieldError the request is longer than any that a gateway takes.
  */
 export async function sealRequest(
   key: GatewayKey,
@@ -138,9 +139,9 @@ export async function sealRequest(
 }
 
 /**
- * The answer to a capsule that was sealed earlier, perhaps before the page was opened anew.
+ * The answer to a capsule that is already sealed, perhaps by a page that was reloaded since.
  *
- * @throws CapsuleError the answer was altered, or is one to another request.
+ * @throws CapsuleError the answer was altered, or answers another request.
  */
 export async function openAnswer(body: Bytes, secret: Bytes, answer: Bytes): Promise<InnerResponse> {
   const enc = body.slice(HEADER_BYTES, HEADER_BYTES + EPHEMERAL_BYTES);
@@ -205,7 +206,7 @@ function variable(value: number): Bytes {
   return bigEndian((BigInt(exponent) << BigInt(8 * width - 2)) | BigInt(value), width);
 }
 
-/** A position in bytes. CapsuleError where they are cut short. */
+/** A position in bytes. CapsuleError if they are cut short. */
 class Reader {
   #at = 0;
 

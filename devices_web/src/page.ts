@@ -1,9 +1,9 @@
 /**
  * A device in a page: its state in IndexedDB, written on a clock.
  *
- * A browser's storage keeps old versions, so when and how often something is written is data. Here only the
- * clock writes: at every tick one state, all of whose ciphertexts have changed, with an event and without. An
- * event sets one variable of the page and does nothing else.
+ * A browser's storage keeps old versions, so the times and the number of writes are data. Here only the clock
+ * writes: at every tick one state, all of whose ciphertexts have changed, with an event and without. An event
+ * sets one variable of the page and does nothing else.
  */
 
 import { FieldError } from "./bytes.ts";
@@ -21,21 +21,21 @@ export interface PageOptions {
   /** Verify and join the recipe; asked once, of the tab that owns the state, while none is stored. */
   readonly join: () => Device | Promise<Device>;
   /**
-   * Ask for the token of a recipe that has tokens, from `device.asksAt` on. Asked at ticks as `deliver` is;
-   * `store` keeps a state before anything is sent.
+   * Ask for the token of a recipe that has tokens, from `device.asksAt` on. Called at ticks, like `deliver`;
+   * `store` keeps a state, and only then a request is sent.
    */
   readonly token?: (device: Device, store: (state: DeviceState) => Promise<void>) => Promise<void>;
   /**
-   * Send the report, which is stored by then and never changes. Asked at ticks until it succeeds, or throws
+   * Send the report, which is stored by then and never changes. Called at ticks until it succeeds, or throws
    * an UndeliverableError: no further attempt can succeed.
    */
   readonly deliver: (device: Device) => Promise<void>;
   /** Seconds between two ticks, 1 to 3600; 30 by default. */
   readonly tickSeconds?: number;
-  /** After each state that was stored, and once with that of a device that was done before. */
+  /** After each state that was stored, and once for a device that was already done. */
   readonly stored?: (state: DeviceState) => void;
   /**
-   * What joining, storing, asking for a token or delivering threw. The next tick tries again; after further
+   * An error of joining, storing, asking for a token or delivering. The next tick tries again; after further
    * failures every second, every fourth, … at most every 64th.
    */
   readonly failed?: (error: unknown) => void;
@@ -44,8 +44,8 @@ export interface PageOptions {
 /**
  * One tab's hold on this browser's device of one recipe.
  *
- * One tab owns the state. The others tell it at each of their own ticks whether there was an event, also when
- * there was none; when it closes, another takes over.
+ * One tab owns the state. The others report to it at each of their own ticks whether there was an event, even
+ * if there was none; when it closes, another takes over.
  */
 export class PageDevice {
   readonly #recipe: string;
@@ -77,7 +77,7 @@ export class PageDevice {
     const name = `${NAME} ${recipe}`;
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }) => {
-      // The owner alone takes it in: others would tell it on, to each other, for ever.
+      // Only the owner takes it in: other tabs would forward it to each other without end.
       this.#pending = (this.#pending | Number(this.#owner && data === 1)) as Bit;
     };
     this.#timer = setInterval(() => void this.#tick(), 1000 * tickSeconds);
@@ -88,7 +88,7 @@ export class PageDevice {
     });
   }
 
-  /** The event happened now. It waits in memory for the next tick; closing the page before loses it. */
+  /** An event happened. It waits in memory for the next tick; closing the page until then loses it. */
   event(): void {
     this.#pending = 1;
   }
@@ -117,7 +117,7 @@ export class PageDevice {
       this.#release = resolve;
     });
     this.#owner = true;
-    // One tick stands for all that were missed while no tab was open.
+    // One tick replaces all that were missed while no tab was open.
     await this.#tick();
     await released;
   }
@@ -181,7 +181,7 @@ export class PageDevice {
     }
   }
 
-  /** What an attempt gives; undefined while it pauses after others that failed, or failed now. */
+  /** The result of an attempt; undefined while it pauses after others that failed, or failed this time. */
   async #attempted<Given>(attempt: () => Promise<Given>): Promise<Given | undefined> {
     if (this.#pause > 0) {
       this.#pause--;
@@ -210,7 +210,7 @@ export class PageDevice {
     }
   }
 
-  /** Why no further attempt can succeed; undefined where this one did. */
+  /** Why no further attempt can succeed; undefined if this one did. */
   async #endedBy(attempt: () => Promise<void>): Promise<UndeliverableError | undefined> {
     try {
       await attempt();
@@ -238,8 +238,8 @@ export class PageDevice {
   }
 
   /**
-   * The steps that are over by now, however many, as one; or else a tick. An event since the last tick is of
-   * the first of them; one before the recipe opens is of none.
+   * All steps that are over, as one; or else a tick. An event since the last tick belongs to the first of
+   * them; an event earlier than the recipe's opening belongs to none.
    */
   #take(device: Device, now: number): void {
     const { opensAt, stepSeconds } = device.recipe;

@@ -1,6 +1,6 @@
 /**
  * Prio3 on the client's side (VDAF draft 20, section 7.2): a measurement split between two aggregators, with
- * proofs. The definition that `panprivacy.prio3` checks them by; nothing here verifies.
+ * proofs. The definition that `panprivacy.protocols.prio3` checks them by; nothing here verifies.
  */
 
 import { turboshake128 } from "@noble/hashes/sha3-addons.js";
@@ -76,7 +76,7 @@ class Field {
     return concat(...values.map((value) => bigEndian(value, this.bytes).reverse()));
   }
 
-  /** `length` elements of what the function makes of `message` (`next_vec`, section 6.2). */
+  /** `length` elements that the function derives from `message` (`next_vec`, section 6.2). */
   expand(message: Bytes, length: number): bigint[] {
     const xof = turboshake128.create({ D: 1 }).update(message);
     const found: bigint[] = [];
@@ -115,7 +115,7 @@ class Field {
 const FIELD64 = new Field(4294967295n, 32n, 8);
 const FIELD128 = new Field(4611686018427387897n, 66n, 16);
 
-/** Which measurements are valid: a circuit with one gadget Σ x·y (section 7.4). */
+/** The test of measurements: a circuit with one gadget Σ x·y (section 7.4). */
 interface Circuit {
   readonly identifier: number;
   readonly field: Field;
@@ -238,8 +238,7 @@ export class Prio3 {
    * Split a measurement into shares (section 7.2.1).
    *
    * @param context of the application.
-   * @param measurement bits, as many as the variant takes.
-   * @param nonce 16 bytes, of this report alone.
+   * @param measurement bits, the number that the variant takes. @param nonce 16 bytes, of this report alone.
    * @param randomness `randomBytes` bytes, used once.
    */
   shard(context: Bytes, measurement: readonly Bit[], nonce: Bytes, randomness: Bytes): Shares {

@@ -5,7 +5,7 @@
 
 import { type Bytes, toNumber } from "./bytes.ts";
 
-/** Where random bytes come from: the browser's own generator on devices, given bytes in tests only. */
+/** The source of random bytes: the browser's own generator on devices, given bytes in tests only. */
 export interface RandomSource {
   /** `length` fresh bytes. */
   bytes(length: number): Bytes;

@@ -1,11 +1,10 @@
 /** Recipes as a device must read them: identifier, signatures and limits checked, strictly. */
 
 import { sha256 } from "@noble/hashes/sha2.js";
-import canonicalize from "canonicalize";
 
 import { type Bytes, concat, equal, FieldError, fromBase64, fromHex, toHex, utf8 } from "./bytes.ts";
 import { requireWeight } from "./categories.ts";
-import { type Document, object, text } from "./document.ts";
+import { canonicalJson, type Document, object, RecipeVerificationError, text } from "./document.ts";
 import { signatureHolds } from "./ed25519.ts";
 import { type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Parameters } from "./mechanisms.ts";
@@ -15,7 +14,7 @@ import { hostOf, requireAddress } from "./way.ts";
 
 const FORMAT = "panapp-recipe-3";
 
-/** A recipe as the API serves it; nothing of it is verified yet. Signatures in base64. */
+/** A recipe from the API; nothing in it is verified yet. Signatures in base64. */
 export interface ServedRecipe {
   readonly id: string;
   readonly document: Readonly<Record<string, unknown>>;
@@ -33,7 +32,7 @@ export interface PinnedKeys {
   readonly issuer?: string;
 }
 
-/** How far a recipe may go that this device takes part in; those of `devices_sim` unless said otherwise. */
+/** The bounds of recipes that this device takes part in; by default those of `devices_sim`. */
 export interface Limits {
   readonly smallestCohort: number;
   readonly largestEpsilon: number;
@@ -48,26 +47,21 @@ export const USUAL_LIMITS: Limits = {
   largestDelta: 1e-4,
 };
 
-/** A document whose identifier or signature does not hold. */
-export class RecipeVerificationError extends Error {
-  override name = "RecipeVerificationError";
-}
-
 /** A verified recipe that this device does not take part in. */
 export class RecipeRefusedError extends Error {
   override name = "RecipeRefusedError";
 }
 
-/** Who issues the tokens of a recipe, as its document says. */
+/** The issuer of a recipe's tokens, from its document. */
 export interface Admission {
-  /** Host of the issuer, with its port where it is not the usual one. */
+  /** Host of the issuer, with its port if it is not the usual one. */
   readonly issuerName: string;
   /** Ed25519, 32 bytes. */
   readonly issuerKey: Bytes;
   readonly attesterUrl: string;
   /** Of the tokens of this recipe. */
   readonly tokenKey: TokenKey;
-  /** SHA-256 of what its tokens are for. */
+  /** SHA-256 of the purpose of its tokens. */
   readonly challenge: Bytes;
 }
 
@@ -78,9 +72,9 @@ export interface Recipe {
   readonly question: string;
   readonly statistic: string;
   readonly parameters: Parameters;
-  /** Where its reports go, and how. */
+  /** The address and the form of its reports. */
   readonly servers: TrustModel;
-  /** Absent where devices send plain shares. */
+  /** Absent if devices send plain shares. */
   readonly key?: EncryptionKey;
   readonly labels: readonly string[];
   /** Seconds since 1970. */
@@ -88,19 +82,13 @@ export interface Recipe {
   readonly closesAt: number;
   readonly stepSeconds?: number;
   readonly simulation: boolean;
-  /** The only way on which anything of it may be sent: the relay's address of the publishing site. */
+  /**
+   * The only address to which anything of it may be sent: the one at the relay that leads to the publishing
+   * site.
+   */
   readonly relay?: string;
-  /** Absent where anybody may report. */
+  /** Absent if any sender may report. */
   readonly admission?: Admission;
-}
-
-/** The one spelling of a document (RFC 8785) of which a hash is taken and that is signed. */
-export function canonicalJson(document: unknown): Bytes {
-  const text = canonicalize(document);
-  if (text === undefined) {
-    throw new RecipeVerificationError("the document has no canonical form");
-  }
-  return utf8(text);
 }
 
 /** Raise RecipeVerificationError unless `signature` is that of `key` of this message. */
@@ -114,8 +102,8 @@ export function requireSignature(who: string, key: Bytes, signature: Bytes, mess
  * Read a served recipe as a device must.
  *
  * @throws RecipeVerificationError identifier or signature does not hold, or a key is missing or another.
- * @throws FieldError a member that is unknown, missing or impossible.
- * @throws RecipeRefusedError something that this client does not have.
+ * @throws FieldError a field that is unknown, missing or impossible. @throws RecipeRefusedError something
+ * that this client does not have.
  */
 export function verifiedRecipe(served: ServedRecipe, keys: PinnedKeys): Recipe {
   const { document } = served;
@@ -141,7 +129,10 @@ export function verifiedRecipe(served: ServedRecipe, keys: PinnedKeys): Recipe {
   return recipe;
 }
 
-/** What another server than the publishing one signs, under a key that is pinned and the document names. */
+/**
+ * Check the signature of another server than the publishing one, with a key that is pinned and that the
+ * document names.
+ */
 function requireSigned(
   who: "helper" | "issuer",
   named: Bytes,
@@ -163,8 +154,8 @@ function requireSigned(
 }
 
 /**
- * RecipeRefusedError where a device must keep out of a verified recipe; FieldError where the recipe goes
- * beyond the device's limits.
+ * RecipeRefusedError if a device must keep out of a verified recipe; FieldError if the recipe exceeds the
+ * device's limits.
  *
  * What ε the published result has is not computed here: `aggregator_epsilon`, and the ε that hides the number
  * of reports, rest on the site and on those who check it. The ε of this device's own report is.
@@ -214,7 +205,7 @@ export function requireTakesPart(
   }
 }
 
-/** A mean whose noise keeps its guarantee for one report alone; no other is taken part in. */
+/** A mean whose noise keeps its guarantee for one report alone; the device refuses any other. */
 function requireLocalMean(parameters: Parameters): void {
   if (parameters.guarantee !== "local") {
     throw new RecipeRefusedError("a browser takes part in a mean with the guarantee local only");
@@ -255,7 +246,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
   categories: ["k", "max_weight"],
 };
 
-/** Members of documents that devices in Python read, and this client does not yet. */
+/** Fields of documents that devices in Python read, and that this client does not support. */
 const MISSING: Readonly<Record<string, string>> = {
   segments: "segments",
   round: "rounds",
@@ -293,7 +284,7 @@ function readDocument(id: string, document: Document): Recipe {
       throw new RecipeRefusedError(`the recipe asks for ${MISSING[name]}, which this client does not have`);
     }
     if (!needed.includes(name) && !OPTIONAL.includes(name)) {
-      throw new FieldError(name, `is not a member of a ${statistic} recipe`);
+      throw new FieldError(name, `is not a field of a ${statistic} recipe`);
     }
   }
   const missing = needed.find((name) => !Object.hasOwn(document, name));

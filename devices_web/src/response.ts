@@ -32,7 +32,7 @@ export class RandomizedResponse {
     }
   }
 
-  /** 1/(e^ε + 1), as rounded: with which the response differs from the bit. */
+  /** 1/(e^ε + 1), rounded: the probability with which the response differs from the bit. */
   get flipProbability(): number {
     return Number(this.#randomizedSides) / Number(2n * SIDES);
   }

@@ -1,6 +1,6 @@
 /**
- * The key of two servers: a bit as two encrypted shares with proofs (LPP, Algorithm 6), as
- * `panprivacy.two_server.shared_key` has it. To a mechanism it is a key like any other.
+ * The key of two servers: a bit as two encrypted shares with proofs (LPP, Algorithm 6), the same as in
+ * `panprivacy.protocols.encrypted_shares.shared_key`. To a mechanism it is a key like any other.
  */
 
 import { type Bytes, concat, FieldError, utf8 } from "./bytes.ts";
@@ -14,7 +14,7 @@ const ONE_CIPHERTEXT = 66;
 const LEADER_BYTES = ONE_CIPHERTEXT * byteCiphertexts(COUNT.leaderShareBytes);
 const HELPER_BYTES = ONE_CIPHERTEXT * byteCiphertexts(COUNT.helperShareBytes);
 
-/** What every proof of a two-server recipe is bound to, before its identifier (DAP 18). */
+/** The bytes in front of the identifier to which every proof of a two-server recipe is bound (DAP 18). */
 export const DAP_VERSION = utf8("dap-18");
 
 /** One sharing: the leader's ciphertexts, then the helper's. */

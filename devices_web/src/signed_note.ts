@@ -28,7 +28,7 @@ export interface VerifierKey {
   readonly name: string;
   readonly kind: "log" | "witness";
   readonly key: Bytes;
-  /** Four bytes that name the key beside its holder's name. */
+  /** Four bytes that name the key, together with its holder's name. */
   readonly identifier: Bytes;
 }
 
@@ -44,7 +44,7 @@ export interface Note {
   readonly signatures: readonly Signature[];
 }
 
-/** Base64 in its one spelling; LogError saying what it is otherwise. */
+/** Base64 in its one spelling; LogError with `what` for any other spelling. */
 export function base64Of(what: string, text: string, length?: number): Bytes {
   try {
     return fromBase64(what, text, length);
@@ -124,7 +124,7 @@ export function requireSigned(note: Note, keys: readonly VerifierKey[]): void {
   }
 }
 
-/** When a witness signed, at the latest, in seconds since 1970; undefined where it did not. */
+/** When a witness signed, at the latest, in seconds since 1970; undefined if it did not. */
 export function cosignedAt(note: Note, key: VerifierKey): bigint | undefined {
   let latest: bigint | undefined;
   for (const { content } of signaturesBy(note, key)) {

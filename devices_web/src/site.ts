@@ -1,6 +1,6 @@
 /**
- * A device's requests to the site of its recipe and to the site's partners: what is asked before it joins,
- * and its report. All of them are made at ticks; none depends on an event.
+ * A device's requests to the site of its recipe and to the site's partners: the requests for joining, and its
+ * report. All of them are made at ticks; none depends on an event.
  */
 
 import { type Identities, obtainToken } from "./attester.ts";
@@ -24,22 +24,22 @@ import {
   type Way,
 } from "./way.ts";
 
-/** Whom a device speaks with, and what it believes. */
+/** The servers that a device uses, and the keys that it trusts. */
 export interface Site {
-  /** Base address of the site that published the recipe, as `https://telemetry.example`. */
+  /** Base address of the site that published the recipe, e.g. `https://telemetry.example`. */
   readonly server: string;
   /** Pinned beforehand, never fetched with the recipe. */
   readonly keys: PinnedKeys;
   /**
-   * The log that must have the recipe, and its witnesses (C2SP, tlog-policy). `null`: nobody is asked whether
-   * others are shown the same recipe.
+   * The log that must have the recipe, and its witnesses (C2SP, tlog-policy). `null`: the device does not
+   * check whether others are shown the same recipe.
    */
   readonly policy: string | null;
   readonly limits?: Limits;
   readonly simulation?: boolean;
   /** Where checkpoints are remembered; this origin's IndexedDB by default. */
   readonly memory?: LogMemory;
-  /** A one-time code with which the attester of a recipe with tokens comes to know this device. */
+  /** A one-time code with which this device enrols at the attester of a recipe with tokens. */
   readonly code?: string;
   /** Keys by which attesters know this device; in this origin's IndexedDB by default. */
   readonly identities?: Identities;
@@ -57,7 +57,7 @@ export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "
   const policy = site.policy === null ? undefined : parsePolicy(site.policy);
   const direct = new DirectWay(site.server);
 
-  /** The way to the site, once the log was asked on it. */
+  /** The transport to the site, after the log was checked over it. */
   async function vouched(served: ServedRecipe, verified: Recipe): Promise<Way> {
     const way = verified.relay === undefined ? direct : relayed(verified, verified.relay, site);
     if (policy !== undefined) {
@@ -90,7 +90,7 @@ export function atSite(recipe: string, site: Site): Pick<PageOptions, "join" | "
       if (!(await device.recipe.servers.deliver(device, way))) {
         const { status } = await fetchedRecipe(way, recipe);
         if (status === "closed") {
-          throw new UndeliverableError("the recipe is closed: it takes no reports any more");
+          throw new UndeliverableError("the recipe is closed: it takes no reports");
         }
         throw new NoAnswerError("the recipe takes no reports now");
       }
@@ -108,7 +108,7 @@ async function fetchedRecipe(way: Way, recipe: string): Promise<ServedRecipe> {
   return served as unknown as ServedRecipe;
 }
 
-/** The one way to the servers of a recipe with a relay. */
+/** The only transport to the servers of a recipe with a relay. */
 function relayed(recipe: Recipe, relay: string, { server, keys }: Site): Way {
   const own: Behind = { name: "", verificationKey: fromBase64("keys.server", keys.server, 32) };
   const servers = new Map([[server, own], ...recipe.servers.behind(own, keys)]);

@@ -1,6 +1,6 @@
 /**
- * What is kept in the browser: a state of each device, what was seen of public logs, and the keys by which
- * attesters know this browser.
+ * The data in the browser's storage: a state of each device, the known checkpoints of public logs, and the
+ * keys by which attesters know this browser.
  */
 
 import { type DBSchema, type IDBPDatabase, openDB } from "idb";
@@ -27,14 +27,10 @@ export type Database = IDBPDatabase<Schema>;
 
 /** IndexedDB of this origin. */
 export function openStorage(): Promise<Database> {
-  return openDB<Schema>(DATABASE, 3, {
-    upgrade(database, before) {
-      if (before < 1) {
-        database.createObjectStore(STATES, { keyPath: "recipe" });
-      }
-      if (before < 2) {
-        database.createObjectStore(LOGS);
-      }
+  return openDB<Schema>(DATABASE, 1, {
+    upgrade(database) {
+      database.createObjectStore(STATES, { keyPath: "recipe" });
+      database.createObjectStore(LOGS);
       database.createObjectStore(IDENTITIES);
     },
     // So that a tab with a newer version is not kept waiting; the next tick opens it anew.

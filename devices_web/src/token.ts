@@ -28,7 +28,7 @@ const EXPONENT = 65_537n;
 /** Type, nonce, SHA-256 of challenge and key, signature. */
 export const TOKEN_BYTES = 2 + 3 * 32 + MODULUS_BYTES;
 
-/** What stands before and after the modulus in a key with this exponent (RFC 9578, section 6.5). */
+/** The bytes around the modulus in a key with this exponent (RFC 9578, section 6.5). */
 const BEFORE_MODULUS = fromHex(
   "key",
   "30820152303d06092a864886f70d01010a3030a00d300b0609608648016503040202" +
@@ -50,9 +50,12 @@ export interface TokenKey {
   readonly id: Bytes;
 }
 
-/** Draws of one token. Secret: who has them recognizes the report. Each is kept before anything is sent. */
+/**
+ * Draws of one token. Secret: an attacker that has them recognizes the report. Each is kept first; only then
+ * is a request sent.
+ */
 export interface TokenDraws {
-  /** 32 bytes; the last 16 are the nonce of the one report for which the token is good. */
+  /** 32 bytes; the last 16 are the nonce of the one report for which the token is valid. */
   readonly nonce: Bytes;
   /** 48 bytes. */
   readonly salt: Bytes;
@@ -61,17 +64,17 @@ export interface TokenDraws {
 }
 
 /**
- * What a device keeps of its token: the members of the same name in a state file of `devices_sim`. Byte
- * strings in base64, empty where there is none. Secret: who has it recognizes the report.
+ * What a device keeps of its token: the fields of the same name in a state file of `devices_sim`. Byte
+ * strings in base64, empty if there is none. Secret: an attacker that has it recognizes the report.
  */
 export interface TokenState {
-  /** Not before, in UTC: a random time of no meaning. */
+  /** The earliest time, in UTC: random, without meaning. */
   readonly asks_at: string;
-  /** The draws, as of `TokenDraws`; `factor` is of zeros once the token is here, and `salt` empty. */
+  /** The draws, as in `TokenDraws`; `factor` is all zeros once the token is here, and `salt` empty. */
   readonly nonce: string;
   readonly salt: string;
   readonly factor: string;
-  /** The sealed request and what opens its answer, once it is about to be sent. */
+  /** The sealed request and the secret that opens its answer; set when it is about to be sent. */
   readonly capsule: string;
   readonly secret: string;
   /** 354 bytes, verified, once it came. */
@@ -80,13 +83,15 @@ export interface TokenState {
 
 /** A token that was asked for. */
 export interface PendingToken {
-  /** What the issuer gets: 259 bytes. The same draws give the same request; a second one is never made. */
+  /**
+   * The request to the issuer: 259 bytes. The same draws give the same request; a second one is never made.
+   */
   readonly request: Bytes;
-  /** The token, 354 bytes, whose signature was verified. TokenError where the answer gives none. */
+  /** The token, 354 bytes, whose signature was verified. TokenError if the answer gives none. */
   finish(response: Bytes): Bytes;
 }
 
-/** Read a key as a recipe's document has it. FieldError naming `admission.token_key`. */
+/** Read a key from a recipe's document. FieldError naming `admission.token_key`. */
 export function readTokenKey(encoded: Bytes): TokenKey {
   const end = BEFORE_MODULUS.length + MODULUS_BYTES;
   const modulus = toNumber(encoded.slice(BEFORE_MODULUS.length, end));
@@ -103,8 +108,8 @@ export function readTokenKey(encoded: Bytes): TokenKey {
 }
 
 /**
- * What tokens of a recipe are for. It follows from the document alone: nobody can mark a device by serving it
- * another one.
+ * The purpose of a recipe's tokens. It follows from the document alone: no server can mark a device by
+ * sending it another one.
  *
  * @param recipe identifier, 32 bytes.
  * @param hosts of the servers that verify, in their order.
@@ -139,12 +144,15 @@ function drawFactor(key: TokenKey, random: RandomSource): Bytes {
   }
 }
 
-/** What is kept of a token that is to be asked for with another blinding factor. The token is the same. */
+/**
+ * The stored state of a token that the device will request with another blinding factor. The token is the
+ * same.
+ */
 export function blindedAnew(state: TokenState, key: TokenKey, random: RandomSource): TokenState {
   return { ...state, factor: toBase64(drawFactor(key, random)), capsule: "", secret: "" };
 }
 
-/** What is kept of a token before it is asked for. */
+/** The stored state of a token that is not yet requested. */
 export function tokenDrawn(key: TokenKey, asksAt: number, random: RandomSource): TokenState {
   const { nonce, salt, factor } = drawToken(key, random);
   return {
@@ -158,13 +166,13 @@ export function tokenDrawn(key: TokenKey, asksAt: number, random: RandomSource):
   };
 }
 
-/** What is kept of a token that came. */
+/** The stored state of a token that arrived. */
 export function tokenKept(asked: TokenState, token: Bytes): TokenState {
   const factor = toBase64(new Uint8Array(MODULUS_BYTES));
   return { ...asked, salt: "", factor, capsule: "", secret: "", token: toBase64(token) };
 }
 
-/** The draws of a token that is still to be asked for. FieldError where they are none. */
+/** The draws of a token that is still to be asked for. FieldError if they are none. */
 export function drawsOf(state: TokenState): TokenDraws {
   return {
     nonce: fromBase64("token.nonce", state.nonce, NONCE_BYTES),
@@ -173,12 +181,12 @@ export function drawsOf(state: TokenState): TokenDraws {
   };
 }
 
-/** The nonce of the one report that a token is good for, 16 bytes. */
+/** The nonce of the one report for which a token is valid, 16 bytes. */
 export function reportNonce(state: TokenState): Bytes {
   return fromBase64("token.nonce", state.nonce, NONCE_BYTES).slice(NONCE_BYTES / 2);
 }
 
-/** FieldError where a token that came is of another report or recipe than its state says. */
+/** FieldError if a token that came is of another report or recipe than in its state. */
 export function requireTokenState(state: TokenState, key: TokenKey, challenge: Bytes): void {
   if (!/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(state.asks_at)) {
     throw new FieldError("token.asks_at", "must be a time of the form 2026-01-31T12:00:00Z");

@@ -1,6 +1,7 @@
 /**
- * How requests reach the servers of a recipe: directly, or through its relay. Nothing is repeated here, but
- * for a gateway's key that is outdated. Nobody is told who asks: no cookies, no address of the page.
+ * How requests reach the servers of a recipe: directly, or through its relay. Nothing is repeated here,
+ * except if a gateway's key is outdated. Requests do not identify their sender: no cookies, no address of the
+ * page.
  */
 
 import { type Bytes, concat, FieldError } from "./bytes.ts";
@@ -17,10 +18,10 @@ import {
   sealRequest,
 } from "./oblivious.ts";
 
-/** More than any answer has that a device reads. */
+/** More than other answers have that a device reads. */
 const MOST_BYTES = 1024 * 1024;
 const PATIENCE = 60_000;
-/** What is asked for where an address has one representation. */
+/** The requested type if an address has one representation. */
 export const ANY_TYPE = "*/*";
 export const JSON_TYPE = "application/json";
 export const OUTDATED_KEY = "https://iana.org/assignments/http-problem-types#ohttp-key";
@@ -32,9 +33,11 @@ export interface Asked {
   readonly accept: string;
   /** A POST; without it a GET. */
   readonly body?: { readonly type: string; readonly content: Bytes };
+  /** Bytes that the answer may have; 1 MiB unless given. A relay's answers have no more. */
+  readonly most?: number;
 }
 
-/** What a server answered. */
+/** A server's answer. */
 export interface Answer {
   readonly status: number;
   /** Media type, without parameters but DAP's `message`. */
@@ -42,12 +45,14 @@ export interface Answer {
   readonly content: Bytes;
 }
 
-/** There is no answer of the server: nobody knows whether the request arrived. */
+/** There is no answer of the server: it is unknown whether the request arrived. */
 export class NoAnswerError extends Error {
   override name = "NoAnswerError";
 }
 
-/** A report that will never be taken: its recipe is closed, or it was refused for good, or its token was. */
+/**
+ * A report that will never be accepted: its recipe is closed, or the report or its token was refused finally.
+ */
 export class UndeliverableError extends Error {
   override name = "UndeliverableError";
 }
@@ -57,11 +62,11 @@ export function recipePath(recipe: string): string {
   return `/api/v1/recipes/${encodeURIComponent(recipe)}/`;
 }
 
-/** To one server. */
+/** The transport to one server. */
 export interface Way {
   /** @throws NoAnswerError */
   ask(asked: Asked): Promise<Answer>;
-  /** The same to another server of the recipe. FieldError for one that cannot be reached so. */
+  /** The same to another server of the recipe. FieldError for one that this transport cannot reach. */
   at(server: string): Way;
 }
 
@@ -80,7 +85,8 @@ export class DirectWay implements Way {
 
   async ask(asked: Asked): Promise<Answer> {
     const response = await fetched(`${this.#server}${asked.path}`, asked);
-    return { status: response.status, type: typeOf(response.headers), content: await contentOf(response) };
+    const content = await contentOf(response, asked.most);
+    return { status: response.status, type: typeOf(response.headers), content };
   }
 }
 
@@ -92,15 +98,14 @@ export interface Behind {
   readonly verificationKey: Bytes;
 }
 
-/** Through a relay, which sees who asks and not what. What it says by itself is no answer. */
+/** Through a relay, which sees the sender and not the content. The relay's own responses are no answer. */
 export class RelayedWay implements Way {
   #key: GatewayKey | undefined;
 
   /**
    * @param server base address of the server.
-   * @param relay the relay's address of the publishing site.
-   * @param servers all that the relay leads to, by their addresses.
-   * @param atLeast bytes of every request before padding.
+   * @param relay the address at the relay that leads to the publishing site. @param servers all servers that
+   * the relay leads to, by their addresses. @param atLeast bytes of every request without padding.
    */
   constructor(
     readonly server: string,
@@ -172,7 +177,7 @@ export async function carried(
   return { status: outer.status, type: typeOf(outer.headers), content: await contentOf(outer) };
 }
 
-/** The answer in a capsule. NoAnswerError where it does not open. */
+/** The answer in a capsule. NoAnswerError if it does not open. */
 export async function answerOf(open: () => Promise<InnerResponse>): Promise<Answer> {
   const { status, headers, content } = await sealed(open);
   return { status, type: typeOf(new Headers(headers.map((field) => [...field]))), content };
@@ -186,12 +191,12 @@ export function requireAddress(field: string, url: unknown): string {
   return url;
 }
 
-/** The host of an address, with its port where the address has one. */
+/** The host of an address, with its port if the address has one. */
 export function hostOf(url: string): string {
   return /^https?:\/\/([^/]+)/.exec(url)![1]!;
 }
 
-/** Members of a problem document (RFC 9457) that devices read; empty where it is none. */
+/** Fields of a problem document (RFC 9457) that devices read; empty if it is none. */
 export function problemOf({ content }: Pick<Answer, "content">): Readonly<Record<string, unknown>> {
   try {
     const members: unknown = JSON.parse(new TextDecoder().decode(content));
@@ -201,7 +206,7 @@ export function problemOf({ content }: Pick<Answer, "content">): Readonly<Record
   }
 }
 
-/** The members of a JSON object. NoAnswerError where the content is none. */
+/** The fields of a JSON object. NoAnswerError if the content is none. */
 export function jsonOf(answer: Answer): Readonly<Record<string, unknown>> {
   const members = problemOf(answer);
   if (answer.status !== 200 || Object.keys(members).length === 0) {
@@ -237,14 +242,14 @@ async function fetched(
       signal: AbortSignal.timeout(PATIENCE),
     });
   } catch (error) {
-    // A browser does not tell a page which of the two it is.
+    // A browser does not reveal to a page which of the two it is.
     const why = "it cannot be reached, or its PANAPP_DEVICE_ORIGINS lacks the origin of this page";
     const also = error instanceof TypeError ? ` (${why})` : "";
     throw new NoAnswerError(`no answer from ${url}: ${(error as Error).message}${also}`);
   }
 }
 
-async function contentOf(response: Response): Promise<Bytes> {
+async function contentOf(response: Response, most = MOST_BYTES): Promise<Bytes> {
   const parts: Uint8Array[] = [];
   let length = 0;
   try {
@@ -255,9 +260,9 @@ async function contentOf(response: Response): Promise<Bytes> {
       }
       parts.push(value);
       length += value.length;
-      if (length > MOST_BYTES) {
+      if (length > most) {
         await reader.cancel();
-        throw new Error(`it is longer than ${MOST_BYTES} bytes`);
+        throw new Error(`it is longer than ${most} bytes`);
       }
     }
   } catch (error) {
@@ -272,7 +277,7 @@ function typeOf(headers: Headers): string {
   return message === undefined ? type! : `${type};${message}`;
 }
 
-/** What only the server behind a gateway can have made; anything else is no answer of its. */
+/** An answer that only the server behind a gateway can have made; anything else is not its answer. */
 async function sealed<Read>(read: () => Promise<Read>): Promise<Read> {
   try {
     return await read();

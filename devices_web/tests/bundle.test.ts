@@ -38,3 +38,10 @@ test("a policy that is none is named in the error", () => {
 test("the library is no longer than it may be", () => {
   assert.ok(gzipSync(readFileSync(BUNDLE), { level: 9 }).length <= MOST_BYTES);
 });
+
+test("the pages' verifier of the log is what its source gives", () => {
+  const [made, kept] = ["../pages/verify.js", "../../../collections/pages/static/verify.js"].map((path) =>
+    readFileSync(new URL(path, import.meta.url), "utf8"),
+  );
+  assert.ok(made === kept, "run `make verifier` and commit what it writes");
+});

@@ -12,22 +12,22 @@ const TICKS = [
   { state: "d", happened: false },
 ];
 
-test("an event lies between the copies before and after its tick, and in no other interval", () => {
-  assert.equal(happenedBetween(TICKS, "a", "b"), true);
-  assert.equal(happenedBetween(TICKS, "b", "c"), false);
-});
-
-test("where copies were missed, an interval holds all ticks between its copies", () => {
-  assert.equal(happenedBetween(TICKS, "a", "d"), true);
-  assert.equal(happenedBetween(TICKS, "b", "d"), false);
-});
-
-test("of copies that the device does not know, or in another order, nothing is said", () => {
-  assert.equal(happenedBetween(TICKS, "a", "x"), undefined);
-  assert.equal(happenedBetween(TICKS, "x", "b"), undefined);
-  assert.equal(happenedBetween(TICKS, "c", "b"), undefined);
-  assert.equal(happenedBetween(TICKS, "b", "b"), undefined);
-});
+for (const [from, to, happened] of [
+  ["a", "b", true],
+  ["b", "c", false],
+  // An interval holds all ticks between its copies.
+  ["a", "d", true],
+  ["b", "d", false],
+  // Of copies that the device does not know, or in another order, nothing is said.
+  ["a", "x", undefined],
+  ["x", "b", undefined],
+  ["c", "b", undefined],
+  ["b", "b", undefined],
+] as const) {
+  test(`between the copies ${from} and ${to}, whether it happened: ${happened}`, () => {
+    assert.equal(happenedBetween(TICKS, from, to), happened);
+  });
+}
 
 test("the chance of a score is that of fair coins, counted one by one", () => {
   for (const all of [1, 4, 7]) {

@@ -47,6 +47,9 @@ test("an answer that is none to this request gives no token", () => {
     assert.throws(() => pending.finish(answer), TokenError);
   }
   assert.throws(() => asked("another").finish(response), TokenError);
+  for (const key of [changed(encoded, 40), changed(encoded, encoded.length - 1), encoded.slice(1)]) {
+    assert.throws(() => readTokenKey(key), /admission.token_key: must be/);
+  }
 });
 
 test("another blinding factor hides the same token in another request", () => {
@@ -58,20 +61,11 @@ test("another blinding factor hides the same token in another request", () => {
   assert.deepEqual({ ...anew, factor: drawn.factor }, drawn);
 });
 
-test("devices of both sides do the same about answers that bring no token", () => {
+test("devices of both sides do the same about answers, and nothing about types that are named nowhere", () => {
   assert.deepEqual({ attester: OF_ATTESTER, issuer: OF_ISSUER }, python.token_answers);
-});
-
-test("a type that is no text, or a member of every object, is named nowhere", () => {
   for (const type of [1, null, ["/problems/already-issued"], "toString", "__proto__"]) {
     const content = new TextEncoder().encode(JSON.stringify({ type }));
     assert.equal(remedyOf({ status: 409, type: "application/problem+json", content }, OF_ATTESTER), "later");
-  }
-});
-
-test("a key that is encoded otherwise is refused", () => {
-  for (const key of [changed(encoded, 40), changed(encoded, encoded.length - 1), encoded.slice(1)]) {
-    assert.throws(() => readTokenKey(key), /admission.token_key: must be/);
   }
 });
 

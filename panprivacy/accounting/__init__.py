@@ -2,10 +2,10 @@
 
 A release is a `PrivacyEvent` (`interface`), one file per kind; `registry` reads events from stored data.
 `guarantees` has the statements that recipes and pages show, `calibration` solves for a parameter,
-`composition` adds releases up, and `question` answers `manage.py account`. This room knows nothing of
-statistics, encryption or protocols: an event says in numbers all that matters here.
+`composition` adds releases up, and `question` answers `manage.py account`. This package knows nothing of
+statistics, encryption or protocols: an event holds in numbers all that matters here.
 
-Modules are imported one by one, as some of them load SciPy.
+Modules are imported one by one, because some of them load SciPy.
 """
 
 __all__ = [

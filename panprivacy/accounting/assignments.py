@@ -6,19 +6,19 @@ With m ones among N other bits, S_m ~ Bin(m, 1 − p) + Bin(N − m, p), and an 
 
 Unanimous bits are *not* always the worst: they have the worst skewness, but other assignments may put the
 lattice of sums better against the threshold (δ is larger by 20% at n = 20, ε₀ = 3, small ε; by 0.07% at
-n = 10,000, ε₀ = 2, ε = 0.087). So all m are covered, by branch and bound. Who is told some of the bits
-knows more; hence for all m from a to b
+n = 10,000, ε₀ = 2, ε = 0.087). So all m are covered, by branch and bound. An observer that is given some of
+the bits knows more; hence for all m from a to b
 
     g(m, N − m) ≤ g(a, N − b),
 
-where b − a bits have been told. A range whose bound is below the largest value found so far is left; another
+where b − a bits have been given. A range whose bound is below the largest value found so far is left; another
 one is split in two.
 
 g is computed by numerical inversion of the characteristic function. Tilt S by θ with
 e^θ = (excess + growth)/excess: Pr[S̃ = x] ∝ e^{θx}·Pr[S = x]. Then f(t), whose maximum is g,
-grows from t to t + 1 exactly where Pr[S̃ = t] > Pr[S̃ = t − 1], so that the maximum is at t = 1 + the mode
-of S̃; and the mode of a sum of independent bits is its mean, rounded up or down (Darroch 1964).
-Over L frequencies
+grows from t to t + 1 exactly when Pr[S̃ = t] > Pr[S̃ = t − 1], so that the maximum is at t = 1 + the mode of
+S̃; and the mode of a sum of independent bits is its mean, rounded up or down (Darroch 1964). Over L
+frequencies
 
     f(t) = (1/L)·Σ_j Re e^{K(s) − s·t}·(excess·e^s − growth/(1 − e^{−s})),   s = θ + 2πij/L,
 
@@ -38,13 +38,14 @@ LARGEST_ENUMERATED = 200
 """Number of devices up to which every assignment of the others' inputs is computed one by one."""
 
 FEWEST_OTHERS = 32
-"""Number of other devices below which ranges of assignments would be told too many bits."""
+"""Number of other devices below which the bounds on ranges of assignments would give the observer too many
+bits."""
 
 MOST_RANGES = 1_024
-"""Number of ranges of assignments that are looked at, at once."""
+"""Number of ranges of assignments that are bounded at once."""
 
 FEWER_RANGES = 128
-"""As many where a whole curve is computed."""
+"""The same for the computation of a whole curve."""
 
 Counts = NDArray[np.int64]
 Complex = NDArray[np.complex128]
@@ -52,7 +53,7 @@ Value = float | Numbers
 
 _NEGLIGIBLE = 50.0
 _LARGEST_EXPONENT = 600.0
-_UNKNOWN = 1 - 1 / FEWEST_OTHERS  # at least this share of the other bits is not told
+_UNKNOWN = 1 - 1 / FEWEST_OTHERS  # at least this share of the other bits is not given to the observer
 _TOLERANCE = 1e-10
 _MOST_FREQUENCIES = 8_192
 _AT_ONCE = 2**22  # terms in one array, for the sake of memory
@@ -64,8 +65,8 @@ def worst_divergence(
     """An upper bound on g over all assignments.
 
     It is the largest g itself, to a relative 1e-9, unless more than `most_ranges` stay open at once:
-    for large N, or where growth is so small that all assignments are alike. Then it is at most a factor
-    1 + (1 + z²)/(2·most_ranges) above the largest, about, with the threshold z standard deviations out.
+    for large N, or if growth is so small that all assignments are alike. Then it is at most a factor 1 + (1 +
+    z²)/(2·most_ranges) above the largest, about, with the threshold z standard deviations out.
 
     Args:
         others: N, at least `FEWEST_OTHERS`.
@@ -97,14 +98,14 @@ class Inversion:
     Args:
         largest: the largest ones + zeros that is asked for.
         smallest: the smallest.
-        p: as of `worst_divergence`.
+        p: as in `worst_divergence`.
         tilt: θ; any above 0 is correct, and the nearer to log1p(growth/excess), the more digits are right.
         negligible: a frequency at which the characteristic function is below e^−negligible is left out, and
             bounded.
 
-    Where that needs more than `_MOST_FREQUENCIES`, part of the bits of either kind is told, so that g is
-    bounded from above with fewer. That is so only where tilting makes one kind of bits 10⁵ times as certain
-    as the other, and millions of them are there: where ε is above 5, and n far more than any δ asks for.
+    If that needs more than `_MOST_FREQUENCIES`, the observer is given part of the bits of either kind, so
+    that g is bounded from above with fewer. That happens only if tilting makes one kind of bits 10⁵ times as
+    certain as the other, and there are millions of them: if ε is above 5, and n far more than any δ asks for.
     """
 
     def __init__(
@@ -181,11 +182,11 @@ class Inversion:
     def _terms(self, ones: Counts | Numbers, zeros: Counts | Numbers, shift: Numbers) -> Complex:
         """e^{K(s) − s·t} at each frequency, divided by what it is at frequency 0.
 
-        Where few numbers of ones meet few numbers of zeros, as factors: each number's power is computed once,
+        If few numbers of ones meet few numbers of zeros, as factors: each number's power is computed once,
         and e^{−s·t} is a root of unity. None of the factors is larger than 1, so no digit is lost.
         """
         one, zero = self._one - self._one[0].real, self._zero - self._zero[0].real
-        # Looking for equal numbers takes as long as the powers of a few ranges, whose ends all differ.
+        # Searching for equal numbers takes as long as the powers of a few ranges, whose ends all differ.
         factors = None if (ones[1:] > ones[:-1]).all() else _few(ones, zeros)
         if factors is None:
             turn = shift[:, None] * (self._s - self._s[0])
@@ -206,7 +207,7 @@ def _part_of(value: Value, part: slice) -> Value:
 def _frequencies(
     largest: float, smallest: float, p: float, tilt: float, negligible: float
 ) -> tuple[float, int, int]:
-    """θ, L, and how many frequencies from 0 on are not negligible; arguments as of `Inversion`."""
+    """θ, L, and how many frequencies from 0 on are not negligible; arguments as in `Inversion`."""
     # 1 − e^−s must not be so near 0 that L had to be long.
     theta = max(tilt, 1 / math.sqrt(1 + largest * p * (1 - p)))
     variances = [r * (1 - r) for r in (_tilted(p, theta), _tilted(p, -theta))]
@@ -222,7 +223,7 @@ def _frequencies(
 
 
 def _few(*numbers: Counts | Numbers) -> list[tuple[Any, Any]] | None:
-    """The different ones of each, and where they stand; None where they are too many to be of use."""
+    """The distinct values of each with their indices; None if there are too many to be of use."""
     found = [np.unique(each, return_inverse=True) for each in numbers]
     return found if 4 * sum(len(different) for different, _ in found) <= len(numbers[0]) else None
 
@@ -247,5 +248,5 @@ def _expm1(theta: float, frequency: Numbers) -> Complex:
 
 
 def _cumulant(p: float, theta: float, frequency: Numbers) -> Complex:
-    """log(1 + p·(e^{θ + iω} − 1)), accurate where it is small, for it is multiplied by many."""
+    """log(1 + p·(e^{θ + iω} − 1)), accurate if it is small, because it is multiplied by a large number."""
     return log_one_plus(p * _expm1(theta, frequency))

@@ -1,8 +1,8 @@
 """Binomial probabilities and tails, accurate relative to themselves, with a bound on their error.
 
 `scipy.special.bdtr` is not used: at 10⁹ trials it is wrong by 10⁻⁶ relative, at 10¹⁰ it fails. The
-regularized incomplete beta function `betainc` errs by no more than what the rounding of n·p costs anyone
-who computes in double precision; `relative_error` states that, with room to spare.
+regularized incomplete beta function `betainc` errs by no more than what the rounding of n·p costs any
+computation in double precision; `relative_error` states that, with a margin.
 
 In all functions x and n are arrays (or numbers) of whole numbers that broadcast, n ≥ 0; p is the
 probability of success and q = 1 − p, both given, because 1 − p computed from a p near 1 has no digits left.
@@ -66,7 +66,7 @@ def upper_tail(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
 def lower_tail(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
     """Pr[X ≤ x] for X ~ Bin(n, p): 0 for x < 0, 1 for x ≥ n.
 
-    Arguments, shape and error as of `upper_tail`, whose mirror image it is: n − X ~ Bin(n, q).
+    Arguments, shape and error as in `upper_tail`, whose mirror image it is: n − X ~ Bin(n, q).
     """
     return upper_tail(np.asarray(n, dtype=float) - np.asarray(x, dtype=float), n, q, p)
 

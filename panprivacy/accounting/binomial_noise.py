@@ -55,22 +55,22 @@ def binomial_epsilon(trials: int, p: float, q: float, delta: float, proved: floa
     Args:
         trials: ≥ 0.
         p, q: the probability of success, above 0 and below 1, and 1 − p.
-        delta: above 0 and below 1; below `SMALLEST_DELTA` the theorem stands.
+        delta: above 0 and below 1; below `SMALLEST_DELTA` the theorem's bound is returned.
         proved: ε > 0 that a theorem proves at this δ.
 
     Returns:
-        An upper bound, from inverting `shift_delta` (`smallest_epsilon` says how near).
+        An upper bound, from inverting `shift_delta` (`smallest_epsilon` states how near).
     """
     return _epsilon(lambda epsilon: float(shift_delta(trials, p, q, epsilon)), delta, proved)
 
 
 @lru_cache(maxsize=256)
 def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
-    """The same for Bin(L, 1/2), where its readers know L ~ Pois(mean).
+    """The same for Bin(L, 1/2), if its readers know L ~ Pois(mean).
 
     Args:
-        mean: ≥ 0; above `_LARGEST_MEAN` the theorem stands.
-        delta, proved: as of `binomial_epsilon`.
+        mean: ≥ 0; above `_LARGEST_MEAN` the theorem's bound is returned.
+        delta, proved: as in `binomial_epsilon`.
 
     Returns:
         An upper bound: L is taken in blocks, each as its smallest number, and what lies outside of them is
@@ -84,7 +84,7 @@ def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
     below, above = scipy.stats.poisson.cdf(edges - 1, mean), scipy.stats.poisson.sf(edges - 1, mean)
     # Differences of the smaller tail, so that small probabilities keep their digits.
     mass = np.where(edges[1:] <= mean, np.diff(below), -np.diff(above))
-    # More noise hides more: the smallest number of a block stands for all.
+    # More noise hides more: the smallest number of a block bounds all.
     least = edges[:-1]
 
     def curve(epsilon: float) -> float:
@@ -94,7 +94,7 @@ def poisson_epsilon(mean: float, delta: float, proved: float) -> float:
 
 
 def _epsilon(curve: Callable[[float], float], delta: float, proved: float) -> float:
-    # Where δ cannot be reached at any ε as far as rounding can tell, the theorem stands.
+    # If the curve, rounding included, is above δ even at the theorem's ε, the theorem's bound is returned.
     if delta < SMALLEST_DELTA or curve(proved) > delta:
         return proved
     return smallest_epsilon(curve, delta)

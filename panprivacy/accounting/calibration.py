@@ -10,9 +10,9 @@ import scipy
 
 from panprivacy.accounting.discrete_gaussian_sum import SMALLEST_EPSILON, DiscreteGaussianSum, smallest_scale
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
-from panprivacy.errors import FieldError
-from panprivacy.parameters import description_of, kind_of
-from panprivacy.shown import plain
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import description_of, kind_of
 
 
 class Wanted(Enum):
@@ -51,17 +51,17 @@ def calibrated(
     """The event with the best value of one parameter at which it is (ε, δ)-private.
 
     Args:
-        members: the values of the other fields.
+        members: the values of the other parameters.
         solve_for: one of `solvable_fields(event_class)`.
         epsilon: target, above 0.
         delta: target, from `SMALLEST_DELTA`, below 1.
-        largest: look no further than this value, where the field's own bound is higher.
+        largest: search no further than this value, if the field's own bound is higher.
 
     Returns:
         The event, which meets the target: its δ at ε, as computed, is at most `delta`. A real parameter is
         within 1e-6 (relative) of one that fails, or at the end of its allowed range. A whole number n
-        meets the target where n − 1 fails; every larger n meets it too, as a further report only adds
-        noise, but for the rounding of computed numbers in the last place. For the scale of discrete
+        meets the target while n − 1 fails; every larger n meets it too, because a further report only adds
+        noise, except for the rounding of computed numbers in the last place. For the scale of discrete
         Gaussians see `smallest_scale`.
 
     Raises:
@@ -83,10 +83,10 @@ def calibrated(
         return event_class.from_members({**members, solve_for: int(value) if is_whole else value})
 
     def excess(value: float) -> float:
-        """ln(δ(ε)/δ): at most 0 where the target is met."""
+        """ln(δ(ε)/δ): at most 0 if the target is met."""
         return math.log(max(event_at(value).delta(epsilon), _NOTHING)) - math.log(delta)
 
-    event_at(low)  # refuses what is wrong with the others before any search
+    event_at(low)  # refuses invalid other parameters without any search
     if event_class is DiscreteGaussianSum and solve_for == "scale":
         return event_at(_scale(members, low, high, epsilon, delta))
     wanted = SOLVABLE[solve_for]
@@ -96,7 +96,7 @@ def calibrated(
         reachable = event_at(end).epsilon(delta)
         raise FieldError(
             solve_for,
-            f"must lie in {plain(low)} to {plain(high)}, where no value gives ε = {plain(epsilon)} at "
+            f"must lie in {plain(low)} to {plain(high)}; there no value gives ε = {plain(epsilon)} at "
             f"δ = {plain(delta)}: {solve_for} = {plain(end)} gives ε = {reachable:.6g}",
         )
     if fails is None:
@@ -118,8 +118,8 @@ def _scale(members: Mapping[str, object], low: float, high: float, epsilon: floa
 def _bracket(
     excess: Callable[[float], float], wanted: Wanted, low: float, high: float, is_whole: bool
 ) -> tuple[float | None, float | None]:
-    """A value that meets the target and one that fails, by steps of a constant factor; None where none is."""
-    # Whole numbers are looked for from below: what large ones cost is only spent where they are needed.
+    """A value that meets the target and one that fails, by steps of a constant factor; None if none is."""
+    # The search for whole numbers goes upwards: large ones cost time, and are computed only if needed.
     value = low if is_whole else min(max(1.0, low), high)
     factor = 4.0
     towards_safe = factor if wanted is Wanted.SMALLEST else 1 / factor

@@ -5,11 +5,11 @@ them. So each loss is first weighted by e^{θL}, with θ such that the weighted 
 the ε in question, and the weight is divided out again at the end: what was a tail is then the
 bulk, and errors are relative to δ, however small.
 
-What rounding, the finite transform and the tails outside it may add is bounded and added, so that every δ is
-an upper bound. Where losses are rare and far larger than ε, no weights suit both ε and them; then that bound
-may be a part of δ, and the transform is repeated in extended precision, if the processor has it. Compared
-with `dp_accounting`'s composition, which this is tested against, that makes any δ from 1e-30 on meaningful,
-not only those well above 1e-15.
+The errors of rounding, of the finite transform and of the tails outside it are bounded and added, so that
+every δ is an upper bound. If losses are rare and far larger than ε, no weights suit both ε and them; then
+that bound may be a part of δ, and the transform is repeated in extended precision, if the processor has it.
+Compared with `dp_accounting`'s composition, which this is tested against, that makes any δ from 1e-30 on
+meaningful, not only those well above 1e-15.
 
 Everything is chosen for the ε in question. Losses too rare to matter at it are taken as infinite at the upper
 end, and raised to the next one at the lower: otherwise a lattice that has to reach them would be coarse. It
@@ -32,17 +32,17 @@ from panprivacy.accounting.interruption import interruption_point
 from panprivacy.accounting.privacy_loss import NEGLIGIBLE, Array, Directions, PrivacyLoss
 from panprivacy.accounting.rounding import UNIT
 from panprivacy.accounting.two_losses import TwoLosses
-from panprivacy.errors import FieldError
-from panprivacy.shown import plain
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
 
-_FINER_UNIT = float(np.finfo(np.longdouble).epsneg)  # 2^-64 on x86, where processors have such numbers
+_FINER_UNIT = float(np.finfo(np.longdouble).epsneg)  # 2^-64 on x86, if processors have such numbers
 _ACCURACY = 3e-5  # of ε: by how much the lattice may raise it
-_OF_SPREAD = 1e-6  # of the spread of losses: the same where ε is far below it
+_OF_SPREAD = 1e-6  # as a share of the spread of losses: the same if ε is far below it
 _ATOM = 0.1  # probability from which on one loss makes δ(ε) bend
 _MOST_ATOMS = 64  # parts with such a loss that are rounded up
 _UPWARDS = 2e-4  # of ε: by how much rounding up may raise it
 _RARE = 1e-7  # of δ: what rare losses may add
-_RAISED = 1e-12  # probability, if weighted, of very negative losses that are not told apart
+_RAISED = 1e-12  # probability, if weighted, of very negative losses that are not distinguished
 _FINEST = 1e-12  # of the largest loss
 _OUTSIDE = 1e-14  # probability on either side of the lattice
 _LARGEST_TRANSFORM = 2**21
@@ -73,12 +73,12 @@ class ComposedLoss:
         return self._in_cell(_cell_of(epsilon)).delta(epsilon)
 
     def epsilon(self, delta: float) -> float:
-        """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity where there is none."""
+        """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity if there is none."""
         if self._tells_all or delta < self._infinite * _ROUNDED_UP:
             return math.inf
         if self._largest == 0.0:
             return 0.0
-        above, below = -1, _cell_of(self._largest) + 1  # cells where δ(ε) is above `delta`, and where not
+        above, below = -1, _cell_of(self._largest) + 1  # cells with δ(ε) above `delta`, and cells without
         cell = _cell_of(self._without_losses_below(0.1 * delta).rough_epsilon(delta))
         while below - above > 1:
             cell = min(max(cell, above + 1), below - 1)
@@ -105,8 +105,8 @@ class ComposedLoss:
     def _without_rare_losses(self, epsilon: float) -> "_Sum":
         """The sum without losses that are too rare to matter at this ε.
 
-        How rare that is, a bound on δ says: that one of the largest losses occurs, or that the others exceed
-        ε (Chernoff), for the best choice of what is large.
+        A bound on δ gives how rare that is: one of the largest losses occurs, or the others exceed ε
+        (Chernoff), for the best choice of what is large.
         """
         rough = math.exp(min(0.0, self._without_losses_below(NEGLIGIBLE).log_height(epsilon)))
         while rough > NEGLIGIBLE:
@@ -152,8 +152,8 @@ class _Sum:
         """The sum on a lattice that is right for ε near this one."""
         tilt = self._tilt_near(epsilon)
         parts = [(loss.raised(_RAISED / self._count, tilt), times) for loss, times in self._parts]
-        # Where single losses are likely δ(ε) bends there, and splitting one over the lattice would show. A
-        # few of them are rounded up instead: that moves the sum by a spacing for each.
+        # δ(ε) bends at single likely losses, and splitting one over the lattice would be visible. A few of
+        # them are rounded up instead: each moves the sum by one spacing.
         likely = [
             float(_weights(losses, masses, tilt)[0].max()) > _ATOM for losses, masses, _ in self._finite
         ]
@@ -165,7 +165,7 @@ class _Sum:
             spacing = min(
                 spacing, max(_UPWARDS * epsilon / atoms, 1e-9 * max(loss.largest for loss, _ in parts))
             )
-        # Whatever ε asks for, floating point tells no losses apart that are closer.
+        # Whatever ε asks for, floating point cannot distinguish losses that are closer.
         spacing = max(spacing, _FINEST * max(float(np.abs(loss.losses).max()) for loss, _ in parts))
         while True:
             lattice: list[_OnLattice] = [
@@ -180,7 +180,7 @@ class _Sum:
             if (high - low) / spacing <= _LARGEST_TRANSFORM:
                 size = scipy.fft.next_fast_len(math.ceil((high - low) / spacing) + 4, real=True)
                 break
-            if atoms:  # so many steps of that size would be more than splitting costs
+            if atoms:  # that number of steps of that size would cost more than splitting
                 likely, atoms = [False] * len(parts), 0
                 spacing = self._spacing(tilt, epsilon, likely)
             spacing = max(spacing, 1.05 * (high - low) / _LARGEST_TRANSFORM)
@@ -206,9 +206,9 @@ class _Sum:
     def _tilt_near(self, epsilon: float) -> float:
         """The tilt for ε: that at which the sum has the mean ε, unless the sum then spreads too far.
 
-        A tilt makes large losses likelier. Where they are rare and far above ε, the tilted sum would spread
-        far beyond ε, and the lattice with it. Then the tilt is that at which the sum spreads to ε/2, or to
-        twice its own spread.
+        A tilt makes large losses likelier. If they are rare and far above ε, the tilted sum would spread far
+        beyond ε, and the lattice with it. Then the tilt is that at which the sum spreads to ε/2, or to twice
+        its own spread.
         """
         tilt = self._tilt_to(epsilon)
         widest = max((epsilon / 2) ** 2, 4 * self._variance)
@@ -232,8 +232,8 @@ class _Sum:
             for (losses, masses, times), is_up in zip(self._finite, upwards, strict=True)
             if not is_up
         ]
-        # How fast ln δ falls with ε: by θ far out, by about 1/deviation where δ is large. At likely losses
-        # it bends; then not the variance counts but its root, unless other parts smooth the sum.
+        # How fast ln δ falls with ε: by θ far out, by about 1/deviation if δ is large. At likely losses it
+        # bends; then the variance's root counts, not the variance, unless other parts smooth the sum.
         slope = tilt + 1 / deviation
         smooth, atom = 0.0, 0.0
         for losses, weights, times in parts:
@@ -256,7 +256,7 @@ class _Sum:
 
     @staticmethod
     def _end(finite: "Sequence[_Finite]", tilt: float, sign: int) -> float:
-        """Where the tilted sum's probability of lying further out is at most `_OUTSIDE`."""
+        """The point at which the tilted sum's probability of lying further out is at most `_OUTSIDE`."""
         moment = _moment(finite, tilt)
 
         def is_beyond(turn: float) -> bool:
@@ -272,7 +272,7 @@ class _Sum:
             if (end - _moment(finite, tilt + sign * turn).mean) * sign <= 1e-9 * abs(end - moment.mean):
                 return end
             turn *= 2
-        # Where rare losses are large, their weight explodes within a small turn.
+        # If rare losses are large, their weight explodes within a small turn.
         return _moment(
             finite, tilt + sign * _smallest(is_beyond, turn, 0.3 / max(1e-300, *map(abs, ends)))
         ).mean
@@ -292,7 +292,7 @@ class _Moment:
 
 
 def _weights(losses: Array, masses: Array, tilt: float) -> tuple[Array, float]:
-    """The probabilities weighted by e^{θL}, and ln of what they added up to before."""
+    """The probabilities weighted by e^{θL}, normalized, and ln of their sum."""
     exponent = tilt * losses
     top = float(exponent.max())
     weights = masses * np.exp(exponent - top)
@@ -312,8 +312,8 @@ def _moment(finite: "Sequence[_Finite]", tilt: float) -> _Moment:
 
 
 def _added(losses: Array, weights: Array, spacing: float, slope: float) -> float:
-    """The variance that a lattice adds to one part, as it looks at a slope of ln δ: by E e^{θL}."""
-    # Floating point may not tell large losses apart where the spacing is small.
+    """The variance that a lattice adds to one part, for a slope of ln δ: by E e^{θL}."""
+    # Floating point may not distinguish large losses if the spacing is small.
     above = np.clip(losses - np.floor(losses / spacing) * spacing, 0.0, spacing)
     up = np.expm1(-above) / math.expm1(-spacing)
     growth = (1 - up) * np.expm1(-slope * above) + up * np.expm1(np.minimum(slope * (spacing - above), 700.0))
@@ -340,8 +340,8 @@ def _convolved(
 ) -> tuple[Array, _Errors]:
     """Probabilities of the weighted sum on the lattice modulo `size`, and bounds on their errors.
 
-    Transforms are taken without the largest probability of each part, which is 1 less the others. Where a
-    part is nearly constant, so are then the errors small, which its power multiplies.
+    Transforms leave out the largest probability of each part, which is 1 less the others. If a part is nearly
+    constant, the errors that its power multiplies are then small, too.
 
     Args:
         lattice: multiples of the spacing, masses, times.
@@ -420,12 +420,12 @@ class _Tilted:
         return rounding / (within + rounding) if rounding > 0 else 0.0
 
     def _beyond(self, epsilon: float) -> tuple[float, float]:
-        """What the masses beyond ε add up to, as δ weighs them, and what their rounding adds to it."""
+        """The total mass beyond ε, weighted as in δ, and the rounding error that it adds."""
         start = min(max(0, math.ceil(epsilon / self.spacing) - self.first), self.masses.size)
         losses = np.arange(self.first + start, self.first + self.masses.size) * self.spacing
         beyond = np.maximum(0.0, losses - epsilon)
         heights = np.exp(-self.tilt * beyond) * -np.expm1(-beyond)
-        # Cauchy–Schwarz: few of many places count where the tilt is large.
+        # Cauchy–Schwarz: few of many places count if the tilt is large.
         rounding = _ROUNDED_UP * math.sqrt(float((heights**2).sum())) * self.errors.rounding
         return float((self.masses[start:] * heights).sum()), rounding
 
@@ -484,7 +484,7 @@ def _smallest(is_beyond: Callable[[float], bool], high: float, within: float = m
 
 
 def composed(parts: Sequence[tuple[Directions, int]]) -> tuple[ComposedLoss | TwoLosses, ...]:
-    """The composition in each direction: one where both are the same."""
+    """The composition in each direction: one if both are the same."""
     one = _composed([(both[0], times) for both, times in parts])
     if all(both[0] is both[1] for both, _ in parts):
         return (one,)
@@ -498,7 +498,7 @@ def _composed(parts: Sequence[tuple[PrivacyLoss, int]]) -> ComposedLoss | TwoLos
 
 
 def require_reachable(epsilon: float, delta: float) -> float:
-    """ε, or FieldError where it is infinite."""
+    """ε, or FieldError if it is infinite."""
     if epsilon == math.inf:
         raise FieldError(
             "delta", f"must be larger: no ε is promised at {plain(delta)}, as some loss may be unbounded"

@@ -1,34 +1,33 @@
-"""Composition: what several releases about the same devices cost together.
+"""Composition: the joint privacy loss of several releases about the same devices.
 
 Each event's curve δ(ε) becomes a privacy loss distribution that lies above it, and these are convolved
 (`privacy_loss`, `composed_loss`). ε's are not added up, unless that gives less. Basic composition bounds the
 result too: it is never above the sum of the largest losses that the events have with more than negligible
 probability, plus δ's.
 
-**What the number covers.** The events, that is their kinds and parameters, are fixed ahead, or at least
-chosen without looking at earlier outputs. The data and the question behind an event may depend on earlier
-outputs, as its curve holds for every such choice (adaptive composition with fixed privacy parameters:
-Dwork, Rothblum & Vadhan 2010; for curves and the pairs that dominate them: Zhu, Dong & Wang 2022,
-Theorem 10).
+**What the number covers.** The events, i.e. their kinds and parameters, are fixed ahead, or at least chosen
+without knowledge of previous outputs. The data and the question behind an event may depend on previous
+outputs, because its curve holds for every such choice (adaptive composition with fixed privacy parameters:
+Dwork, Rothblum & Vadhan 2010; for curves and the pairs that dominate them: Zhu, Dong & Wang 2022, Theorem
+10).
 
-Replacement is symmetric: a device may have the event in one release and not in the next, and the other way
-round, even depending on results. So each event under replacement is composed with the worse of both
-directions on either side. That is up to 3% in ε above composing one and the same pair of inputs (7% for
-Example 5 of SAA, which is sampled at 0.02). Composing directions apart would not be a proof: a sum of bits
-whose inputs are exchanged is that of inputs as they were with the others' bits exchanged, and the worst case
-covers all of the others' bits, in each release anew.
-Adding and removing fix the direction for all rounds and have one worst pair, so the sampled Gaussian's rounds
-are composed in each direction apart.
+Replacement is symmetric: a device may have the event in one release and not in the next, and vice versa, even
+depending on results. So each event under replacement is composed with the worse of both directions on either
+side. That is up to 3% in ε above composing one and the same pair of inputs (7% for Example 5 of SAA, which is
+sampled at 0.02). Composing directions apart would not be a proof: a sum of bits whose inputs are exchanged is
+that of unchanged inputs with the others' bits exchanged, and the worst case covers all of the others' bits,
+in each release anew. Adding and removing fix the direction for all rounds and have one worst pair, so the
+sampled Gaussian's rounds are composed in each direction apart.
 
-**What it does not cover.** Where the parameters of later events, or whether there are any, depend on
-earlier outputs (full adaptivity), stopping before this number exceeds a budget is in general not a valid
-privacy filter: composing curves along the path taken and stopping where they would cross the target fails
-("f-Differential Privacy Filters: Validity and Approximate Solutions", arXiv:2602.06756, which also says
-when it does not). Filters are proved for (ε, δ) at the rate of advanced composition (Rogers, Roth, Ullman
-& Vadhan 2016; with its constants, Whitehouse, Ramdas, Rogers & Wu 2023), and for Rényi and
-zero-concentrated privacy as if parameters were fixed (Feldman & Zrnic 2021; Whitehouse et al. 2023). So a
-budget with the rule `composed` holds only if nobody plans recipes by the results of earlier ones;
-`privacy_filter` is the rule that needs no such condition.
+**What it does not cover.** If the parameters or the number of later events depend on previous outputs (full
+adaptivity), stopping before this number exceeds a budget is in general not a valid
+privacy filter: composing curves along the path taken and stopping when they would cross the target fails
+("f-Differential Privacy Filters: Validity and Approximate Solutions", arXiv:2602.06756, which also shows when
+it does not). Filters are proved for (ε, δ) at the rate of advanced composition (Rogers, Roth, Ullman & Vadhan
+2016; with its constants, Whitehouse, Ramdas, Rogers & Wu 2023), and for Rényi and zero-concentrated privacy
+as if parameters were fixed (Feldman & Zrnic 2021; Whitehouse et al. 2023). So a budget with the rule
+`composed` holds only if analysts do not plan recipes by the results of previous ones; `privacy_filter` is the
+rule that needs no such condition.
 """
 
 import math
@@ -50,8 +49,8 @@ from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.privacy_loss import Decomposable, Directions
 from panprivacy.accounting.remembered import parts_of
 from panprivacy.accounting.two_losses import TwoLosses
-from panprivacy.errors import FieldError
-from panprivacy.parameters import described
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import described
 
 _Counted = tuple[tuple[PrivacyEvent, int], ...]  # distinct events, and how often each occurs
 
@@ -59,7 +58,7 @@ LARGEST_TIMES = 1_000_000
 """Repetitions up to which the discretization costs at most 0.05% of ε."""
 
 _DOTS_APART = 1 / 4
-"""Of curves where a bound has to be quick."""
+"""Of curves for quick bounds."""
 
 
 def epsilon_of(events: Iterable[PrivacyEvent], delta: float) -> float:
@@ -71,7 +70,7 @@ def epsilon_of(events: Iterable[PrivacyEvent], delta: float) -> float:
 
     Returns:
         ε ≥ 0; 0 for no events; for a single event its own. It exceeds that of the events' curves of
-        `delta_bound` by at most 0.2%, as each is known at some 200 points (0.4% where at some 60, see
+        `delta_bound` by at most 0.2%, because each is known at some 200 points (0.4% at some 60 points, see
         `dots_apart`), and never the ε's of the events at equal shares of δ, added up.
 
     Raises:
@@ -84,7 +83,7 @@ def epsilon_of(events: Iterable[PrivacyEvent], delta: float) -> float:
 def delta_of(events: Iterable[PrivacyEvent], epsilon: float) -> float:
     """The δ at which all events together are (ε, δ)-private, from above; 0 for no events.
 
-    Args and errors as of `epsilon_of`; ε ≥ 0.
+    Args and errors as in `epsilon_of`; ε ≥ 0.
     """
     return _delta_of(_counted(events), epsilon)
 
@@ -100,12 +99,13 @@ def _epsilon_of(counted: _Counted, delta: float) -> float:
 
 
 def _added_up(counted: _Counted, delta: float, composed_epsilon: float) -> float:
-    """The ε's added up at equal shares of δ, which is a bound as well; infinity where it is clearly larger.
+    """The ε's added up at equal shares of δ, which is a bound as well; infinity if it is clearly larger.
 
-    It is the smaller one by the last digits at most, where composing gains nothing.
+    It is smaller by the last digits at most, if composing gains nothing.
     """
     count = sum(times for _, times in counted)
-    certain = [event.delta(LARGEST_EPSILON) for event, _ in counted]  # what each needs of δ at any ε
+    # the share of δ that each needs at any ε
+    certain = [event.delta(LARGEST_EPSILON) for event, _ in counted]
     needed = sum(times * least for (_, times), least in zip(counted, certain, strict=True))
     share = (delta - needed) / count * (1 - 1e-12)
     if share < SMALLEST_DELTA or composed_epsilon == math.inf:
@@ -131,7 +131,8 @@ def _delta_of(counted: _Counted, epsilon: float) -> float:
     found = max(direction.delta(epsilon) for direction in _composed(counted))
     if not SMALLEST_DELTA < found < 1 or _added_up(counted, found, epsilon) >= epsilon:
         return found
-    # The inverse of what `_epsilon_of` takes then; the ε's it adds up are above by more than these digits.
+    # The inverse of the curve that `_epsilon_of` then uses; the sum of ε's exceeds it by more than these
+    # digits.
     low, high = math.log(SMALLEST_DELTA), math.log(found)
     while high - low > 1e-12:
         middle = (low + high) / 2
@@ -152,7 +153,7 @@ def _counted(events: Iterable[PrivacyEvent]) -> _Counted:
     return tuple(sorted(counts.items(), key=lambda item: (item[0].kind, repr(item[0]))))
 
 
-@lru_cache(maxsize=16)  # of what a ledger asks for now
+@lru_cache(maxsize=16)  # of a ledger's most recent questions
 def _composed(counted: _Counted) -> tuple[ComposedLoss | TwoLosses, ...]:
     return composed([(both, times * count) for event, times in counted for both, count in parts_of(event)])
 
@@ -167,7 +168,7 @@ class Repeated(NestedEvent, Decomposable):
     """`times` independent events with the same parameters.
 
     Also bounds one release with independent parts. For example, replacing a one-hot vector changes two
-    coordinates: Repeated(event=Shuffled(n, ε₀), times=2). Where the event is pure ((ε₀, 0)-private), ε is at
+    coordinates: Repeated(event=Shuffled(n, ε₀), times=2). If the event is pure ((ε₀, 0)-private), ε is at
     most times·ε₀.
     """
 

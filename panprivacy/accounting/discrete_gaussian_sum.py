@@ -20,8 +20,8 @@ real and negative by Jacobi's triple product), and so is the n-fold sum S. There
 
 Every δ that is returned is an upper bound: the computed number plus a bound on its
 rounding, truncation and aliasing errors. For ε ≥ 0.01 and n ≤ 10⁶ it exceeds the true one
-by a factor of at most 1 + 10⁻⁶. A δ below 10⁻³⁰⁰ is returned as 10⁻³⁰⁰, so that nobody searches
-the far tail for it.
+by a factor of at most 1 + 10⁻⁶. A δ below 10⁻³⁰⁰ is returned as 10⁻³⁰⁰, so that no caller searches the far
+tail for it.
 """
 
 import math
@@ -45,12 +45,12 @@ from panprivacy.accounting.interface import (
     smallest_epsilon,
 )
 from panprivacy.accounting.rounding import UNIT
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 SMALLEST_EPSILON = 1e-9
 """Below this ε, `smallest_scale` refuses: rounding would dominate the result."""
 
-_NOTHING = 1e-300  # the smallest δ that is told from 0
+_NOTHING = 1e-300  # the smallest δ that is distinguished from 0
 _NEGLIGIBLE = 60.0  # a term below e^-60 of the largest is left out, and bounded
 WIDE = 2.0  # from this scale on, a sum of N_Z(0, s²) is N_Z(0, n·s²) to within `merging_error`
 _SMOOTH = 20.0  # from this standard deviation of the sum on, δ decreases in s (see `smallest_scale`)
@@ -136,11 +136,11 @@ def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
     """The smallest ε at which the sum is (ε, δ)-private, by inverting `delta_of`.
 
     Args:
-        n, scale, value_range: as of `delta_of`.
+        n, scale, value_range: as in `delta_of`.
         delta: 0 < δ < 1.
 
     Returns:
-        An upper bound, relative error 1e-6 where `delta_of` is that tight; 0.0 if δ alone suffices.
+        An upper bound, relative error 1e-6 if `delta_of` is that tight; 0.0 if δ alone suffices.
 
     Raises:
         ValueError: an argument is out of its range.
@@ -159,13 +159,14 @@ def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> fl
     δ is not monotone in s. As the lattice of values passes under the threshold, δ falls and rises again
     (n = 1, range 1, ε = 20: δ is 2e-9 at s = 0.158, 1e-3 at s = 0.27). So the search comes from above. It
     starts at the s that zero-concentrated privacy allows for a single N_Z(0, s²), which is valid for every
-    larger s (Canonne, Kamath & Steinke 2020, Theorem 4). Or it starts where the sum has standard deviation
-    20; above that no rise was found for ε ≤ 20 and δ ≥ 1e-30. It goes down in steps of 1% (more where δ is
-    far below its target, see `_step`) to the first s that fails, and then searches the last step. A rise
-    narrower than a step could go unseen, but the s returned is always checked: `delta_of` there is at most δ.
+    larger s (Canonne, Kamath & Steinke 2020, Theorem 4). Or it starts at the s with which the sum has
+    standard deviation 20; above that no rise was found for ε ≤ 20 and δ ≥ 1e-30. It goes down in steps of 1%
+    (more if δ is far below its target, see `_step`) to the first s that fails, and then searches the last
+    step. A rise narrower than a step could go unseen, but the s returned is always checked: `delta_of` there
+    is at most δ.
 
     Args:
-        n, value_range: as of `delta_of`.
+        n, value_range: as in `delta_of`.
         epsilon: ε of at least `SMALLEST_EPSILON`.
         delta: 0 < δ < 1.
 
@@ -200,10 +201,10 @@ def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> fl
 
 
 def _step(excess: float) -> float:
-    """How far (in log s) to go down where log δ lies `excess` ≤ 0 above its target: 1%, far below it more.
+    """How far (in log s) to go down if log δ lies `excess` ≤ 0 above its target: 1%, far below it more.
 
-    To go unseen where |excess| ≥ 5, δ would have to grow like s^250 within the step; the steepest that was
-    found while it is above 1e-50 is s^231 (n ≤ 1,000, range ≤ 10, ε ≤ 20).
+    To go unseen if |excess| ≥ 5, δ would have to grow like s^250 within the step; the steepest that was found
+    while it is above 1e-50 is s^231 (n ≤ 1,000, range ≤ 10, ε ≤ 20).
     """
     return math.log(1.01) * (1 - max(excess, -45.0) / 5)
 
@@ -333,10 +334,10 @@ class _Narrow:
         return self._point(abs(a)).log_probability - self._point(abs(a + shift)).log_probability
 
     def _first_beyond(self, shift: int, epsilon: float) -> int | None:
-        """The smallest a with loss above ε; None where T(a), and so δ, is below `_NOTHING` there.
+        """The smallest a with loss above ε; None if T(a), and so δ, is below `_NOTHING` there.
 
-        The loss grows with a, and is at most 0 at a = −shift/2. Where it grows slowly (ε large, the
-        noise wide) a may lie a million standard deviations out, where every point is costly.
+        The loss grows with a, and is at most 0 at a = −shift/2. If it grows slowly (ε large, the noise wide)
+        a may lie a million standard deviations out, and points there are costly.
         """
         low, loss_low = -((shift + 1) // 2), min(0.0, self._loss(-((shift + 1) // 2), shift))
         deviation = math.sqrt(self._variance)
@@ -384,7 +385,7 @@ class _Narrow:
         nearest = round(mean)
         distance = a - n * nearest
         wide = max(32.0, 10 * deviation)
-        if a <= wide:  # where T(a − L) is no small probability, e^{−θL} alone makes the term m = −1 small
+        if a <= wide:  # if T(a − L) is no small probability, e^{−θL} alone makes the term m = −1 small
             wide = max(wide, (40 - height) / theta)
         length = int(2 ** math.ceil(math.log2(wide)))
         while True:
@@ -486,7 +487,7 @@ class _Narrow:
     def _aliased(self, theta: float, a: int, length: int, log_tail: float, deviation: float) -> float:
         """A bound on what the terms m ≠ 0 add to the tail, relative to it.
 
-        T is log-concave, as P is: in m, the terms fall at least geometrically on each side, so that twice
+        T is log-concave, like P: in m, the terms fall at least geometrically on each side, so that twice
         those of m = 1 and m = −1 bound all.
         """
         found = 0.0

@@ -1,11 +1,11 @@
-"""An event that may also fail in ways that its own curve does not know of."""
+"""An event that may also fail in ways that its own curve does not include."""
 
 import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 from panprivacy.accounting.nested import NestedEvent
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,12 +21,12 @@ from panprivacy.accounting.privacy_loss import (
 )
 from panprivacy.accounting.remembered import parts_of
 from panprivacy.accounting.two_losses import TwoLosses
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 LARGEST_ROUNDS = 1_000_000
 """Rounds up to which ε is at most 0.1% above the exact one, or a millionth of the spread of losses.
 
-Where losses are rare and far larger than ε, this needs a processor with extended precision (x86); on others ε
+If losses are rare and far larger than ε, this needs a processor with extended precision (x86); on others ε
 may then be up to 1% above.
 """
 
@@ -45,7 +45,8 @@ class Gaussian(Decomposable):
     - q = 1: all rounds together are one Gaussian mechanism with σ/√rounds; its curve is Φ(1/(2σ) − εσ) −
       e^ε·Φ(−1/(2σ) − εσ) (Balle & Wang 2018, Theorem 8).
     - One round: the hockey-stick divergences between (1 − q)·N(0, σ²) + q·N(1, σ²) and N(0, σ²), which
-      dominate (Zhu, Dong & Wang 2022, Theorem 11), have the same form, as the loss rises with the output.
+      dominate (Zhu, Dong & Wang 2022, Theorem 11), have the same form, because the loss rises with the
+      output.
     - Several rounds: the privacy loss distribution of one, its dots connected, composed in each direction.
     """
 
@@ -99,16 +100,6 @@ class Gaussian(Decomposable):
         found = max(direction.epsilon(delta) for direction in _composed(self)) * (1 + RELATIVE_TOLERANCE)
         return min(found, self._everybody.epsilon(delta))
 
-    def renyi_epsilon(self, delta: float) -> float:
-        """ε by Rényi accounting, for comparison only: an upper bound, some percent above the tight one."""
-        require_delta(delta)
-        from dp_accounting import dp_event, rdp
-
-        accountant = rdp.RdpAccountant()
-        one = dp_event.PoissonSampledDpEvent(self.sampling_rate, dp_event.GaussianDpEvent(self.sigma))
-        accountant.compose(one, self.rounds)
-        return float(accountant.get_epsilon(delta))
-
     def parts(self) -> tuple[tuple[Directions, int], ...]:
         if self.sampling_rate == 1:
             return ((_losses(self.sigma / math.sqrt(self.rounds), 1.0), 1),)
@@ -145,7 +136,7 @@ def _losses(sigma: float, rate: float) -> Directions:
 
 
 def _sampled_loss(loss: float, rate: float) -> float:
-    """ln(1 − q + q·e^loss), the loss of the mixture where that of N(1, σ²) is `loss`."""
+    """ln(1 − q + q·e^loss), the loss of the mixture if that of N(1, σ²) is `loss`."""
     if rate == 1:
         return loss
     if loss > 1:
@@ -154,10 +145,10 @@ def _sampled_loss(loss: float, rate: float) -> float:
 
 
 def _largest_without(largest: float, rate: float) -> float:
-    """The largest loss of N(0, σ²) against the mixture, where that of N(0, σ²) against N(1, σ²) is `largest`.
+    """The largest loss of N(0, σ²) against the mixture, if that of N(0, σ²) against N(1, σ²) is `largest`.
 
-    No loss exceeds −ln(1 − q). So near it that a rounding error of the result stands for losses that are far
-    less rare, it is that bound itself, rounded up.
+    No loss exceeds −ln(1 − q). A result so near to this bound that its rounding error covers losses that are
+    far less rare is the bound itself, rounded up.
     """
     if rate < 1 and rate * math.exp(-largest) < 1e-10 * (1 - rate):
         return -math.log1p(-rate) * (1 + 1e-15)
@@ -195,7 +186,7 @@ def gaussian_delta(sigma: float, epsilon: Array) -> Array:
     As e^ε·φ(v) = φ(u), it is φ(u)·(m(u) − m(v)) with Mills' ratio m: nothing underflows or cancels early.
     """
     u = np.asarray(epsilon * sigma - 1 / (2 * sigma))
-    # Mills' ratio overflows from −37.6 on. There δ differs from 1 by less than 1e-280, as v is above 0.
+    # Mills' ratio overflows from −37.6 on. There δ differs from 1 by less than 1e-280, because v is above 0.
     is_one = u < -36.0
     u = np.maximum(u, -36.0)
     first, second = _mills_ratio(u), _mills_ratio(u + 1 / sigma)

@@ -1,4 +1,4 @@
-"""A guarantee (ε, δ) as an event, where nothing more is known."""
+"""A guarantee (ε, δ) as an event, if nothing more is known."""
 
 import math
 from dataclasses import dataclass
@@ -6,17 +6,18 @@ from typing import ClassVar, Self
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
-from panprivacy.errors import FieldError
-from panprivacy.parameters import described
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import described
 
 
 @dataclass(frozen=True, kw_only=True)
 class GivenGuarantee(PrivacyEvent):
     """Whatever is (ε, δ)-private: the curve of the worst mechanism that is.
 
-    That one gives the input away with probability δ, and otherwise answers by randomized response with ε:
-    every (ε, δ)-private mechanism is a post-processing of it (Kairouz, Oh & Viswanath 2015, Theorem 3.1). As
-    post-processing keeps a guarantee, the event also stands for whatever is computed from the output.
+    The dominating mechanism gives the input away with probability δ, and otherwise answers by randomized
+    response with ε: every (ε, δ)-private mechanism is a post-processing of it (Kairouz, Oh & Viswanath 2015,
+    Theorem 3.1). Because post-processing keeps a guarantee, the event also covers everything computed from
+    the output.
     """
 
     kind: ClassVar[str] = "given"
@@ -53,11 +54,11 @@ class GivenGuarantee(PrivacyEvent):
         return min(1.0, (self.delta_given + (1 - self.delta_given) * beyond) * (1 + 1e-15))
 
     def over(self, n: int) -> Self:  # noqa: ARG002  # holds for every n
-        """Itself: what holds for a release whatever the number of devices."""
+        """Itself: the guarantee holds for any number of devices."""
         return self
 
     def epsilon(self, delta: float) -> float:
-        """As of every event; FieldError where δ is below the one given."""
+        """As for every event; FieldError if δ is below the given one."""
         require_delta(delta)
         if delta < self.delta_given:
             raise FieldError(

@@ -1,23 +1,23 @@
-"""A privacy guarantee as a value that says everything it assumes."""
+"""A privacy guarantee as a value that states all its assumptions."""
 
 from dataclasses import asdict, dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from enum import StrEnum
 from typing import Any
 
-from panprivacy.shown import plain
-from panprivacy.trust import FIRST, Trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.display import plain
 
 
 class Model(StrEnum):
-    """Who is kept from learning: the observer against whom the guarantee is stated."""
+    """The adversary: the observer against whom the guarantee is stated."""
 
     LOCAL = "local"
     """Readers of one device's decrypted report: the server, or both of two servers together."""
 
     AGGREGATOR = "aggregator"
     """Readers of the sum over a full cohort alone, who may know who took part. Each of two servers by
-    itself is such a reader: beside the sum it sees uniformly random shares."""
+    itself is such a reader: in addition to the sum it sees uniformly random shares."""
 
     SAMPLED = "sampled"
     """Readers of the sum over a full cohort and its size alone, who do not know who took part."""
@@ -26,22 +26,23 @@ class Model(StrEnum):
     """Readers of all reports of a cohort in random order, who do not know who sent which."""
 
     COUNT = "count"
-    """Readers of the number of reports, who may know of every other device whether it takes part."""
+    """Readers of the number of reports, who may know whether each other device takes part."""
 
     PAN = "pan"
-    """Readers of what is kept. Either of a device's state, again and again, without any server's private key;
-    or of a curator's state, as often as the guarantee's `intrusions` say, and of the released result."""
+    """Readers of stored state. Either of a device's state, any number of times, without any server's private
+    key; or of a curator's state, as often as the guarantee's `intrusions` allow, and of the released
+    result."""
 
 
 class Relation(StrEnum):
-    """Which two inputs must be hard to tell apart."""
+    """Which two inputs must be hard to distinguish."""
 
     REPLACE = "replace"
     """One device's whole stream is replaced by any other stream."""
 
     ADD_REMOVE = "add_remove"
     """One device's report is replaced by the reference report: what is sent when every bit, or the
-    number, is 0 before randomization (reference neighbours; also called removal).
+    number, is 0 ahead of randomization (reference neighbours; also called removal).
 
     For a single bit or a number, that is a device without any event. For a one-hot vector it is
     no device's stream: even "no event" sets one bit, so two streams are two steps apart.
@@ -59,7 +60,8 @@ class Relation(StrEnum):
 
 
 NONE_HOLDS = "no ε holds for this δ"
-"""What `Guarantee.source` says where there is no ε. In words, as signed documents have no other place."""
+"""The words in `Guarantee.source` if there is no ε. In words, because signed documents have no field for
+it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,18 +69,20 @@ class Guarantee:
     """(ε, δ)-indistinguishability under `relation` in `model`.
 
     Attributes:
-        epsilon, delta: proved; None where no number has been computed: unknown is shown as unknown,
-            and `source` says why. None in the model PAN, too, where encryption protects.
+        model: the adversary.
+        relation: which two inputs are hard to distinguish.
+        epsilon, delta: proved; None if no number has been computed or none holds (then `source` says why),
+            or if encryption protects (model PAN).
         found_epsilon: the lower end of the bracket that ends with `epsilon`: ε of the worst case
-            that was found, so that the smallest ε that holds is probably near it. None where `epsilon` is
-            exact, or where nothing was searched.
-        dishonest_fraction: the part of the cohort that may collude with the observer, telling it all
-            they know and sending what they like. At least 0, below 1.
+            that was found, so that the smallest ε that holds is probably near it; None if `epsilon` is
+            exact, or if nothing was searched.
+        dishonest_fraction: the part of the cohort that may collude with the observer: give it all that they
+            know, and send arbitrary reports. At least 0, below 1.
         trust: the trust model of the recipe; it decides who the observers of `model` are.
-        intrusions: how often a curator's state may be read by surprise; None where that is not the question.
-        announced_intrusions: how often it may be read beside, each time with a new randomization after it.
+        intrusions: how often a curator's state may be read by surprise; None if that is not the question.
+        announced_intrusions: how many more times it may be read, each time with a new randomization after it.
         source: the theorem or the computation.
-        assumption: what it relies on, as a clause that reads on after "This relies on".
+        assumption: what it relies on, as a clause that continues "This relies on".
     """
 
     model: Model
@@ -89,13 +93,13 @@ class Guarantee:
     assumption: str = ""
     found_epsilon: float | None = None
     dishonest_fraction: float = 0.0
-    trust: Trust = FIRST
+    trust: Trust = Trust.SINGLE_SERVER
     intrusions: int | None = None
     announced_intrusions: int = 0
 
     @property
     def none_holds(self) -> bool:
-        """Whether there is no ε, as `source` says, rather than none that has been computed."""
+        """Whether there is provably no ε (`source` says so), as opposed to none computed."""
         return self.epsilon is None and NONE_HOLDS in self.source
 
     def as_dict(self) -> dict[str, Any]:

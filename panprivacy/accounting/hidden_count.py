@@ -1,12 +1,12 @@
 """How many dummy reports hide one report more or less in the published number of reports (SAA section 4.6).
 
-A device that does not take part sends a dummy with probability q', a report that says nothing. Published is
-R = S + D, the reports that count and the dummies. Neighbours are *one report added or removed*: S and S + 1
-with the same devices that may send dummies. That also covers a device that takes part or does not: if it does
-not, it sends a dummy with probability q', so R is distributed as a mixture of both neighbours, and the
-hockey-stick divergence is convex. Nothing here is about what reports say.
+A device that does not take part sends a dummy with probability q', a report without information. The
+published number is R = S + D, the reports that count and the dummies. Neighbours are *one report added or
+removed*: S and S + 1 with the same devices that may send dummies. That also covers a device that takes part
+or does not: if it does not, it sends a dummy with probability q', so R is distributed as a mixture of both
+neighbours, and the hockey-stick divergence is convex. The content of reports is not considered here.
 
-S is taken to be known. Its own randomness is not counted on, so the count stays hidden from somebody who
+S is taken to be known. Its own randomness is not counted on, so the count stays hidden from an observer that
 knows all devices that take part but one.
 """
 
@@ -15,10 +15,10 @@ import math
 from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial_noise import shift_delta
 from panprivacy.accounting.interface import require_delta, require_epsilon, smallest_epsilon
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 LARGEST_DUMMY_RATE = 0.5
-"""Beyond it more dummies hide less: where everybody sends one, there is no chance left."""
+"""Beyond it more dummies hide less: if every device sends one, no chance is left."""
 
 TAIL_SHARE = 1e-3
 """Part of δ that is left for more devices taking part than are allowed for."""
@@ -31,14 +31,14 @@ def dummies_delta(
 ) -> float:
     """δ at ε of the published number of reports, for every population of at least this size.
 
-    Bound. Fix `population` of the devices that hear of the recipe, the protected one among them. Of the
-    others at most s take part, but for a probability of at most `tail`. The rest are at least
-    n = population − 1 − s, and each of n sends a dummy with probability q', whatever the others do. So D is
-    Bin(n, q') plus something independent of it, which hides no less than Bin(n, q') alone. That is exact
+    Bound. Fix `population` of the devices that receive the recipe, the protected one among them. At most s of
+    the others take part, except with a probability of at most `tail`. The rest are at least n = population −
+    1 − s, and each of n sends a dummy with probability q', whatever the others do. So D is Bin(n, q') plus
+    something independent of it, which hides no less than Bin(n, q') alone. That is exact
     (`binomial_noise.shift_delta`). The tail is added once.
 
     Args:
-        population: devices that hear of the recipe, follow the protocol and can send, at least.
+        population: devices that receive the recipe, follow the protocol and can send, at least.
         sampling_rate: q, with which a device takes part.
         dummy_rate: q', with which one that does not sends a dummy.
         tail: above 0.
@@ -55,7 +55,7 @@ def dummy_senders(population: int, sampling_rate: float, tail: float) -> int:
     `tail`.
 
     Args:
-        population: devices that hear of the recipe; 0 for fewer than two.
+        population: devices that receive the recipe; 0 for fewer than two.
         sampling_rate: q, with which each takes part independently, above 0; 0 for 1 and more.
         tail: above 0 and below 1/2.
 
@@ -70,15 +70,15 @@ def dummy_senders(population: int, sampling_rate: float, tail: float) -> int:
 
 
 def dummies_epsilon(population: int, sampling_rate: float, dummy_rate: float, delta: float) -> float:
-    """The smallest ε at which the number of reports is hidden with this δ; infinity where none is.
+    """The smallest ε at which the number of reports is hidden with this δ; infinity if there is none.
 
     Args:
-        population, sampling_rate, dummy_rate: as of `dummies_delta`.
+        population, sampling_rate, dummy_rate: as in `dummies_delta`.
         delta: above 0 and below 1.
 
     Returns:
-        An upper bound, from inverting `dummies_delta` with a tail of `TAIL_SHARE`·δ (`smallest_epsilon` says
-        how near).
+        An upper bound, from inverting `dummies_delta` with a tail of `TAIL_SHARE`·δ (`smallest_epsilon`
+        states how near).
 
     Raises:
         FieldError: δ is out of range.
@@ -95,13 +95,13 @@ def dummies_epsilon(population: int, sampling_rate: float, dummy_rate: float, de
 
 
 def least_dummy_rate(population: int, sampling_rate: float, epsilon: float, delta: float) -> float:
-    """The rate q' at which dummies hide one report more or less at (ε, δ): checked where it is stated.
+    """The rate q' at which dummies hide one report more or less at (ε, δ): checked when it is stated.
 
-    The least one to a relative 1e-9, if δ falls with the rate up to `LARGEST_DUMMY_RATE`, as it was always
-    seen to. The guarantee does not rest on that.
+    The least one to a relative 1e-9, if δ falls with the rate up to `LARGEST_DUMMY_RATE`, which was true in
+    all computed cases. The guarantee does not rest on that.
 
     Raises:
-        FieldError: ε or δ is out of range; or `population_size`, if so few devices cannot hide it.
+        FieldError: ε or δ is out of range; or `population_size`, if that few devices cannot hide it.
     """
     _require(epsilon, delta)
 

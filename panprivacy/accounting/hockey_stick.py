@@ -28,9 +28,9 @@ def binomial_divergence(
     Args:
         n: numbers of trials, ≥ 0.
         p, q: probability of success and of failure.
-        excess: a − e^ε·b; where it is not above 0, so is not the result.
+        excess: a − e^ε·b; if it is not above 0, so is not the result.
         deficit: e^ε·(1 − b) − (1 − a), for ε ≥ 0 and a ≥ b at least 0. The likelihood ratio exceeds e^ε
-            where excess·Pr[S = x − 1] > deficit·Pr[S = x].
+            if excess·Pr[S = x − 1] > deficit·Pr[S = x].
         epsilon: ε ≥ 0.
 
     Returns:

@@ -1,4 +1,4 @@
-"""Sampling with a probability that depends on data: the number of reports then tells something, too."""
+"""Sampling with a probability that depends on data: then the number of reports reveals something, too."""
 
 import math
 from collections.abc import Iterator
@@ -13,13 +13,13 @@ from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
-from panprivacy.errors import FieldError
-from panprivacy.parameters import described
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import described
 
 _OUTSIDE = 1e-40
-_MOST_RANGES = 8  # of how many devices are not told of
+_MOST_RANGES = 8  # of the number of devices that the observer is not given
 _MOST_UNKNOWN = 10**8
-"""Devices that are not told of, at most: of more, the rest is told. The arrays grow as their root."""
+"""Most devices that the observer is not given; of the rest it is given all. The arrays grow as their root."""
 
 _STEP, _SMALLEST, _LARGEST = math.log(1.06), 1e-3, 600.0
 """Points at which the curve of a full cohort is computed: 6% apart, and 0."""
@@ -36,10 +36,10 @@ class ImportanceSampled(NestedEvent):
 
     Derivation. Every π between l and h is λ·s + (1 − λ)·t with λ = 1 − h + l, s = l/λ, and a t from 0 to 1:
     with probability λ, whatever its value, a device tosses a coin of the same bias s, else one of its own.
-    Tell the observer who tosses coins of their own, and how these fall. Of the n − 1 others,
-    J ~ Bin(n − 1, λ) are left. F ~ Bin(J, s) of these take part, all equally likely. With the protected
-    device k take part, beside those that are told. Let f be the distribution of F, R_k the sums if none of
-    the k is the protected device, P_k and Q_k those if it is, with values x and y. The releases are
+    Give the observer which devices toss coins of their own, and how these fall. Of the n − 1 others, J ~
+    Bin(n − 1, λ) are left. F ~ Bin(J, s) of these take part, all equally likely. With the protected device k
+    take part, in addition to those given. Let f be the distribution of F, R_k the sums if none of the k is
+    the protected device, P_k and Q_k those if it is, with values x and y. The releases are
 
         P = Σ_k (1 − π_x)·f(k)·R_k + π_x·f(k − 1)·P_k,   Q = Σ_k (1 − π_y)·f(k)·R_k + π_y·f(k − 1)·Q_k.
 
@@ -50,12 +50,12 @@ class ImportanceSampled(NestedEvent):
         r = ((1 − π_x) − e^ε·(1 − π_y))·f(k).
 
     Collect what is positive, with sum g, and what is negative, with sum T: both are multiples of mixtures. So
-    outcomes with k reports add at most g·δ_B(ln(T/g)) where T ≥ g, else g − T + T·δ_B(0). This is
-    advanced joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) where rates differ. Divergences are
-    convex in P and in Q, so rates of l and h for x and for y are the worst. Fewer coins are worse: ranges of
-    J are bounded by their least. δ_B is convex in e^t, so it is interpolated linearly in e^t.
+    outcomes with k reports add at most g·δ_B(ln(T/g)) if T ≥ g, else g − T + T·δ_B(0). This is advanced joint
+    convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for different rates. Divergences are convex in P and
+    in Q, so rates of l and h for x and for y are the worst. Fewer coins are worse: ranges of J are bounded by
+    their least. δ_B is convex in e^t, so it is interpolated linearly in e^t.
 
-    Where h = 1, λ·s·(1 − s) = 0: nobody's coin hides the number of reports. Indeed, if all others take part
+    If h = 1, λ·s·(1 − s) = 0: no device's coin hides the number of reports. Indeed, if all others take part
     for certain, it shows whether one more does. Then δ is at least 1 − l, whatever ε.
 
     Attributes:
@@ -97,7 +97,7 @@ class ImportanceSampled(NestedEvent):
     def method(self) -> str:
         return (
             "advanced joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for each number of reports, "
-            f"where values decide who takes part, with rates of {self.lowest_rate:.4g} to "
+            f"if values decide who takes part, with rates of {self.lowest_rate:.4g} to "
             f"{self.highest_rate:.4g}, over: {self.event.method}"
         )
 
@@ -122,7 +122,8 @@ class ImportanceSampled(NestedEvent):
         )
 
     def _given(self, coins: int, bias: float, here: float, there: float, epsilon: float) -> float:
-        """The same where so many others toss a coin of this bias, and of all the rest all is told."""
+        """The same if this number of others toss a coin of this bias, and the observer is given all of the
+        rest."""
         growth = math.exp(epsilon)
         without, with_it, error = _numbers(coins, bias)
         absent = (1 - here) - growth * (1 - there)

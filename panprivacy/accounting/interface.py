@@ -1,8 +1,8 @@
-"""A privacy event: one release as data, and what it costs.
+"""A privacy event: one release as data, and its privacy loss.
 
-An event says what was computed, over how many devices, with which randomizer. It is stored, and
-recomputed whenever it is asked for; an ε alone could not be composed with others. The same
-classes stand behind mechanisms, the ledger, the planner and `manage.py account`.
+An event states what was computed, over how many devices, with which randomizer. It is stored, and its ε is
+recomputed for every request; an ε alone could not be composed with others. The same classes serve mechanisms,
+the ledger, the planner and `manage.py account`.
 """
 
 import dataclasses
@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interruption import interruption_point
-from panprivacy.errors import FieldError
-from panprivacy.parameters import description_of, kind_of, require_members
-from panprivacy.shown import plain
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import description_of, kind_of, require_members
 
 LARGEST_N = 10**12
-"""Number of devices up to which floating point tells one device from none."""
+"""Number of devices up to which floating point can represent a difference of one device."""
 
 DEVICES: Mapping[str, Any] = {
     "label": "Devices (n)",
@@ -37,7 +37,7 @@ DEVICES: Mapping[str, Any] = {
 """Description of the number of devices that an event is over."""
 
 LARGEST_EPSILON = 1e9
-"""ε beyond which nothing is hidden, and exponentials leave what floating point can hold."""
+"""ε beyond which nothing is hidden, and exponentials exceed the range of floating point."""
 
 SMALLEST_DELTA = 1e-32
 """δ below which rounding errors would have to be known better than they are."""
@@ -48,10 +48,10 @@ RELATIVE_TOLERANCE = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class PrivacyEvent(ABC):
-    """One release. Its fields are declared with `panprivacy.parameters.described`, and checked on creation.
+    """One release. Its fields are declared with `formats.parameters.described`, and checked on creation.
 
     Attributes:
-        kind: registered name; stands in stored data, and so never changes its meaning.
+        kind: registered name; it is stored, so its meaning never changes.
         proved: whether `delta` is an upper bound by proof; otherwise it belongs to the worst case that
             was found, the lower end of a bracket (see proved.py).
     """
@@ -76,12 +76,13 @@ class PrivacyEvent(ABC):
 
     @property
     def quick(self) -> bool:
-        """Whether `delta_bound` takes at most a tenth of a second, even at first: a request may wait."""
+        """Whether `delta_bound` takes at most a tenth of a second, even at the first call: a request may
+        wait."""
         return True
 
     @property
     def largest_loss(self) -> float:
-        """An ε at which δ is 0; infinity where none is known. No ε above it is stated."""
+        """An ε at which δ is 0; infinity if none is known. No ε above it is stated."""
         return math.inf
 
     @property
@@ -98,7 +99,7 @@ class PrivacyEvent(ABC):
     def delta(self, epsilon: float) -> float:
         """The larger of both directions' hockey-stick divergences at ε ≥ 0, in [0, 1].
 
-        Rounded up, never down, where `proved`; does not increase with ε.
+        Rounded up, never down, if `proved`; does not increase with ε.
         """
 
     def delta_bound(self, epsilon: float) -> float:
@@ -134,7 +135,7 @@ class PrivacyEvent(ABC):
 
     @classmethod
     def from_members(cls, members: Mapping[str, object]) -> Self:
-        """Build from exactly these members; FieldError names an unknown, missing or impossible one."""
+        """Build from exactly these fields; FieldError names an unknown, missing or impossible one."""
         require_members(cls, members, f"is not a field of {cls.kind}; it has")
         return cls(**members)
 
@@ -164,12 +165,13 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
     if at(least) <= delta:
         return least
     low, high, factor = (least, least * (1 + 1e-8), 1 + 1e-6) if least else (0.0, 1.0, 4.0)
-    # Written so that a curve that is not a number counts as above: no ε comes of it.
+    # Written so that a curve value that is not a number counts as above: it gives no ε.
     while not at(high) <= delta:
         if math.isinf(high):
             raise ValueError("the curve does not fall to δ")
         low, high, factor = high, high * factor, min(4.0, factor**4)
-    while low == 0.0:  # until ε is known to a factor of 16, so that small ones are found as exactly as large
+    # until ε is known to a factor of 16, so that small ones have the precision of large ones
+    while low == 0.0:
         if high < 1e-15:  # what rounding adds at 0 may keep δ above its target there
             return high
         if not at(high / 16) <= delta:

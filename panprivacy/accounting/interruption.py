@@ -1,8 +1,8 @@
 """How callers limit the time of a computation that is deep below them.
 
-A curve is looked at point by point, and a number may take hundreds of points of many curves, in whatever
-events are nested. So each point, and each transform of a composition, asks whether it may begin, and the
-numbers know nothing of it.
+A curve is computed point by point, and a number may take hundreds of points of many curves, of any nested
+events. So each point, and each transform of a composition, checks whether it may begin; the numbers do not
+depend on that.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,12 +14,11 @@ _before_point: ContextVar[Callable[[], None] | None] = ContextVar("before_point"
 
 @contextmanager
 def interruptible(checkpoint: Callable[[], None]) -> Iterator[None]:
-    """Within the block, call `checkpoint` before each point of a curve, each transform and each bound over
+    """Within the block, call `checkpoint` ahead of each point of a curve, each transform and each bound over
     sampled assignments, in this thread.
 
-    What it raises ends the computation: nothing is remembered of the number that was under way, and what was
-    finished before stays remembered. What has begun is not interrupted: a point takes up to 0.3 s, a
-    transform up to a second.
+    Its exception ends the computation. The unfinished number is not remembered; finished ones are. A started
+    step is not interrupted: a point takes up to 0.3 s, a transform up to a second.
     """
     token = _before_point.set(checkpoint)
     try:

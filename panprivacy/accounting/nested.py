@@ -6,8 +6,8 @@ from typing import Any
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.errors import FieldError
-from panprivacy.parameters import described, description_of, kind_of
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import described, description_of, kind_of
 
 
 @dataclass(frozen=True, kw_only=True)

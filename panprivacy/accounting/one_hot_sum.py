@@ -20,7 +20,7 @@ from panprivacy.accounting.interface import (
     worst_epsilon,
 )
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum, flip_probabilities
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 _OUTSIDE = 1e-40
 _FEW = 64  # assignments up to which they are gone through one by one
@@ -28,7 +28,8 @@ _FEW = 64  # assignments up to which they are gone through one by one
 
 @dataclass(frozen=True, kw_only=True)
 class OneHotSum(PrivacyEvent):
-    """Σ of n one-hot vectors of k bits, each bit randomized, to an observer who knows all vectors but one."""
+    """Σ of n one-hot vectors of k bits, each bit randomized, to an observer that knows all vectors but
+    one."""
 
     kind: ClassVar[str] = "one_hot"
 
@@ -113,15 +114,16 @@ class OneHotSum(PrivacyEvent):
 
 @lru_cache(maxsize=64)
 def _assignments(others: int, k: int) -> list[tuple[int, int]]:
-    """How many of the others have their one where the device has its own in P, and where in Q.
+    """How many of the others have their one at the device's place in P, and at its place in Q.
 
-    Where δ is small, the worst case is near i = others, j = 0 (everybody beside the device): one that leaves
-    takes a one from where zeros are rarest. It is not always exactly there: as for a single bit, another
-    assignment may put the lattice of outcomes better (n = 10, ε₀ = 3, ε = 2.1: 15% worse at i = j = 0).
+    If δ is small, the worst case is near i = others, j = 0 (all others at the device's place): a device that
+    leaves takes a one from the place with the fewest zeros. It is not always exactly there: as for a single
+    bit, another assignment may put the lattice of outcomes better (n = 10, ε₀ = 3, ε = 2.1: 15% worse at i =
+    j = 0).
     """
     if others < LARGEST_ENUMERATED:
         return [(i, j) for i in range(others + 1) for j in range(others + 1 - i) if k > 2 or i + j == others]
-    near = range(4 if others < 1_000_000 else 1)  # the lattice is finer than anybody can see
+    near = range(4 if others < 1_000_000 else 1)  # the lattice is finer than any visible effect
     pairs = {(others - a, b) for a in near for b in near if (b == a if k == 2 else b <= a)}
     pairs |= {(j, i) for i, j in pairs}
     return sorted(pairs if k == 2 else pairs | {(0, 0)})
@@ -133,8 +135,8 @@ class _Coordinate:
 
     Attributes:
         one, zero: Pr[S + Ber(1 − p) = x] and Pr[S + Ber(p) = x] for the other bits' sum S.
-        loss: log(one/zero), which grows with x, as S is log-concave.
-        one_below, zero_below: their sums over all outcomes before the x-th.
+        loss: log(one/zero), which grows with x, because S is log-concave.
+        one_below, zero_below: their sums over all outcomes below the x-th.
     """
 
     one: Numbers
@@ -160,7 +162,7 @@ def _coordinate(n: int, epsilon0: float, ones: int) -> _Coordinate:
 
 
 def _divergence(n: int, epsilon0: float, i: int, j: int, epsilon: float) -> float:
-    """Between the device's one beside i others' and its one beside j others', in one direction."""
+    """Between the device's one with i others' and its one with j others', in one direction."""
     here, there = _coordinate(n, epsilon0, i), _coordinate(n, epsilon0, j)
     # The loss is that of the one less that of the other; whatever the one shows, the lowest outcomes of
     # the other are those that count.

@@ -1,4 +1,4 @@
-"""A budget that holds although each release is chosen after seeing the earlier ones.
+"""A budget that holds although each release is chosen after seeing previous ones.
 
 Composing the curves of releases assumes that their parameters were chosen without regard to results. An
 analyst who chooses the next ε after seeing them can exceed what is composed. A *privacy filter* (Rogers,
@@ -20,10 +20,10 @@ import numpy as np
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
 from panprivacy.accounting.privacy_loss import Array, PrivacyLoss
 from panprivacy.accounting.remembered import parts_of
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 SMALLEST_EPSILON = 1e-9
-"""Below it, the order of the divergences would leave what floating point can tell apart."""
+"""Below it, the order of the divergences would exceed floating-point precision."""
 
 _LOST = 1e-12
 _ROUNDING = 1 + 1e-9
@@ -74,7 +74,7 @@ class PrivacyFilter:
     @cached_property
     def order(self) -> float:
         """α > 1, a function of the budget alone: near the order at which the bound on a Gaussian loss is best
-        (Bun & Steinke 2016, Proposition 1.3), the one that has room for most of them."""
+        (Bun & Steinke 2016, Proposition 1.3), the one that admits most of them."""
         needed = -math.log(self.delta / 2)
         # √ρ = √(ε + ln 1/δ) − √(ln 1/δ), without cancellation.
         root = self.epsilon / (math.sqrt(self.epsilon + needed) + math.sqrt(needed))
@@ -125,7 +125,7 @@ def _cost(event: PrivacyEvent, order: float) -> Cost:
 
 
 def _divergence(loss: PrivacyLoss, order: float) -> float:
-    """That of P from Q where the loss is finite, each scaled up to a distribution."""
+    """The divergence of P from Q where the loss is finite, each scaled up to a distribution."""
     kept = loss.masses > 0
     losses, logs = loss.losses[kept], np.log(loss.masses[kept])
     under_p = math.log1p(-loss.infinite)

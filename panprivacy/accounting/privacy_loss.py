@@ -1,6 +1,6 @@
 """Privacy losses: a curve δ(ε) as a random variable.
 
-The privacy loss of an outcome o is L = ln(P(o)/Q(o)), o drawn from P. It says everything about a pair:
+The privacy loss of an outcome o is L = ln(P(o)/Q(o)), o drawn from P. It determines everything about a pair:
 
     δ(ε) = Pr[L = ∞] + E[max(0, 1 − e^{ε−L})],
 
@@ -31,7 +31,7 @@ NEGLIGIBLE = 1e-38
 LARGEST_LOSS = 600.0
 """Losses beyond are taken as infinite: their exponentials must stay numbers."""
 
-_FLATNESS = 2.2e-3  # see `_dots`; a quarter of it is left, as middles become dots too
+_FLATNESS = 2.2e-3  # see `_dots`; a quarter of it is left, because middles become dots too
 _MOST_DOTS = 1000
 
 
@@ -62,7 +62,7 @@ class PrivacyLoss:
         return float((self.masses * (self.losses - mean) ** 2).sum()) / total
 
     def epsilon(self, delta: float) -> float:
-        """About the smallest ε ≥ 0 with δ(ε) ≤ `delta`; infinity where there is none."""
+        """About the smallest ε ≥ 0 with δ(ε) ≤ `delta`; infinity if there is none."""
         if delta < self.infinite:
             return math.inf
         low, high = 0.0, self.largest
@@ -84,7 +84,7 @@ class PrivacyLoss:
         )
 
     def raised(self, mass: float, tilt: float) -> "PrivacyLoss":
-        """One above this: the smallest losses are raised to the next one, as many as have at most a
+        """One above this: the smallest losses are raised to the next one: the most that have at most a
         probability `mass` there, all probabilities weighted by e^{tilt·L}.
         """
         exponents = tilt * (self.losses - self.losses[-1])
@@ -114,7 +114,7 @@ class PrivacyLoss:
 
 
 Directions = tuple[PrivacyLoss, PrivacyLoss]
-"""The losses of (P, Q) and of (Q, P); the same object twice where one stands for the worse of both."""
+"""The losses of (P, Q) and of (Q, P); the same object twice if one represents the worse of both."""
 
 
 class Decomposable(PrivacyEvent):
@@ -195,7 +195,7 @@ def grid(at_zero: float, end: float, step: float) -> Array:
 
 
 def _dots(delta: Callable[[float], float], end: float, apart: float) -> tuple[Array, Array]:
-    """ε from 0 to `end` and δ there: dense where the curve bends, be it at the atoms of a discrete loss.
+    """ε from 0 to `end` and δ there: dense where the curve bends, e.g. at the atoms of a discrete loss.
 
     An interval is halved while the line over it is more than `_FLATNESS` to the right of the curve at its
     middle, in units of ε or the spread, the larger of both; outside the bulk more is allowed. None is halved
@@ -233,7 +233,8 @@ def _connected(epsilons: Array, deltas: Array) -> tuple[Array, Array, Array]:
 
 
 def _end(delta: Callable[[float], float]) -> float:
-    """An ε from which on δ is negligible, or as small as it gets; where δ drops at once, just there."""
+    """An ε from which on δ is negligible, or as small as it gets; if δ drops at once, the point of the
+    drop."""
     target = max(NEGLIGIBLE, delta(LARGEST_LOSS) * (1 + 1e-9))
     if delta(0.0) <= target:
         return 0.0
@@ -259,7 +260,7 @@ def _end(delta: Callable[[float], float]) -> float:
 def _lower_hull(x: Array, y: Array) -> NDArray[np.int64]:
     """Indices of the vertices of the lower convex hull of the points, y first made non-increasing."""
     y = np.minimum.accumulate(y)
-    if np.all(np.diff(y[:-1]) * np.diff(x[1:]) < np.diff(y[1:]) * np.diff(x[:-1])):  # convex as it is
+    if np.all(np.diff(y[:-1]) * np.diff(x[1:]) < np.diff(y[1:]) * np.diff(x[:-1])):  # already convex
         return np.arange(x.size)
     kept: list[int] = []
     for i in range(x.size):

@@ -1,4 +1,4 @@
-"""The proved bound beside a number that belongs to the worst case found: the upper end of its bracket."""
+"""The proved bound next to a number that belongs to the worst case found: the upper end of its bracket."""
 
 from dataclasses import replace
 
@@ -12,7 +12,7 @@ from panprivacy.accounting.sampling import Sampled
 
 
 def proved_bound(event: PrivacyEvent) -> PrivacyEvent | None:
-    """An event that bounds `event` by proof: itself where it is proved, None where none is known.
+    """An event that bounds `event` by proof: itself if it is proved, None if none is known.
 
     - Of a sum of bits over a sample, what `RandomizedResponseSum.proved_delta` proves.
     - Replacing a one-hot vector changes two coordinates, whose sums are independent given all inputs; each
@@ -29,7 +29,7 @@ def proved_bound(event: PrivacyEvent) -> PrivacyEvent | None:
 
 
 def proved_epsilon(event: PrivacyEvent, delta: float) -> float | None:
-    """ε by proof: the event's own, or the upper end of its bracket; None where none is known.
+    """ε by proof: the event's own, or the upper end of its bracket; None if none is known.
 
     A further report is independent noise (post-processing): what is exact for the largest number of one-hot
     vectors whose assignments are all gone through holds for more of them.

@@ -1,4 +1,4 @@
-"""A question about one mechanism, as plain data, and its answer: behind `manage.py account`.
+"""A question about one mechanism, in plain data, and its answer: the code of `manage.py account`.
 
 With `delta` and every parameter, it asks for ε. With `delta`, `epsilon` and one parameter left out, it asks
 for that parameter. Names of mechanisms and fields are those of the public interface; an event's may differ.
@@ -17,7 +17,7 @@ from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.proved import proved_epsilon
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.shuffled import Shuffled
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 LARGEST_SAMPLED_N = 10**9
 """n up to which sums over numbers of reports, or of clones, are taken: seconds, some hundred megabytes."""
@@ -53,10 +53,10 @@ def answer(question: object) -> dict[str, Any]:
     Returns:
         `epsilon`, or the parameter that was solved for; `delta`; `relation`; `method`; `proved`, whether ε
         is a bound by proof or the lower end of a bracket; `proved_epsilon`, ε by proof, the upper end, at
-        the parameter that was solved for (None where none is computed).
+        the parameter that was solved for (None if none is computed).
 
     Raises:
-        FieldError: names the field and what is allowed. n is limited beyond what events allow where
+        FieldError: names the field and what is allowed. n is limited beyond what events allow if
             computing takes long: `LARGEST_ONE_HOT_N`, `LARGEST_SAMPLED_N`.
     """
     if not isinstance(question, Mapping):

@@ -31,7 +31,7 @@ from panprivacy.accounting.sampled_assignments import (
     every_divergence,
     worst_sampled_divergence,
 )
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 LARGEST_ONE_BY_ONE = 64
 """Number of devices up to which that is quicker than to bound ranges of assignments, without sampling."""
@@ -43,7 +43,7 @@ _BLOCKS = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class RandomizedResponseSum(PrivacyEvent):
-    """Σ of n randomized bits, to an observer who knows every bit but one."""
+    """Σ of n randomized bits, to an observer that knows every bit but one."""
 
     kind: ClassVar[str] = "randomized_response"
     neighbours = Relation.REPLACE
@@ -121,13 +121,13 @@ class RandomizedResponseSum(PrivacyEvent):
         return min(found, self.largest_loss)
 
     def proved_delta(self, epsilon: float, most_work: int = MOST_WORK) -> float:
-        """`delta` by proof, over all assignments: itself where `proved`, else the upper end of a bracket.
+        """`delta` by proof, over all assignments: itself if `proved`, else the upper end of a bracket.
 
         It does not rise with n, up to the bound's own error: another report is noise (post-processing). So
         what is exact for `LARGEST_ENUMERATED` devices holds for more.
 
         Args:
-            most_work: as of `worst_sampled_divergence`.
+            most_work: as in `worst_sampled_divergence`.
         """
         found = self.delta(epsilon)
         if self.proved or epsilon >= self.epsilon0:
@@ -170,7 +170,7 @@ def flip_probabilities(epsilon0: float) -> tuple[float, float]:
 
 
 def _excess(epsilon0: float, epsilon: float) -> float:
-    """(1 − p) − e^ε·p, without cancellation where ε is near ε₀."""
+    """(1 − p) − e^ε·p, without cancellation if ε is near ε₀."""
     return -math.expm1(epsilon - epsilon0) / (1 + math.exp(-epsilon0))
 
 
@@ -194,9 +194,9 @@ def worst_of_assignments(
 
     Args:
         n: devices, the protected one included, at least 1.
-        excess: a − e^ε·b, above 0, where the device's bit is 1 with probability a or b.
+        excess: a − e^ε·b, above 0, if the device's bit is 1 with probability a or b.
         epsilon: ε ≥ 0.
-        most_ranges: as of `worst_divergence`.
+        most_ranges: as in `worst_divergence`.
     """
     if n > LARGEST_ONE_BY_ONE:
         p, _ = flip_probabilities(epsilon0)

@@ -1,4 +1,4 @@
-"""A sum of reports each of which was drawn again until it was one of those that servers take."""
+"""A sum of reports; each was drawn again until it was one that servers accept."""
 
 import math
 from dataclasses import dataclass
@@ -7,10 +7,10 @@ from typing import ClassVar
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.interface import DEVICES, require_epsilon
 from panprivacy.accounting.nested import NestedEvent
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 _EDGES = 4
-"""So many numbers in an interval of length 1 stand for the ε's below them in e^ε."""
+"""This number of values in an interval of length 1 represent the ε's below them in e^ε."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,15 +26,15 @@ class Redrawn(NestedEvent):
 
     so that P' and Q' have at most δ'(ε) = (δ(ε) + e^ε·(n + 1)·t)/(1 − n·t). What holds at an ε holds above
     it. So, for any c, δ(min(ε, c)) with e^c holds at ε, and does not increase with it; the least over many c
-    is taken. Beside it stands what every device has by itself: where a report is taken with the same
-    probability for all values, drawing again multiplies all probabilities by the same factor, and the report
-    stays `largest_epsilon`-private.
+    is taken. A second bound holds for every device alone: if a report is accepted with the same probability
+    for all values, drawing again multiplies all probabilities by the same factor, and the report stays
+    `largest_epsilon`-private.
 
     Attributes:
         event: one over n devices, as if every first draw were taken.
         n: its number of devices.
         probability: t, with which a draw is not taken, at most.
-        largest_epsilon: ε of one report, drawn again where needed, by itself.
+        largest_epsilon: ε of one report, drawn again if needed, alone.
     """
 
     kind: ClassVar[str] = "redrawn"

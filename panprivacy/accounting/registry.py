@@ -1,7 +1,7 @@
 """Privacy events by kind, and reading them from stored data.
 
-A ledger is read for years. So a kind, and a field of one, never changes its meaning: what would need a
-different one gets a new kind, and the old one stays here.
+A ledger is read for years. So a kind of event, or a field of one, never changes its meaning: a different
+meaning gets a new kind, and the old one stays here.
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ from panprivacy.accounting.redrawn import Redrawn
 from panprivacy.accounting.sampling import Sampled
 from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
 from panprivacy.accounting.thinned_response_sum import ThinnedResponseSum
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 DEEPEST_NESTING = 8
 """Events within events that are read."""

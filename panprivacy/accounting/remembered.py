@@ -1,7 +1,7 @@
 """Losses by their curves and ε of events, remembered, for other processes too.
 
-Both are functions of the event and this software alone. So whoever runs several processes may give them a
-common memory (`memory_set`), and no number depends on whether there is one.
+Both are functions of the event and this software alone. So several processes may share a memory
+(`memory_set`), and no number depends on whether there is one.
 """
 
 from collections.abc import Iterator
@@ -16,16 +16,17 @@ from panprivacy.accounting.privacy_loss import Decomposable, Directions, Privacy
 
 
 class NumberMemory(Protocol):
-    """Where numbers are kept, under everything that they depend on. It may forget at any time."""
+    """The store of numbers, by everything that they depend on. It may forget at any time."""
 
     def loss_recall(self, event: PrivacyEvent, dots_apart: float) -> PrivacyLoss | None:
-        """What `loss_remember` was given for the same, by this version of the software; None if unknown."""
+        """The value stored by `loss_remember` for the same input and version of the software; None if
+        unknown."""
 
     def loss_remember(self, event: PrivacyEvent, dots_apart: float, loss: PrivacyLoss) -> None:
         """Keep a loss; nothing may be lost of its digits."""
 
     def epsilon_recall(self, event: PrivacyEvent, delta: float) -> float | None:
-        """What `epsilon_remember` was given for the same, by this version; None if unknown."""
+        """The value stored by `epsilon_remember` for the same input and version; None if unknown."""
 
     def epsilon_remember(self, event: PrivacyEvent, delta: float, epsilon: float) -> None:
         """Keep an ε, with all its digits."""
@@ -35,7 +36,7 @@ _memory: NumberMemory | None = None
 
 
 def memory_set(memory: NumberMemory | None) -> None:
-    """Where this process looks for numbers; None for nowhere."""
+    """The store in which this process looks up numbers; None for no store."""
     global _memory
     _memory = memory
 
@@ -46,7 +47,7 @@ _keeps_nothing: ContextVar[bool] = ContextVar("keeps_nothing", default=False)
 @contextmanager
 def recalling_only() -> Iterator[None]:
     """Within the block, in this thread, numbers are found in the common memory and none is put there: for
-    those who may ask for as many different ones as they like."""
+    callers without a limit on different questions."""
     token = _keeps_nothing.set(True)
     try:
         yield
@@ -82,10 +83,10 @@ def symmetric_loss_of(event: PrivacyEvent, dots_apart: float = 0.0) -> PrivacyLo
 
 
 def parts_of(event: PrivacyEvent, dots_apart: float = 0.0) -> tuple[tuple[Directions, int], ...]:
-    """The independent parts of any event. Where it names none, it is one part, known by its curve alone.
+    """The independent parts of any event. If it names none, it is one part, known by its curve alone.
 
     Args:
-        dots_apart: as of `PrivacyEvent`, for a curve that may be known at fewer points.
+        dots_apart: as in `PrivacyEvent`, for a curve that may be known at fewer points.
     """
     if isinstance(event, Decomposable):
         return event.parts()

@@ -8,7 +8,7 @@ UNIT = 2.0**-53
 
 
 def log_one_plus(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
-    """ln(1 + z), also precise relative to its real part where that is small, which NumPy's is not: 10⁹ such
+    """ln(1 + z), also precise relative to its real part if that is small, which NumPy's is not: 10⁹ such
     logarithms are added up."""
     return np.asarray(np.log1p(2 * z.real + z.real**2 + z.imag**2) / 2 + 1j * np.arctan2(z.imag, 1 + z.real))
 

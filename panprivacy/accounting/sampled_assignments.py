@@ -1,4 +1,4 @@
-"""The worst assignment of the other devices' bits where each device takes part with probability q.
+"""The worst assignment of the other devices' bits if each device takes part with probability q.
 
 Sum and number of reports are released. With m ones among N = n − 1 other bits, let δ_m be the divergence of
 the release with the device's bit 1 from that with its bit 0. The other direction at m is δ_{N − m}, by
@@ -6,11 +6,11 @@ exchanging zeros and ones: so all m in one direction are all assignments in both
 
 **Up to `LARGEST_ENUMERATED` devices** all δ_m are added up, outcome by outcome (`every_divergence`).
 
-**Beyond**, δ_m is bounded (`worst_sampled_divergence`). Where the device takes part, tell the observer how
-many ones, i, and zeros, j, take part beside it. Where it does not, draw one of those who do as its stand-in,
-and tell i and j of the rest. What is released is a function of what is then known: of i, j and S = G + the
-bit that the device or its stand-in reports, where G ~ Bin(i, 1 − p) + Bin(j, p). (Where nobody takes part,
-nothing depends on the bit.) With c = i + j + 1 and I ~ Bin(m, q), J ~ Bin(N − m, q),
+**Beyond**, δ_m is bounded (`worst_sampled_divergence`). If the device takes part, give the observer the
+numbers of ones, i, and of zeros, j, that take part besides it. If it does not, draw one of the participants
+as its stand-in, and give i and j of the rest. The release is a function of what the observer then knows: of
+i, j and S = G + the bit that the device or its stand-in reports, where G ~ Bin(i, 1 − p) + Bin(j, p). (If no
+device takes part, nothing depends on the bit.) With c = i + j + 1 and I ~ Bin(m, q), J ~ Bin(N − m, q),
 
     Pr[device takes part, i, j] = q·Pr[I = i]·Pr[J = j],
     Pr[a one stands in, i, j] = (1 − q)·Pr[I = i + 1]·Pr[J = j]·(i + 1)/c = q·Pr[I = i]·Pr[J = j]·(m − i)/c,
@@ -24,13 +24,14 @@ For unanimous bits one of i, j is always 0 and the other is c − 1, which is re
 Elsewhere U is mostly smaller, so that the bound is the truth. Two steps make it quick:
 
 - Blocks of i and of j. The first factor falls in κ, κ in i and j, and n/c in both; and with fewer bits in G
-  the observer has been told the others. So D of a block is at most what G at its smallest i and j gives with
-  κ and c at its largest. Blocks are narrow where coarse ones add much.
+  the observer knows the others. So D of a block is at most what G at its smallest i and j gives with κ and c
+  at its largest. Blocks are narrow at the places where coarse ones add much.
 - Ranges a ≤ m ≤ b. Which of the d = b − a others have ones is undecided. A randomized bit is the bit itself
-  with probability 1 − 2p, else a coin; and a coin is, evenly, a randomized one or a randomized zero. Tell all
-  about those that report their bit itself, and what the coins of the rest are. So δ_m is at most the mean of
-  U over a + X ones and N − b + Y zeros, where X and Y ~ Bin(d, p): where bits are hardly told from coins,
-  little is told. Ranges are split where that exceeds what is known to be reached, as in assignments.py.
+  with probability 1 − 2p, else a coin; and a coin is, evenly, a randomized one or a randomized zero. Give the
+  observer the bits of devices that report their bit itself, and the coins of the rest. So δ_m is at most the
+  mean of U over a + X ones and N − b + Y zeros, where X and Y ~ Bin(d, p): if bits are hardly distinguishable
+  from coins, little is given. Ranges are split if that exceeds the largest value known to be reached, as in
+  assignments.py.
 """
 
 import math
@@ -48,13 +49,13 @@ MOST_WORK = 65_536
 """Blocks of pairs i, j, over all ranges of assignments, for a number that is stated."""
 
 LESS_WORK = 16_384
-"""As many where a whole curve is computed."""
+"""The same for the computation of a whole curve."""
 
 _OUTSIDE = 1e-40
 _CLOSE = 1e-2  # relative, of δ: a range of assignments that may add no more is not split
 _COARSE, _FINE, _FINEST = 64, 512, 4_096  # blocks of pairs i, j: the last of one assignment alone
 _RARE = 0.01  # probability with which fewer undecided others hide a device than mostly
-_EVENLY = 0.1  # of the largest density of fine blocks: what there is of them where nothing is added
+_EVENLY = 0.1  # as a share of the largest density of fine blocks: their density if nothing is added
 _NEGLIGIBLE = 25.0  # see Inversion; relative to a bound that is some ten times δ
 _DEEP = 1e-13  # probability outside all blocks, below which pairs are inverted at tilts of their own
 _LEFT_OUT = 1e-5  # probability outside all blocks, relative to δ
@@ -86,7 +87,7 @@ def _outcomes(n: int, p: float, rate: float) -> tuple[Numbers, Numbers]:
     """Pr[(count, sum)] at [m, outcome] for m ones among the others, if the device's bit is 1, and if 0."""
     low, high = binomial.window(n, rate, 1 - rate, _OUTSIDE)
     m, numbers = np.arange(n)[:, None], np.arange(n)
-    ones = binomial.probability(numbers, m, rate, 1 - rate)  # so many of the m take part
+    ones = binomial.probability(numbers, m, rate, 1 - rate)  # this number of the m take part
     zeros = binomial.probability(numbers, n - 1 - m, rate, 1 - rate)
     blocks: tuple[list[Numbers], list[Numbers]] = ([], [])
     sums = np.ones((1, 1))  # at [a, x]: Pr[x] for the sum of c reports, a of them about ones
@@ -132,7 +133,7 @@ def worst_sampled_divergence(
         return upper
     outside = max(reached * _LEFT_OUT, 1e-45)
     bound = _Bound(p, rate, excess, growth, outside)
-    # The range with the largest bound is looked at first: more finely, then by halves.
+    # The range with the largest bound is refined first: by finer blocks, then by halves.
     open_ranges = [(-1.0, 1, others - 1, 0)]
     work = 0
     while work < most_work:
@@ -160,7 +161,7 @@ class _Bound:
         self._outside, self._log_outside = outside, math.log(4 / outside)
 
     def of_range(self, ones: int, zeros: int, undecided: int, blocks: int) -> float:
-        """The mean of U over ones + X and zeros + Y, where X and Y ~ Bin(undecided, p).
+        """The mean of U over ones + X and zeros + Y, with X and Y ~ Bin(undecided, p).
 
         U falls in both, so it is at most what it is at the least that X and Y are, but rarely. Those rare
         ones get what U is at the least of all but nearly impossible ones.
@@ -176,7 +177,7 @@ class _Bound:
         return than_mostly + _RARE * (1 + 1e-9) * max(0.0, found - than_mostly)
 
     def of(self, ones: int, zeros: int, blocks: int) -> float:
-        """U of so many ones and zeros among the others, in at most about so many blocks."""
+        """U of these numbers of ones and zeros among the others, in about this number of blocks at most."""
         windows = [self._window(number) for number in (ones, zeros)]
         sizes = [high - low + 1 for low, high in windows]
         coarse = self._most(sizes, ones, zeros, _COARSE)
@@ -195,7 +196,7 @@ class _Bound:
         return self._rate * float(added.sum()) + self._outside
 
     def _most(self, sizes: list[int], ones: int, zeros: int, blocks: int) -> tuple[int, int]:
-        """Blocks of i and of j that make up about so many, of the same width."""
+        """About this number of blocks of i and of j, of the same width."""
         spreads = [1 + math.sqrt(number * self._rate * (1 - self._rate)) for number in (ones, zeros)]
         of_ones = min(sizes[0], blocks, math.ceil(math.sqrt(blocks * spreads[0] / spreads[1])))
         of_zeros = min(sizes[1], math.ceil(blocks / of_ones))
@@ -219,7 +220,7 @@ class _Bound:
         mass = np.outer(i_mass, j_mass)[matters]
         i, j = (first[of] for first, of in zip((i_first, j_first), matters.nonzero(), strict=True))
         tilts, divergences = np.log1p(growth / excess), np.zeros(len(i))
-        # Where δ is tiny, what a common tilt costs the few that are far from it is not small beside it.
+        # If δ is tiny, the cost of a common tilt to the few blocks far from it is not small against δ.
         alike = np.floor(np.log2(tilts + 1e-300)) if self._outside < _DEEP else np.zeros(len(tilts))
         for level in np.unique(alike):
             of = alike == level
@@ -233,8 +234,8 @@ class _Bound:
         return added
 
     def _window(self, trials: int) -> tuple[int, int]:
-        """Between which Bin(trials, q) lies, but for a quarter each of what may be left out below and above:
-        by Bernstein's inequality."""
+        """The range of Bin(trials, q), except for a quarter of the allowed omission below and a quarter
+        above: by Bernstein's inequality."""
         rate, log_outside = self._rate, self._log_outside
         mean, variance = trials * rate, trials * rate * (1 - rate)
         reach = log_outside / 3 + math.sqrt(log_outside**2 / 9 + 2 * variance * log_outside)
@@ -247,8 +248,8 @@ class _Bound:
         if len(first) == high - first[0] + 1:
             mass = binomial.probability(first, trials, rate, 1 - rate)
             return first, last, mass * (1 + binomial.relative_error(first, trials, rate)) + 1e-290
-        # A difference of tails on the side where both are small, so that it keeps its digits. Where one block
-        # ends, the next begins.
+        # A difference of tails on the side where both are small, to keep its digits. Each block begins at the
+        # end of the last one.
         edges = np.append(first - 1, last[-1])
         lower = binomial.lower_tail(edges, trials, rate, 1 - rate)
         upper = binomial.upper_tail(edges + 1, trials, rate, 1 - rate)
@@ -262,10 +263,10 @@ class _Bound:
 
 
 def _finer(first: Numbers, high: int, added: Numbers, most: int) -> Numbers:
-    """Where at most so many blocks begin instead: the closer, the more is added there.
+    """The starts of at most this number of blocks: closer together at the places that add more.
 
-    What a block of width w is too large by is about w times what it adds; so the sum is least where w is
-    inverse to the root of what a number of reports adds.
+    The excess of a block of width w is about w times what it adds; so the sum is least if w is inverse to the
+    root of what a number of reports adds.
     """
     if most > high - first[0] or added.max() <= 0:
         return np.arange(first[0], high + 1)

@@ -13,23 +13,24 @@ from panprivacy.accounting.interface import LARGEST_EPSILON, LARGEST_N, require_
 from panprivacy.accounting.nested import NestedEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampled_assignments import LESS_WORK
-from panprivacy.errors import FieldError
-from panprivacy.parameters import described
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import described
 
 _HALF_EDGES = (0.75, 1.5, 2.5, 3.5, 4.75, 6.25, 9, 14)
 _EDGES = (*(-edge for edge in reversed(_HALF_EDGES)), 0, *_HALF_EDGES)
-"""Where ranges of the number of reports may end, in standard deviations from its mean."""
+"""The possible ends of ranges of the number of reports, in standard deviations from its mean."""
 
 _SAME_CURVE = 3.5
-"""From so many standard deviations on, up to twice as many reports are taken for fewer: they are rare."""
+"""From this number of standard deviations on, up to twice as many reports are treated as fewer: they are
+rare."""
 
 _NEGLIGIBLE_SHARE = 1e-9
-"""Part of δ that is left to ranges whose curves are not looked at."""
+"""Part of δ that is left to ranges whose curves are not computed."""
 
 _DOTS_APART = 1 / 4
 _FEW = 1_000  # devices up to which they are computed twice as close together
 _NARROW = 1.03
-"""Neighbouring ranges are one where their ends then differ by no more than this factor."""
+"""Neighbouring ranges are merged if their ends then differ by no more than this factor."""
 
 
 def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
@@ -37,8 +38,8 @@ def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
 
     The amplified guarantee has δ' = q·δ: to promise δ', take ε at the base's δ'/q (Balle, Barthe &
     Gaboardi 2018, Theorem 8). This needs the observer's view without the device to be (ε, δ)-close to the
-    view with it, as under adding and removing. An observer who sees that a device is missing is not hindered
-    by sampling.
+    view with it, as under adding and removing. Sampling does not hinder an observer that sees that a device
+    is missing.
     """
     require_epsilon(epsilon)
     if epsilon > 1:
@@ -53,21 +54,21 @@ class Sampled(NestedEvent):
     Holds for any event over n reports under replacement, whose reports are independent of each other.
 
     Derivation. Let c be the number of reports. Taking part does not depend on data, so c has the same
-    distribution for both neighbours, and δ is the mean of what it is given c. Given c, the protected
-    device is among the c with probability w = c/n, as all n devices are alike in this. So the outputs are
-    distributed as (1 − w)·R + w·P' and (1 − w)·R + w·Q': R without it, P' and Q' with it and its two
-    values. Any two of R, P', Q' are mixtures, over who else takes part, of sums over c reports that differ in
-    one replaced report (for R: a random other device takes its place). So δ_c(ε) bounds the divergence
-    between them, and, by convexity, that of P' from any mixture of R and Q'. Advanced joint convexity
-    (Balle, Barthe & Gaboardi 2018, Theorem 2) gives, at ε' = ln(1 + w·(e^ε − 1)), the output δ' = w·δ_c(ε).
+    distribution for both neighbours, and δ is the mean of its values given c. Given c, the protected device
+    is among the c with probability w = c/n, because all n devices are alike in this. So the outputs are
+    distributed as (1 − w)·R + w·P' and (1 − w)·R + w·Q': R without it, P' and Q' with it and its two values.
+    Any two of R, P', Q' are mixtures, over who else takes part, of sums over c reports that differ in one
+    replaced report (for R: a random other device takes its place). So δ_c(ε) bounds the divergence between
+    them, and, by convexity, that of P' from any mixture of R and Q'. Advanced joint convexity (Balle, Barthe
+    & Gaboardi 2018, Theorem 2) gives, at ε' = ln(1 + w·(e^ε − 1)), the output δ' = w·δ_c(ε).
 
-    δ_c falls with c, as a further report is independent noise (post-processing). So, for all c in a range
-    c_lo..c_hi and w = c_hi/n, δ' is at most w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)). Summed over ranges:
+    δ_c falls with c, because a further report is independent noise (post-processing). So, for all c in a
+    range c_lo..c_hi and w = c_hi/n, δ' is at most w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)). Summed over ranges:
 
         δ'(ε') ≤ Σ Pr[c_lo ≤ c ≤ c_hi]·w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)).
 
     Curves are what takes time. Numbers of reports that are far above the mean share one, that of the fewest
-    of them and of those before them. Ranges so rare that a δ of 1 would not show get none.
+    of them and of the numbers below them. Ranges so rare that a δ of 1 would not matter get none.
 
     That convexity pairs the worst R with the worst others, which need not go together. A sum of randomized
     bits has a closer bound of its own (`RandomizedResponseSum.proved_delta`), which is taken instead.
@@ -98,7 +99,7 @@ class Sampled(NestedEvent):
 
     @property
     def _bits(self) -> RandomizedResponseSum | None:
-        """The event with its sampling, where it is a sum of bits."""
+        """The event with its sampling, if it is a sum of bits."""
         if not isinstance(self.event, RandomizedResponseSum):
             return None
         return replace(self.event, n=self.n, sampling_rate=self.sampling_rate)
@@ -179,7 +180,7 @@ def _ranges(n: int, rate: float) -> tuple[tuple[float, int, int], ...]:
     for high, following in zip(ends, [*ends[1:], math.inf], strict=True):
         if following <= _NARROW * low:
             continue
-        # A difference of tails on the side where both are small, so that it keeps its digits.
+        # A difference of tails on the side where both are small, to keep its digits.
         if high < mean:
             within, beyond = _tail_below(high, n, rate), _tail_below(low - 1, n, rate)
         else:
@@ -196,6 +197,6 @@ def _tail_below(c: int, n: int, rate: float) -> tuple[float, float]:
     if c < 0:
         return 0.0, 0.0
     probability = float(binomial.lower_tail(c, n, rate, 1 - rate))
-    # A probability below 1e-290, where the error is not known, is far below everything that counts.
+    # A probability below 1e-290, whose error is not known, is far below everything that counts.
     error = float(binomial.relative_error(c, n, rate))
     return probability * max(0.0, 1 - error), probability * (1 + error) + 1e-290

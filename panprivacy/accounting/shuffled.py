@@ -7,8 +7,8 @@ distributions, in which the other devices hide the protected one as *clones* of 
 
 - FMT 2021 ("Hiding among the clones", FOCS 2021): r = e^−ε₀, for any ε₀-private randomizers.
 - FMT 2022 ("Stronger privacy amplification by shuffling", SODA 2023): r = 2/(e^ε₀ + 1). The authors'
-  erratum takes back that it holds for all of them (Lemma 3.5). It holds where another device's report R(x)
-  is, with probability r, a fair choice between R(x₀) and R(x₁), the reports of the protected device's inputs:
+  erratum takes back that it holds for all of them (Lemma 3.5). It holds if another device's report R(x) is,
+  with probability r, a fair choice between R(x₀) and R(x₁), the reports of the protected device's inputs:
 
       R(x)(y) ≥ (R(x₀)(y) + R(x₁)(y))/(e^ε₀ + 1)  for all x₀, x₁, x and outputs y.
 
@@ -30,7 +30,7 @@ from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.hockey_stick import binomial_divergence
 from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_epsilon
 from panprivacy.accounting.randomized_response_sum import flip_probabilities
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 _OUTSIDE = 1e-40
 _BLOCKS = 4096
@@ -59,7 +59,7 @@ class _ShuffledReports(PrivacyEvent):
             return 0.0
         clones, mass = _clones(self.n - 1, clone, no_clone)
         other, own = flip_probabilities(self.epsilon0)
-        # own − e^ε·other, without cancellation where ε is near ε₀
+        # own − e^ε·other, without cancellation if ε is near ε₀
         excess = -own * math.expm1(epsilon - self.epsilon0)
         found = binomial_divergence(clones, 0.5, 0.5, excess, math.exp(epsilon) * own - other, epsilon)
         return float(min(1.0, float(mass @ found) * (1 + 1e-12) + 2 * _OUTSIDE))
@@ -91,7 +91,7 @@ class ShuffledClones(_ShuffledReports):
 def _clones(n: int, p: float, q: float) -> tuple[Numbers, Numbers]:
     """Blocks of numbers of clones: the smallest of each, and the block's probability.
 
-    More clones are one more randomization of the same release, so that the smallest number stands for its
+    More clones are one more randomization of the same release, so that the smallest number bounds its
     block: at most 4,096 divergences, whatever n.
     """
     low, high = binomial.window(n, p, q, _OUTSIDE)

@@ -1,4 +1,5 @@
-"""The sum of n randomized bits of which ones are taken for zeros now and then, before they are randomized."""
+"""The sum of n randomized bits if some ones are first replaced by zeros at random, and all bits are then
+randomized."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from panprivacy.accounting.randomized_response_sum import (
     worst_of_assignments,
 )
 from panprivacy.accounting.sampling import amplified_epsilon
-from panprivacy.parameters import described
+from panprivacy.formats.parameters import described
 
 _QUICK = 10**8
 _OUTSIDE = 1e-40
@@ -35,11 +36,11 @@ _BLOCKS = 4_096
 
 @dataclass(frozen=True, kw_only=True)
 class ThinnedResponseSum(PrivacyEvent):
-    """Σ of n randomized bits, to an observer who knows every bit but one. A one counts with probability π.
+    """Σ of n randomized bits, to an observer that knows every bit but one. A one counts with probability π.
 
     A device whose bit is 1 draws whether it counts; if not, it reports as with a 0. So it reports a 1 with
-    probability a = p + π·(1 − 2p), where one with a 0 does with probability p = 1/(e^ε₀ + 1). Whether it
-    counts is seen by nobody: it is part of the randomizer. One report alone is private up to
+    probability a = p + π·(1 − 2p), while a device with a 0 does with probability p = 1/(e^ε₀ + 1). Whether it
+    counts is visible to no observer: it is part of the randomizer. One report alone is private up to
 
         ln(a/p) = ln(1 + π·(e^ε₀ − 1)), and from below up to ln((1 − p)/(1 − a)), which is less.
 
@@ -50,9 +51,10 @@ class ThinnedResponseSum(PrivacyEvent):
     the excess (1 − p) − e^ε·(1 − a), which is never larger, over the same assignments mirrored.
 
     Each of those probabilities is a mixture of p and 1, too; 1 has a weight of at most β = (a − p)/(1 − p).
-    Who is told where it is 1 knows n − 1 − Bin(n − 1, β) other bits to be zeros, at the least. The smaller of
-    both bounds is taken. At π = 1 the event is `RandomizedResponseSum`; else ε is up to some 6% above the
-    smallest at n = 10,000. Devices that count with a smaller probability than π are covered, too.
+    An observer that is given which bits are drawn with 1 knows at least n − 1 − Bin(n − 1, β) other bits to
+    be zeros. The smaller of both bounds is taken. At π = 1 the event is `RandomizedResponseSum`; else ε is up
+    to some 6% above the smallest at n = 10,000. Devices that count with a smaller probability than π are
+    covered, too.
     """
 
     kind: ClassVar[str] = "thinned_response"
@@ -111,13 +113,14 @@ class ThinnedResponseSum(PrivacyEvent):
         return found if self.n <= LARGEST_ONE_BY_ONE else min(found, self._among_zeros(epsilon))
 
     def _excess(self, epsilon: float) -> float:
-        """a − e^ε·p, without cancellation where ε is near `largest_loss`."""
+        """a − e^ε·p, without cancellation if ε is near `largest_loss`."""
         p, _ = flip_probabilities(self.epsilon0)
         reported = p + self.rate * math.tanh(self.epsilon0 / 2)
         return -reported * math.expm1(epsilon - self.largest_loss)
 
     def _among_zeros(self, epsilon: float) -> float:
-        """δ where it is told which of the others report a one for certain, and none of the rest has one."""
+        """δ if the observer is given which of the others report a one for certain, and none of the rest has
+        one."""
         _, keep = flip_probabilities(self.epsilon0)
         told = self.rate * math.tanh(self.epsilon0 / 2) / keep  # β
         low, high = binomial.window(self.n - 1, 1 - told, told, _OUTSIDE)
@@ -129,13 +132,13 @@ class ThinnedResponseSum(PrivacyEvent):
         return min(1.0, float(weight @ self._zeros(first, epsilon)) + 2 * _OUTSIDE)
 
     def _unanimous(self, epsilon: float) -> float:
-        """δ where all others have a zero: from below, but for the rounding of an upper bound."""
+        """δ if all others have a zero: from below, except for the rounding of an upper bound."""
         if epsilon >= self.largest_loss:
             return 0.0
         return float(self._zeros(self.n - 1, epsilon))
 
     def _zeros(self, others: ArrayLike, epsilon: float) -> Numbers:
-        """δ where so many others have a zero, and nobody else is there, in the worse direction."""
+        """δ with this number of others, all with a zero, in the worse direction."""
         p, keep = flip_probabilities(self.epsilon0)
         gap, growth = self.rate * math.tanh(self.epsilon0 / 2), math.expm1(epsilon)
         # One for zero: e^ε·(1 − p) − (1 − a). Zero for one, counting zeros: (1 − p) − e^ε·(1 − a), e^ε·a − p.

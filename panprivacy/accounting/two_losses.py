@@ -6,8 +6,8 @@ of what the other one adds beyond the rest of ε:
     δ(ε) = Pr[L + M = ∞] + Σ_l Pr[L = l]·β(ε − l),   β(x) = E[max(0, 1 − e^{x−M}); M < ∞].
 
 Between two values of M, 1 − β is an exponential and a constant, known from the upper of both. All terms are
-positive, so that nothing cancels: what is computed is exact but for a rounding that is added. Replacing one
-category by another changes two places, so most compositions are of two.
+positive, so that nothing cancels: the computed number is exact except for a rounding error that is added.
+Replacing one category by another changes two places, so most compositions are of two.
 """
 
 import math
@@ -23,7 +23,7 @@ _ROUNDINGS = 16  # of single operations that make up a term
 
 
 class TwoLosses:
-    """The sum of two independent losses, as `ComposedLoss` is of any number."""
+    """The sum of two independent losses, the special case of `ComposedLoss` for two."""
 
     def __init__(self, first: PrivacyLoss, second: PrivacyLoss) -> None:
         # The larger one is searched for values, the smaller one gone through.
@@ -52,7 +52,7 @@ class TwoLosses:
         return (epsilon - losses) - 4 * UNIT * (epsilon + np.abs(losses))
 
     def epsilon(self, delta: float) -> float:
-        """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity where there is none."""
+        """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity if there is none."""
         if self._tells_all or delta < self._infinite * self._rounded_up:
             return math.inf
         return min(smallest_epsilon(self.delta, delta), self._largest)
@@ -66,8 +66,8 @@ class _Beyond:
         self._losses, self._masses = loss.losses[kept], loss.masses[kept]
 
     def at(self, x: Array) -> Array:
-        """β at each x, to a relative error of about as many units as there are values."""
-        above = np.searchsorted(self._losses, x)  # the next value, or where there is none a β of 0
+        """β at each x, to a relative error of about as many rounding units as there are values."""
+        above = np.searchsorted(self._losses, x)  # the next value, or if there is none a β of 0
         mass, height, losses = self._tables
         down = np.minimum(0.0, x - losses[above])
         return np.asarray(mass[above] * -np.expm1(down) + np.exp(down) * height[above])

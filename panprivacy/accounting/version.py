@@ -17,7 +17,7 @@ def number_key(*of: Any) -> str:
 
     Args:
         of: plain values for JSON, the first one a word for what is computed of the others. The order of
-            members does not matter.
+            fields does not matter.
     """
     content = json.dumps([SOFTWARE, *of], sort_keys=True)
     return hashlib.sha256(content.encode()).hexdigest()

@@ -1,8 +1,8 @@
 """Rerandomizable public-key encryption: one interface, one file per scheme; this is the registry.
 
-A new scheme is one file, one line of `_LOCATIONS` and one test module; every fact about it stands on its
-classes. `interface` has the base classes and errors, `sealing` encrypts private keys for storage. This room
-knows nothing of recipes, statistics or reports.
+A new scheme is one file, one line of `_LOCATIONS` and one test module; its classes hold every fact about it.
+`interface` has the base classes and errors, `sealing` encrypts private keys for storage. The package does not
+depend on recipes, statistics or reports.
 """
 
 import importlib
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import ClassVar
 
 from panprivacy.encryption.interface import PrivateKey, PublicKey
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 __all__ = [
     "DEFAULT_SCHEME",
@@ -27,7 +27,7 @@ DEFAULT_SCHEME = "elgamal-secp256k1"
 
 
 class _Schemes(Mapping[str, type[PrivateKey]]):
-    """Name → private key class. A scheme's libraries load when it is first asked for.
+    """Name → private key class. A scheme's libraries load at its first use.
 
     Devices and servers without Paillier need neither gmpy2 nor phe (GPLv3).
     """
@@ -58,7 +58,7 @@ SCHEMES: Mapping[str, type[PrivateKey]] = _Schemes()
 
 
 def require_scheme(name: object) -> str:
-    """`name` where a scheme is registered under it, else FieldError. Loads no library."""
+    """`name` if a scheme is registered under it, else FieldError. Loads no library."""
     if not isinstance(name, str) or name not in SCHEMES:
         raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {name!r}")
     return name
@@ -67,7 +67,7 @@ def require_scheme(name: object) -> str:
 def scheme_of_code(code: int) -> str:
     """The registered name of the scheme whose public keys have this `code`.
 
-    Goes through the registry in its order and loads no scheme beyond the one it finds.
+    Searches the registry in its order and loads no scheme beyond the one it finds.
 
     Raises:
         FieldError: no scheme that can run here has this code.

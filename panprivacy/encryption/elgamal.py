@@ -5,15 +5,15 @@ with randomness r is (r·G, r·H + m·G). Sums and multiples of ciphertexts encr
 multiples of plaintexts. Decryption finds m by search and is possible only in a known
 small range (Cramer, Gennaro, Schoenmakers 1997). Group arithmetic is libsecp256k1's.
 
-(G, H + m·G) is a valid encryption of m that anyone can write down, its randomness being
+(G, H + m·G) is a valid encryption of m that any sender can write down, its randomness being
 1. So a fresh encryption is a rerandomization of that public *source*, and encrypting,
 replacing and rerandomizing are one path: choose a source, add a random multiple of (G, H).
 
 A piece of a byte string is not lifted: it is embedded into a point M, and its source is (G, H + M). M has
 the x-coordinate 256·value + counter for the least counter that gives a point, and the even y (Koblitz 1987).
 
-libsecp256k1 cannot represent the point at infinity. It arises where a multiple is by 0 or
-points cancel; each such place below says what it does instead.
+libsecp256k1 cannot represent the point at infinity. It arises if a multiple is by 0 or points cancel; each
+such place below states what it does instead.
 """
 
 import functools
@@ -39,7 +39,7 @@ from panprivacy.encryption.interface import (
     require_members,
     require_rerandomizations,
 )
-from panprivacy.secp256k1 import (
+from panprivacy.encryption.secp256k1 import (
     GROUP_ORDER,
     POINT_BYTES,
     SCALAR_BYTES,
@@ -57,7 +57,7 @@ _WINDOW_SIZE = 256
 _WINDOWS = SCALAR_BYTES
 
 _BLOCK = 2**15
-"""Plaintexts that one look-up of the decryption search covers; bounds its memory to some 6 MB."""
+"""Plaintexts that one lookup of the decryption search covers; bounds its memory to some 6 MB."""
 
 _REMEMBERED_SOURCES = 4096
 
@@ -68,7 +68,7 @@ _COUNTERS = 256
 
 
 def _embedding(value: int) -> Point:
-    """The point M of an integer below 2^248 that stands for a piece.
+    """The point M of an integer below 2^248 that encodes a piece.
 
     Half of all x-coordinates are on the curve, so this takes two tries on average, and for a random
     piece runs out of counters with probability 2^-256.
@@ -114,7 +114,7 @@ def _generator_table() -> _FixedBaseTable:
 
 
 class _Masks(Protocol):
-    """How r·G and r·H are made, each as points to be summed."""
+    """The computation of r·G and r·H, each as points to be summed."""
 
     def points(self, scalar: int) -> tuple[list[Point], list[Point]]: ...
 
@@ -187,8 +187,8 @@ class ElGamalPublicKey(PublicKey):
         self._point = point
         self._tables = tables
         self._masks: _Masks = _TableMasks(point) if tables else _ConstantTimeMasks(point)
-        # Fixed in advance without tables: a cache that grew would tell who sees the
-        # device's memory which messages it has encrypted.
+        # Fixed in advance without tables: a growing cache would reveal, in the device's memory, which
+        # messages it has encrypted.
         self._sources = {message: self._make_source(message) for message in (0, 1)}
 
     def _make_source(self, message: int) -> ElGamalCiphertext:
@@ -239,7 +239,7 @@ class ElGamalPublicKey(PublicKey):
         return self.rerandomize(fresh if replace else kept, random_source)
 
     def _embedded_source(self, value: int) -> ElGamalCiphertext:
-        """(k·G, k·H + M), k = 1; 2 where H + M is at infinity."""
+        """(k·G, k·H + M), k = 1; 2 if H + M is at infinity."""
         generator, public = self._sources[0].first, self._point
         second = combine([public, _embedding(value)])
         if second is None:
@@ -268,9 +268,9 @@ class ElGamalPublicKey(PublicKey):
     def add(self, ciphertexts: Sequence[Ciphertext]) -> ElGamalCiphertext:
         """See `PublicKey.add`.
 
-        Where a half of the sum is at infinity (a ciphertext plus its own negative, say), the sum
-        is shifted by a public encryption of zero, k·(G, H). Each half excludes one k modulo the
-        group's order, so one of k = 0, 1, 2 always serves.
+        If a half of the sum is at infinity (a ciphertext plus its own negative, say), the sum is shifted by a
+        public encryption of zero, k·(G, H). Each half excludes one k modulo the group's order, so one of k =
+        0, 1, 2 always serves.
         """
         if not ciphertexts:
             raise ValueError("a sum needs at least one ciphertext")
@@ -285,7 +285,7 @@ class ElGamalPublicKey(PublicKey):
             seconds.append(zero.second)
 
     def scale(self, ciphertext: Ciphertext, factor: int) -> ElGamalCiphertext:
-        """See `PublicKey.scale`. ValueError where `factor` is a multiple of the group's order."""
+        """See `PublicKey.scale`. ValueError if `factor` is a multiple of the group's order."""
         if factor % GROUP_ORDER == 0:
             raise ValueError("factor must not be 0: encrypt 0 instead")
         own, scalar = _own(ciphertext), scalar_bytes(factor)
@@ -306,7 +306,7 @@ class ElGamalPublicKey(PublicKey):
         require_members(members, cls.scheme, ["point"])
         point = parse(hexadecimal(members, "point", POINT_BYTES))
         if point is None:
-            raise InvalidKeyError("member 'point' is not a compressed point of secp256k1")
+            raise InvalidKeyError("field 'point' is not a compressed point of secp256k1")
         return cls(point)
 
 
@@ -334,7 +334,7 @@ _multiples = _Multiples()
 
 @functools.lru_cache(maxsize=256)
 def _blocks(start: int, stop: int) -> tuple[tuple[int, tuple[Point, ...]], ...]:
-    """(low, (−low·G,)) for low = start, start + _BLOCK, …; no point where low·G is at infinity."""
+    """(low, (−low·G,)) for low = start, start + _BLOCK, …; no point if low·G is at infinity."""
     return tuple(
         (low, (multiply_generator(scalar_bytes(-low)),) if low % GROUP_ORDER else ())
         for low in range(start, stop, _BLOCK)
@@ -344,8 +344,9 @@ def _blocks(start: int, stop: int) -> tuple[tuple[int, tuple[Point, ...]], ...]:
 class ElGamalPrivateKey(PrivateKey):
     """x with 0 < x < q.
 
-    Decryption multiplies by x in constant time, as senders of reports choose the points. The search for the
-    plaintext does not: its time tells in which block of 2^15 the plaintext lies.
+    Decryption multiplies by x in constant time, because senders of reports choose the points. The search for
+    the
+    plaintext does not: its time reveals in which block of 2^15 the plaintext lies.
     """
 
     public_key_class: ClassVar[type[PublicKey]] = ElGamalPublicKey

@@ -1,12 +1,12 @@
 """Byte strings as plaintexts: cut into pieces that fit one plaintext each, and marked.
 
-A piece of n bytes stands for the integer 256^n + piece. The 256^n is a mark that a decryption must find. So
-neither a chosen integer nor a piece of another length reads as a piece of n bytes.
+A piece of n bytes is encoded as the integer 256^n + piece. The 256^n is a mark that a decryption must find.
+So neither a chosen integer nor a piece of another length reads as a piece of n bytes.
 """
 
 
 def piece_lengths(length: int, longest: int) -> tuple[int, ...]:
-    """Lengths of the fewest pieces of at most `longest` bytes, as even as can be; the longer come first.
+    """Lengths of the fewest pieces of at most `longest` bytes, as even as possible; the longer come first.
 
     Raises ValueError unless `length` ≥ 1.
     """
@@ -27,7 +27,7 @@ def embedded(message: bytes, longest: int) -> list[int]:
 
 
 def extracted(value: int, length: int) -> bytes | None:
-    """The piece of `length` bytes that `value` ≥ 0 stands for, or None where it stands for none."""
+    """The piece of `length` bytes that the integer `value` ≥ 0 encodes, or None if it encodes none."""
     if value >> 8 * length != 1:
         return None
     return value.to_bytes(length + 1, "big")[1:]

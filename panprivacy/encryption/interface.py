@@ -1,4 +1,4 @@
-"""What every rerandomizable public-key encryption scheme provides (LPP, Definition 2.8).
+"""The interface of rerandomizable public-key encryption schemes (LPP, Definition 2.8).
 
 A scheme is one module with three classes derived from the ones below. `Ciphertext`
 objects are opaque to callers: they come from `PublicKey.parse`, `encrypt`,
@@ -17,7 +17,7 @@ MAX_ALLOWED_WIDTH = 2**20
 
 
 class InvalidCiphertextError(ValueError):
-    """Bytes that are not a ciphertext under this key: wrong size, or not a group member."""
+    """Bytes that are not a ciphertext under this key: wrong size, or not a group element."""
 
 
 class InvalidKeyError(ValueError):
@@ -45,7 +45,7 @@ class Ciphertext(ABC):
 
     @classmethod
     def own(cls, ciphertext: "Ciphertext") -> Self:
-        """The ciphertext, which must be one of this scheme; TypeError where it is none."""
+        """The ciphertext, which must be one of this scheme; TypeError if it is none."""
         if not isinstance(ciphertext, cls):
             raise TypeError(f"expected {cls.__name__}, not {type(ciphertext).__name__}")
         return ciphertext
@@ -55,9 +55,9 @@ class PublicKey(ABC):
     """Everything that needs no secret. Safe to share between threads and processes.
 
     A public key handed out by this package is the flavour for real devices: operations on
-    secrets avoid secret-dependent branches and table look-ups as far as the underlying
-    library can, and the object remembers nothing about what it encrypted. `with_tables`
-    is the opt-in to the faster flavour. Pickling yields the flavour for devices.
+    secrets avoid secret-dependent branches and table lookups as far as the underlying library can, and the
+    object remembers nothing about what it encrypted. `with_tables` is the opt-in to the faster flavour.
+    Pickling yields the flavour for devices.
     """
 
     # A scheme sets these on its class; a key made of two sets them on itself.
@@ -72,20 +72,20 @@ class PublicKey(ABC):
     """Length of one encoded ciphertext."""
 
     decryption_seconds: float
-    """About how long one decryption takes on one core; work is cut into chunks by it."""
+    """The approximate time of one decryption on one core; work is cut into chunks by it."""
 
     rerandomized_is_fresh: bool
     """Whether Φ(c) is distributed exactly as a fresh encryption of the same plaintext.
 
-    Where it is, the printed Φ^t(Enc(b)) may be replaced by Enc(b). Where it is not,
-    `encrypt(..., rerandomizations=t)` performs the t rerandomizations.
+    If so, the printed Φ^t(Enc(b)) may be replaced by Enc(b). If not, `encrypt(..., rerandomizations=t)`
+    performs the t rerandomizations.
     """
 
     bytes_per_ciphertext: int = 0
-    """Most bytes of a byte string that one ciphertext takes; 0 where a key encrypts integers only."""
+    """Most bytes of a byte string that one ciphertext takes; 0 if a key encrypts integers only."""
 
     binds_nonce: bool = False
-    """Whether a device's ciphertexts belong to one report, so that its nonce is drawn before them."""
+    """Whether a device's ciphertexts belong to one report, so that its nonce is drawn first."""
 
     def bound_to(self, nonce: bytes) -> "PublicKey":  # noqa: ARG002  # for keys that bind
         """The key to encrypt with in the report with this nonce (16 bytes); itself unless `binds_nonce`."""
@@ -100,7 +100,7 @@ class PublicKey(ABC):
                 decrypt again; see the scheme for its plaintext space.
             random_source: `secrets.SystemRandom()` on devices and servers; a seeded
                 `random.Random` in simulations only.
-            rerandomizations: t ≥ 0; ignored where `rerandomized_is_fresh`.
+            rerandomizations: t ≥ 0; ignored if `rerandomized_is_fresh`.
         """
 
     @abstractmethod
@@ -120,13 +120,13 @@ class PublicKey(ABC):
         """Φ^t(Enc(message)) if `replace`, else Φ(ciphertext): the one operation that a secret bit decides.
 
         Both take the same path: the same random bits are drawn and the same powers or multiples
-        computed, so that neither time nor the random source's position tells which it was.
-        Code that calls either `encrypt` or `rerandomize`, depending on a secret, shows the secret to a clock.
+        computed, so that neither time nor the random source's position shows which it was. Code that calls
+        either `encrypt` or `rerandomize`, depending on a secret, shows the secret to a clock.
 
         Args:
             replace: the secret.
-            message, random_source: as of `encrypt`.
-            ciphertext: rerandomized t − 1 times before.
+            message, random_source: as in `encrypt`.
+            ciphertext: already rerandomized t − 1 times.
             rerandomizations: t ≥ 1.
         """
 
@@ -147,7 +147,7 @@ class PublicKey(ABC):
 
         Args:
             message: at least 1 byte. Its length is public.
-            random_source, rerandomizations: as of `encrypt`.
+            random_source, rerandomizations: as in `encrypt`.
         """
         return tuple(
             self._encrypt_embedded(value, random_source, rerandomizations=rerandomizations)
@@ -165,15 +165,15 @@ class PublicKey(ABC):
     ) -> tuple[Ciphertext, ...]:
         """Φ^t(Enc(message)) if `replace`, else Φ of each ciphertext.
 
-        Both take the same path, as in `replace_or_rerandomize`: the message is embedded whether it is
-        then used or not. How long that takes may depend on its bits (ElGamal tries until it finds a point),
-        never on `replace`. So let the message be one party's share, freshly drawn for this call: uniformly
-        random whatever the secret is, so that a clock learns some bits of the share and none of the secret.
+        Both take the same path, as in `replace_or_rerandomize`: the message is embedded whether or not it is
+        then used. The time for that may depend on its bits (ElGamal tries until it finds a point), never on
+        `replace`. So let the message be one party's share, freshly drawn for this call: uniformly random
+        whatever the secret is, so that a clock learns some bits of the share and none of the secret.
 
         Args:
             replace: the secret.
-            message, random_source: as of `encrypt_bytes`.
-            ciphertexts: of as many bytes as `message` has, each rerandomized t − 1 times before.
+            message, random_source: as in `encrypt_bytes`.
+            ciphertexts: of as many bytes as `message` has, each already rerandomized t − 1 times.
             rerandomizations: t ≥ 1.
 
         Raises:
@@ -200,7 +200,7 @@ class PublicKey(ABC):
     def _encrypt_embedded(
         self, value: int, random_source: random.Random, *, rerandomizations: int
     ) -> Ciphertext:
-        """`encrypt` for an integer that stands for a piece of a byte string (`embedding.embedded`)."""
+        """`encrypt` for an integer that encodes a piece of a byte string (`embedding.embedded`)."""
         return self.encrypt(value, random_source, rerandomizations=rerandomizations)
 
     def _replace_or_rerandomize_embedded(
@@ -246,7 +246,7 @@ class PublicKey(ABC):
 
     @abstractmethod
     def to_json(self) -> dict[str, str]:
-        """Serialized form: `scheme` and the scheme's own members, all strings."""
+        """Serialized form: `scheme` and the scheme's own fields, all strings."""
 
     @classmethod
     @abstractmethod
@@ -286,8 +286,8 @@ class PrivateKey(ABC):
             ciphertexts: as parsed by this key's public key, `byte_ciphertexts(length)` of them.
 
         Raises:
-            ValueOutOfRangeError: a plaintext is not that of a piece of such a byte string: an integer,
-                say, or a piece of a longer or shorter one.
+            ValueOutOfRangeError: a plaintext does not encode a piece of such a byte string, but e.g. an
+                integer, or a piece of a longer or shorter one.
             ValueError: the number of ciphertexts is wrong.
         """
         lengths = piece_lengths(length, self.public_key.bytes_per_ciphertext)
@@ -302,9 +302,9 @@ class PrivateKey(ABC):
         return b"".join(pieces)
 
     def _decrypt_embedded(self, ciphertext: Ciphertext) -> int:  # noqa: ARG002  # for schemes that do
-        """The integer that stands for a piece; from any other plaintext one that stands for none.
+        """The integer that encodes a piece; from any other plaintext one that encodes none.
 
-        Raises ValueOutOfRangeError where there is no such integer.
+        Raises ValueOutOfRangeError if there is no such integer.
         """
         raise TypeError(f"{type(self).__name__} decrypts integers only")
 
@@ -349,19 +349,19 @@ def require_members(members: Mapping[str, str], scheme: str, names: Sequence[str
         raise InvalidKeyError(f"this is a key of scheme {members.get('scheme')!r}, not {scheme!r}")
     expected = {"scheme", *names}
     if set(members) != expected:
-        raise InvalidKeyError(f"a {scheme} key has the members {sorted(expected)}, not {sorted(members)}")
+        raise InvalidKeyError(f"a {scheme} key has the fields {sorted(expected)}, not {sorted(members)}")
     for name in names:
         if not isinstance(members[name], str):
-            raise InvalidKeyError(f"member {name!r} must be a string")
+            raise InvalidKeyError(f"field {name!r} must be a string")
 
 
 def hexadecimal(members: Mapping[str, str], name: str, length: int) -> bytes:
-    """Decode a member of exactly `length` bytes in lower-case hexadecimal: one spelling per key.
+    """Decode a field of exactly `length` bytes in lower-case hexadecimal: one spelling per key.
 
     Raises:
-        InvalidKeyError: the member is spelled otherwise.
+        InvalidKeyError: the field is spelled otherwise.
     """
     text = members[name]
     if len(text) != 2 * length or not set(text) <= set("0123456789abcdef"):
-        raise InvalidKeyError(f"member {name!r} must be {2 * length} lower-case hexadecimal digits")
+        raise InvalidKeyError(f"field {name!r} must be {2 * length} lower-case hexadecimal digits")
     return bytes.fromhex(text)

@@ -116,7 +116,7 @@ class PaillierPublicKey(PublicKey):
         """Raises InvalidKeyError unless `n` and `hs` pass every check that needs no secret.
 
         Not checkable without the factors: that n has two prime factors and h_s is an n-th residue.
-        A server that cheats here spoils what it could read anyway.
+        A server that cheats here only harms data that it could read anyway.
         """
         _check_modulus(n, self.modulus_bits)
         if not 1 < hs < n * n or gmpy2.jacobi(hs, n) != 1:
@@ -131,7 +131,7 @@ class PaillierPublicKey(PublicKey):
         # mpn_sec_powm takes longer for longer exponents, and none of 0; padded, all have one length.
         self._padding = gmpy2.mpz(1) << sum_bits
         self._padding_inverse = None if tables else gmpy2.powmod(self._hs, -self._padding, self._n_squared)
-        # Prepared for the messages that indicators take, so that replacing costs what rerandomizing does.
+        # Prepared for the messages of indicators, so that replacing costs the same as rerandomizing.
         self._sources = {message: self._make_source(message) for message in (0, 1)}
 
     def _draw_exponents(self, number: int, random_source: random.Random) -> tuple[int, int]:
@@ -202,7 +202,7 @@ class PaillierPublicKey(PublicKey):
         return self._ciphertext(product)
 
     def scale(self, ciphertext: Ciphertext, factor: int) -> PaillierCiphertext:
-        """See `PublicKey.scale`. ValueError where `factor` is a multiple of n."""
+        """See `PublicKey.scale`. ValueError if `factor` is a multiple of n."""
         if factor % self._n == 0:
             raise ValueError("factor must not be 0: encrypt 0 instead")
         # The factor is public, so its exponentiation need not be constant-time.
@@ -255,9 +255,9 @@ _own = PaillierCiphertext.own
 
 
 class PaillierPrivateKey(PrivateKey):
-    """Two Blum primes, as one of phe's private keys (`phe_key`), and the public h_s.
+    """Two Blum primes, in the form of phe's private keys (`phe_key`), and the public h_s.
 
-    Exponentiations are GMP's `mpn_sec_powm`, in constant time, as senders of reports choose their bases.
+    Exponentiations are GMP's `mpn_sec_powm`, in constant time, because senders of reports choose their bases.
     """
 
     public_key_class: ClassVar[type[PaillierPublicKey]]

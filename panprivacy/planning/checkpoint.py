@@ -7,4 +7,4 @@ Checkpoint = Callable[[], None]
 
 
 class OutOfTimeError(Exception):
-    """Raised by a checkpoint when time is over. What is not computed yet stays unknown."""
+    """Raised by a checkpoint when time is over. Unfinished results stay unknown."""

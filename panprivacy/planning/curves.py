@@ -1,16 +1,16 @@
-"""How error and ε change with one parameter, the others as they are."""
+"""How error and ε change with one parameter, the others fixed."""
 
 import math
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.errors import FieldError
-from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.epsilons import Epsilons, epsilons_of
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.inversion import CURVE_TOLERANCE
 from panprivacy.planning.proposal import Proposal
+from panprivacy.statistics.events.cohort import CohortStatistic
 
 AXES = ("cohort_size", "sampling_rate", "epsilon")
 """The parameters that curves run over."""
@@ -29,10 +29,10 @@ EPSILON_FACTORS = (0.5, 1.0, 2.0, 4.0)
 
 @dataclass(frozen=True)
 class ErrorCurve:
-    """The 95% margin along one axis; None where no mechanism exists.
+    """The 95% margin along one axis; None if no mechanism exists.
 
-    In percentage points where the statistic counts devices, else in its unit. Along the cohort size it is
-    that of the least precise result that would be released: exactly a cohort reports.
+    In percentage points if the statistic counts devices, else in its unit. Along the cohort size it is the
+    margin of the least precise result that would be released: exactly a cohort reports.
     """
 
     epsilon: float | None
@@ -42,7 +42,7 @@ class ErrorCurve:
 
 @dataclass(frozen=True)
 class PrivacyCurve:
-    """ε under replacement along one axis, each as of `Epsilons`; None where it is not known."""
+    """ε under replacement along one axis, each as in `Epsilons`; None if it is not known."""
 
     values: tuple[float, ...]
     local: tuple[float | None, ...]
@@ -51,7 +51,8 @@ class PrivacyCurve:
 
 
 def axis_values(proposal: Proposal, axis: str, points: int) -> tuple[float, ...]:
-    """Where curves along `axis` are computed: `points` values (≥ 2) and the proposal's own, ascending."""
+    """The points at which curves along `axis` are computed: `points` values (≥ 2) and the proposal's own,
+    ascending."""
     description, kind = proposal.description(axis)
     own = proposal.value(axis)
     low = description.usual_minimum or description.minimum or own
@@ -93,11 +94,11 @@ def error_curves_by_epsilon(
 def privacy_curve(
     proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None, *, sampled_too: bool = True
 ) -> PrivacyCurve:
-    """The ε along one axis; `sampled_too` as of `epsilons_of`."""
+    """The ε along one axis; `sampled_too` as in `epsilons_of`."""
     values = axis_values(proposal, axis, AXIS_POINTS)
     mechanisms = [_mechanism(proposal.having(axis, value), checkpoint) for value in values]
     points = []
-    near = None  # each value is looked for where the last one was
+    near = None  # each search begins at the last value
     for mechanism in mechanisms:
         point = Epsilons()
         if mechanism is not None:

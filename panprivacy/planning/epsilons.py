@@ -4,21 +4,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
+from panprivacy.statistics.events.cohort import CohortStatistic
 
 
 @dataclass(frozen=True)
 class Epsilons:
-    """ε under replacement, at the mechanism's own δ and cohort size, nobody colluding.
+    """ε under replacement, at the mechanism's own δ and cohort size, without collusion.
 
-    Each is a little above what `Statistic.guarantees` states: see `epsilons_of`. None is not known.
+    Each is a little above what `Statistic.guarantees` states: see `epsilons_of`. None is unknown.
 
     Attributes:
         local: against readers of one report.
-        aggregator: against readers of the sum of a cohort, proved.
-        sampled: against readers of the sum who do not know who took part, proved; None where all do.
+        aggregator: against readers of a cohort's result, proved.
+        sampled: against readers of the result who do not know who took part, proved; None if all take part.
     """
 
     local: float | None = None
@@ -50,7 +50,7 @@ def epsilons_of(
     """All of them, each at most `tolerance` (relative) above what is stated: slow.
 
     Args:
-        sampled_too: whether also the one against who does not know who took part, the slowest.
+        sampled_too: whether to include the one that needs participation to be secret, the slowest.
         near: a guess of `aggregator`, to find it sooner.
     """
     sampled = mechanism.sampled_event() if sampled_too else None

@@ -1,20 +1,21 @@
-"""What a proposal can be expected to give and to cost: error, reports, bytes."""
+"""The expected results and costs of a proposal: error, reports, bytes."""
 
 from dataclasses import dataclass
 
 from panprivacy.accounting import binomial
-from panprivacy.base64_text import encoded_length
-from panprivacy.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
 from panprivacy.encryption import SCHEMES
-from panprivacy.estimate import normal_factor
-from panprivacy.mechanisms.cohort import CohortStatistic
-from panprivacy.oblivious_http.padding import TooLongError, class_of
-from panprivacy.parameters import CohortParameters
+from panprivacy.formats.base64_text import encoded_length
+from panprivacy.formats.parameters import CohortParameters
+from panprivacy.intervals.estimate import normal_factor
+from panprivacy.intervals.segment_estimates import ExpectedSegments
+from panprivacy.planning.fitting import largest_number
+from panprivacy.planning.likelihood import unlikely_advice
 from panprivacy.planning.proposal import Proposal
-from panprivacy.privacy_pass.tokens import TOKEN_BYTES
-from panprivacy.request_bytes import ENVELOPE_BYTES
-from panprivacy.segment_estimates import ExpectedSegments
-from panprivacy.trust_models import Servers
+from panprivacy.protocols.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
+from panprivacy.protocols.oblivious_http.padding import TooLongError, class_of
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.trust_models import Servers
 
 MISSED = 0.05
 """The probability with which a stated margin is exceeded."""
@@ -22,19 +23,22 @@ MISSED = 0.05
 Z_95 = normal_factor(MISSED)
 """Half the width of a 95% interval of one value in standard errors."""
 
+ENVELOPE_BYTES = 320
+"""Method, address, headers and the names of the body's fields, at most for usual addresses."""
+
 NONCE_BYTES = 16
 """Length of a report's nonce on the wire (docs/protocol.md)."""
 
 
 @dataclass(frozen=True)
 class ExpectedReports:
-    """How many devices report, where each of the population takes part by a coin of its own: Bin(N, q).
+    """How many devices report, if each of the population takes part by a coin of its own: Bin(N, q).
 
     Attributes:
         mean: N·q.
-        low, high: at most 2.5% of repeats have fewer reports than `low`, at most 2.5% more than `high`.
-        cohort_probability: that so many report that there is a result: a cohort, and with two servers the
-            margin that they draw.
+        low: at most 2.5% of repeats have fewer.
+        high: at most 2.5% of repeats have more.
+        cohort_probability: that the cohort size is reached, and with two servers the margin that they draw.
     """
 
     mean: float
@@ -48,11 +52,10 @@ class DeviceBytes:
     """What one device stores and sends, in bytes.
 
     Attributes:
-        state: the ciphertexts it keeps between steps; 0 where it keeps nothing.
+        state: what it stores between steps: ciphertexts. 0 if it keeps nothing.
         report: the body of its one request (docs/protocol.md): JSON, or a message of DAP.
-        token: what a token adds to that, where the recipe asks for one.
-        relayed: the one request through a relay, with a token, as it is padded; None where it is too long
-            for one.
+        token: what a token adds to that, if the recipe asks for one.
+        relayed: the request with a token through a relay, with its padding; None if it is too long for one.
     """
 
     state: int
@@ -67,12 +70,15 @@ class Expectation:
 
     Attributes:
         standard_error: the largest to expect, in the statistic's unit, sampling included.
-        margin: how far the 95% interval will reach from the estimate, about
-            (`CohortStatistic.expected_margin`); of several values for all together.
-        margin_points: `margin` in percentage points of the population; None where the statistic does not
-            count devices.
-        reports, bytes: see there.
-        segments: None where it asks by none.
+        margin: how far the 95% interval will reach from the estimate, about, in the unit; of several values
+            for all together.
+        margin_points: the same in percentage points of the population; None if the statistic does not count
+            devices.
+        reports: how many there will be.
+        bytes: what each device stores and sends.
+        segments: None if it asks by none.
+        warning: why a result is unlikely, and the largest cohort with which it is likely, as sentences; empty
+            if it is likely. The errors assume that there is a result.
     """
 
     standard_error: float
@@ -81,10 +87,11 @@ class Expectation:
     reports: ExpectedReports
     bytes: DeviceBytes
     segments: ExpectedSegments | None
+    warning: str
 
 
 def expectation_of(proposal: Proposal) -> Expectation:
-    """Everything to expect of a proposal; FieldError where its mechanism cannot be computed."""
+    """Everything to expect of a proposal; FieldError if its mechanism cannot be computed."""
     mechanism = proposal.mechanism()
     margin = expected_margin(mechanism, proposal.population_size)
     return Expectation(
@@ -94,6 +101,7 @@ def expectation_of(proposal: Proposal) -> Expectation:
         reports=expected_reports(proposal.population_size, proposal.parameters, proposal.servers),
         bytes=device_bytes(mechanism, proposal.encryption, proposal.servers),
         segments=mechanism.expected_segments(proposal.population_size, MISSED),
+        warning=unlikely_advice(mechanism, proposal.servers, proposal.population_size),
     )
 
 
@@ -105,12 +113,12 @@ def expected_margin(mechanism: CohortStatistic[CohortParameters], population_siz
 def margin_points(
     mechanism: CohortStatistic[CohortParameters], margin: float, population_size: float
 ) -> float | None:
-    """A margin in percentage points of the population; None where devices are not counted."""
+    """A margin in percentage points of the population; None if devices are not counted."""
     return 100 * margin / population_size if mechanism.counts_devices else None
 
 
 def shown_margin(mechanism: CohortStatistic[CohortParameters], population_size: int) -> float:
-    """The 95% margin in percentage points where devices are counted, else in the statistic's unit."""
+    """The 95% margin in percentage points if devices are counted, else in the statistic's unit."""
     margin = expected_margin(mechanism, population_size)
     points = margin_points(mechanism, margin, population_size)
     return margin if points is None else points
@@ -133,15 +141,12 @@ def _least_reached(
     population_size: int, sampling_rate: float, probability: float, *, strictly: bool = False
 ) -> int:
     """The largest r with Pr[Bin ≥ r] ≥ probability (or > probability)."""
-    low, high = 0, population_size + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        reached = float(binomial.upper_tail(middle, population_size, sampling_rate, 1 - sampling_rate))
-        if reached > probability or (reached == probability and not strictly):
-            low = middle
-        else:
-            high = middle
-    return low
+
+    def reached(count: int) -> bool:
+        found = float(binomial.upper_tail(count, population_size, sampling_rate, 1 - sampling_rate))
+        return found > probability or (found == probability and not strictly)
+
+    return largest_number(reached, 1, population_size) or 0
 
 
 def device_bytes(
@@ -150,7 +155,7 @@ def device_bytes(
     """What one device stores and sends under a trust model.
 
     Args:
-        encryption: registered name of a scheme; not looked at where reports are plain shares.
+        encryption: registered name of a scheme; ignored if reports are plain shares.
     """
     scheme = encryption if servers.encrypts(type(mechanism)) else None
     if servers.proves_reports:
@@ -167,8 +172,8 @@ def device_bytes(
 
 
 def _uploaded_bytes(state: int, report: int) -> DeviceBytes:
-    """Of a device that uploads shares, as a message of DAP with so many bytes at most."""
-    # As `request_bytes` reckons: what an extension adds to the token is less than encoding adds.
+    """Of a device that uploads shares, as a message of DAP with this number of bytes at most."""
+    # The same rule as in `request_bytes`: an extension adds less to the token than encoding adds.
     padded = _relayed(ENVELOPE_BYTES + report + encoded_length(TOKEN_BYTES))
     return DeviceBytes(state, report, TOKEN_EXTENSION_BYTES, padded)
 

@@ -1,30 +1,30 @@
-"""What waiting is worth: the margin of an open collection if it closes now, and if it stays open.
+"""The value of waiting: the margin of an open collection if it closes at once, and if it stays open.
 
-Who shows it gives the rounded number of reports and public times only, so that it tells nothing else.
+Callers pass only the rounded number of reports and public times, so that it reveals nothing else.
 """
 
 import math
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.expectation import expected_margin, margin_points
-from panprivacy.recipe_plan import REACHED
-from panprivacy.trust_models import Servers
+from panprivacy.planning.likelihood import REACHED
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.trust_models import Servers
 
 EARLIEST = 0.05
-"""Part of the time that must have passed before a pace is taken for one."""
+"""Part of the time that must have passed for a pace to be computed."""
 
 
 @dataclass(frozen=True)
 class Forecast:
-    """Expectations; None is what cannot be said.
+    """Expectations; None if unknown.
 
     Attributes:
-        now: the 95% margin if it closes now, in percentage points where devices are counted, else in the
-            statistic's unit; None where so many reports hardly give a result.
-        reports: how many there will be in the end at the pace so far; None where there is no pace yet.
-        later: the margin with so many; None likewise.
+        now: the 95% margin if it closes at once, in percentage points if devices are counted, else in the
+            statistic's unit; None if that number of reports hardly gives a result.
+        reports: the expected final number at the pace so far; None if there is no pace yet.
+        later: the margin with that number; None likewise.
     """
 
     now: float | None
@@ -44,7 +44,7 @@ def forecast(
 
     Args:
         servers: the trust model.
-        population_size: how many devices will hear of it; no more than its part that takes part can report.
+        population_size: how many devices will receive it; at most the sampled part of them can report.
     """
     parameters = mechanism.parameters
     later: float | None = None
@@ -60,7 +60,7 @@ def forecast(
 
 
 def _margin(mechanism: CohortStatistic[Any], reports: float, servers: type[Servers]) -> float | None:
-    """The margin of so many reports; None where a result is less likely than `REACHED`."""
+    """The margin with this number of reports; None if a result is less likely than `REACHED`."""
     parameters = mechanism.parameters
     if servers.release_probability(parameters.cohort_size, math.floor(reports), 1.0) < REACHED:
         return None

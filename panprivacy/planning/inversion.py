@@ -1,4 +1,4 @@
-"""ε of an event at δ, in few looks: as fine as a figure shows, and interruptible."""
+"""ε of an event at δ, in few evaluations: precise enough for a figure, and interruptible."""
 
 import math
 from functools import lru_cache
@@ -17,7 +17,7 @@ CURVE_TOLERANCE = 1e-3
 
 _FIRST = 0.3
 _NOTHING = 1e-300
-_SMALLEST = 1e-7  # below it, an ε is told as this: nobody learns anything
+_SMALLEST = 1e-7  # a smaller ε is reported as this: an observer learns nothing
 
 
 def shown_epsilon(
@@ -29,17 +29,17 @@ def shown_epsilon(
 ) -> float:
     """An ε at which the event is (ε, δ)-private: the smallest, or at most `tolerance` (relative) above it.
 
-    `PrivacyEvent.epsilon` is finer, and takes several times as many looks, at `PrivacyEvent.delta`.
+    `PrivacyEvent.epsilon` is finer, and evaluates several times as often `PrivacyEvent.delta`.
 
     Args:
-        checkpoint: called before every look.
-        near: a guess above 0, the first to be looked at: the better it is, the fewer looks.
+        checkpoint: called ahead of every evaluation.
+        near: a guess above 0, evaluated first: the better it is, the fewer evaluations.
     """
 
     def excess(log_epsilon: float) -> float:
         checkpoint()
         found = math.log(max(delta_bound(event, math.exp(log_epsilon)), _NOTHING)) - math.log(delta)
-        # Just met from some ε on, as a stated guarantee is, δ has a step there and no root: any other
+        # For a stated guarantee, which is just met from some ε on, δ has a step there and no root: any other
         # number below zero lets the search go on to the step.
         return found or -1.0
 
@@ -66,7 +66,8 @@ def shown_epsilon(
     return math.exp(root)
 
 
-@lru_cache(maxsize=4096)  # searches and curves over what the event does not depend on ask for the same again
+# searches and curves over parameters that the event does not depend on repeat the same question
+@lru_cache(maxsize=4096)
 def delta_bound(event: PrivacyEvent, epsilon: float) -> float:
     """`PrivacyEvent.delta_bound`, remembered."""
     return event.delta_bound(epsilon)

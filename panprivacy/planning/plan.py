@@ -1,12 +1,12 @@
 """All figures of a proposal, computed in order of their cost until the caller's time is over."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import IntEnum
 from typing import Any, Self
 
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.planning.curves import (
     AXES,
@@ -19,13 +19,13 @@ from panprivacy.planning.curves import (
 from panprivacy.planning.epsilons import Epsilons, aggregator_epsilon, epsilons_of, local_epsilon
 from panprivacy.planning.expectation import Expectation, expectation_of
 from panprivacy.planning.proposal import Proposal
-from panprivacy.planning.solver import Solution, require_unknown, solve
+from panprivacy.planning.solver import Alternative, Solution, require_unknown, solve
 from panprivacy.planning.targets import Targets
 
 
 @dataclass(frozen=True)
 class Question:
-    """A proposal, and what is asked about it: `unknown` and `targets` together, or neither."""
+    """A proposal, and the question about it: `unknown` and `targets` together, or neither."""
 
     proposal: Proposal
     unknown: str | None = None
@@ -33,10 +33,11 @@ class Question:
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
-        """Read the members of a proposal, and perhaps `unknown` and `targets`.
+        """Read the fields of a proposal, and perhaps `unknown` and `targets`.
 
         Raises:
-            FieldError: names the first field that is unknown, missing or out of range.
+            FieldError: names the first field that is unknown, missing or out of range; one of the
+                parameters or targets as `targets.margin`.
         """
         rest = dict(members)
         unknown, targets = rest.pop("unknown", None), rest.pop("targets", None)
@@ -46,7 +47,13 @@ class Question:
             raise FieldError(missing, f"is missing: it belongs to {given}")
         if unknown is None:
             return cls(proposal)
-        return cls(proposal, require_unknown(unknown), Targets.from_mapping(targets))
+        asked = require_unknown(unknown)
+        try:
+            return cls(proposal, asked, Targets.from_mapping(targets))
+        except FieldError as error:
+            if error.field == "targets":
+                raise
+            raise error.within("targets") from None
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values, read by `from_mapping`; equal questions give equal ones."""
@@ -55,59 +62,97 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The answer. What there was no time for is None, or missing from the mappings.
+class Solved:
+    """The result of solving for an unknown.
 
     Attributes:
-        expectation: of the proposal as it stands.
-        epsilons: its ε.
-        guarantees: its guarantees, with sources and assumptions, and with colluders.
-        solution: None also where nothing was asked; expectation and ε of its `closest` beside it.
-        errors: axis → margin along it.
-        errors_by_epsilon: margin along the cohort size, one curve per ε.
-        privacy: axis → ε along it.
-        complete: whether nothing is missing for want of time.
+        unknown: the parameter that was solved for.
+        found: whether a value meets every target.
+        value: the most private value that meets every target.
+        lowest, highest: of all values that do.
+        closest: the question with that value; if none is found, with the closest one, privacy first.
+        unmet: the targets that `closest` misses; `cohort`: that the cohort size is reached at 95%.
+        alternatives: changes that would meet every target, if none is found.
+        expectation: of `closest`.
+        epsilons: of `closest`: local and aggregator only.
+    """
+
+    unknown: str
+    found: bool
+    value: float | None
+    lowest: float | None
+    highest: float | None
+    closest: Proposal
+    unmet: tuple[str, ...]
+    alternatives: tuple[Alternative, ...]
+    expectation: Expectation | None
+    epsilons: Epsilons | None
+
+
+@dataclass(frozen=True)
+class Curves:
+    """How margin and ε change with one parameter. Parts without time are missing.
+
+    Attributes:
+        margin: by cohort_size, sampling_rate, epsilon: values and margins, these in the terms of the targets'
+            margin.
+        margin_by_epsilon: margins by cohort size, a curve per ε.
+        epsilon: by cohort_size, sampling_rate, epsilon: values, local, aggregator, sampled; under
+            replacement, at the parameters' δ, without collusion.
+    """
+
+    margin: Mapping[str, ErrorCurve]
+    margin_by_epsilon: tuple[ErrorCurve, ...] | None
+    epsilon: Mapping[str, PrivacyCurve]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The answer. Parts without time are None, or missing from the curves.
+
+    Attributes:
+        expectation: of the proposal itself.
+        epsilons: ε under replacement, at the parameters' δ, without collusion, rounded up by at most 1e-5
+            (relative).
+        guarantees: with sources and assumptions, and with colluders; None while not computed.
+        solution: None while not computed, or if nothing was asked.
+        curves: around the proposal.
+        complete: whether nothing is missing.
     """
 
     expectation: Expectation
     epsilons: Epsilons
     guarantees: tuple[Guarantee, ...] | None
-    solution: Solution | None
-    solved: tuple[Expectation, Epsilons] | None
-    errors: Mapping[str, ErrorCurve]
-    errors_by_epsilon: tuple[ErrorCurve, ...] | None
-    privacy: Mapping[str, PrivacyCurve]
+    solution: Solved | None
+    curves: Curves
     complete: bool
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {
-            "expectation": asdict(self.expectation),
-            "epsilons": asdict(self.epsilons),
-            "guarantees": None
-            if self.guarantees is None
-            else [guarantee.as_dict() for guarantee in self.guarantees],
-            "solution": None if self.solution is None else _solution(self.solution, self.solved),
-            "curves": {
-                "margin": {axis: _curve(curve) for axis, curve in self.errors.items()},
-                "margin_by_epsilon": None
-                if self.errors_by_epsilon is None
-                else [_curve(curve) for curve in self.errors_by_epsilon],
-                "epsilon": {axis: _curve(curve) for axis, curve in self.privacy.items()},
-            },
-            "complete": self.complete,
-        }
+        plain: dict[str, Any] = _plain(self)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    """Fields by name, lists for tuples; a proposal as `Proposal.from_mapping` reads it."""
+    if isinstance(value, Proposal):
+        return value.as_dict()
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, tuple | list) else value
 
 
 class Depth(IntEnum):
     """How much of a plan is computed."""
 
     QUICK = 0
-    """Nothing that cannot be interrupted within a tenth of a second: no guarantees, nothing that counts on
-    nobody knowing who took part, and nothing that looks at an aggregator event which is not `quick`."""
+    """Nothing that cannot be interrupted within a tenth of a second: no guarantees, nothing that needs
+    participation to be secret, and no evaluation of an aggregator event that is not `quick`."""
 
     SOLVED = 1
-    """All but ε along curves where that is not `quick`, and what counts on nobody knowing who took part."""
+    """All but ε along curves if that is not `quick`, and what needs participation to be secret."""
 
     WHOLE = 2
 
@@ -128,14 +173,13 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
     expectation = expectation_of(proposal)
     epsilons = Epsilons(local=local_epsilon(mechanism))
     guarantees: tuple[Guarantee, ...] | None = None
-    solution: Solution | None = None
-    solved: tuple[Expectation, Epsilons] | None = None
+    solution: Solved | None = None
     errors: dict[str, ErrorCurve] = {}
     by_epsilon: tuple[ErrorCurve, ...] | None = None
     privacy: dict[str, PrivacyCurve] = {}
     complete = False
     try:
-        # They cost milliseconds, and a page without any chart says little.
+        # They cost milliseconds, and a page without any chart shows little.
         for axis in AXES:
             errors[axis] = error_curve(proposal, axis, checkpoint)
         by_epsilon = error_curves_by_epsilon(proposal, checkpoint)
@@ -147,15 +191,15 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
             chosen = found.closest.mechanism()
             known = depth > Depth.QUICK or chosen.aggregator_event().quick
             aggregator = aggregator_epsilon(chosen, checkpoint) if known else None
-            solved = expectation_of(found.closest), Epsilons(local_epsilon(chosen), aggregator)
-            solution = found
+            solution = _solved(found, Epsilons(local_epsilon(chosen), aggregator))
         if quick:
             _draw(privacy, proposal, checkpoint)
         if depth >= Depth.SOLVED:
             checkpoint()
             guarantees = mechanism.guarantees(sampled=False)
         if depth == Depth.WHOLE:
-            # First what every chart needs; a curve with what is slowest then takes the place of one without.
+            # First the data that every chart needs; a curve with the slowest numbers later replaces one
+            # without.
             _draw(privacy, proposal, checkpoint)
             checkpoint()
             guarantees = mechanism.guarantees()
@@ -165,43 +209,36 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
             complete = True
     except OutOfTimeError:
         pass
-    return Plan(expectation, epsilons, guarantees, solution, solved, errors, by_epsilon, privacy, complete)
+    curves = Curves(errors, by_epsilon, privacy)
+    return Plan(expectation, epsilons, guarantees, solution, curves, complete)
 
 
 def _draw(privacy: dict[str, PrivacyCurve], proposal: Proposal, checkpoint: Checkpoint) -> None:
-    """Add the curves that are missing, without what counts on nobody knowing who took part."""
+    """Add the curves that are missing, without what needs participation to be secret."""
     for axis in AXES:
         if axis not in privacy:
             privacy[axis] = privacy_curve(proposal, axis, checkpoint, sampled_too=False)
 
 
 def _solvable(question: Question, depth: Depth) -> bool:
-    """Whether no look of the search takes longer than a quick plan may."""
+    """Whether no evaluation of the search takes longer than a quick plan allows."""
     if depth > Depth.QUICK or question.targets is None or question.targets.aggregator_epsilon is None:
         return True
-    # Other cohort sizes may not be quick where this one is.
+    # Other cohort sizes may not be quick if this one is.
     return question.unknown != "cohort_size" and question.proposal.mechanism().aggregator_event().quick
 
 
-def _solution(solution: Solution, solved: tuple[Expectation, Epsilons] | None) -> dict[str, Any]:
+def _solved(solution: Solution, epsilons: Epsilons) -> Solved:
     found = solution.proposal
-    expectation, epsilons = (None, None) if solved is None else solved
-    return {
-        "unknown": solution.unknown,
-        "found": found is not None,
-        "value": None if found is None else found.value(solution.unknown),
-        "lowest": solution.lowest,
-        "highest": solution.highest,
-        "closest": solution.closest.as_dict(),
-        "unmet": list(solution.unmet),
-        "alternatives": [
-            {"changes": alternative.changes, "proposal": alternative.proposal.as_dict()}
-            for alternative in solution.alternatives
-        ],
-        "expectation": None if expectation is None else asdict(expectation),
-        "epsilons": None if epsilons is None else asdict(epsilons),
-    }
-
-
-def _curve(curve: ErrorCurve | PrivacyCurve) -> dict[str, Any]:
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(curve).items()}
+    return Solved(
+        unknown=solution.unknown,
+        found=found is not None,
+        value=None if found is None else found.value(solution.unknown),
+        lowest=solution.lowest,
+        highest=solution.highest,
+        closest=solution.closest,
+        unmet=solution.unmet,
+        alternatives=solution.alternatives,
+        expectation=expectation_of(solution.closest),
+        epsilons=epsilons,
+    )

@@ -1,20 +1,19 @@
-"""A collection under consideration: a statistic, its parameters, and how many devices hear of it."""
+"""A collection under consideration: a statistic, its parameters, and how many devices receive it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import lru_cache
 from typing import Any, Self, cast
 
-from panprivacy import asked_segments
-from panprivacy.catalogue import STATISTICS, statistic_class, statistic_of
+from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
-from panprivacy.errors import FieldError
-from panprivacy.mechanisms.cohort import CohortStatistic
-from panprivacy.parameters import CohortParameters, Description, description_of, kind_of
-from panprivacy.recipe_members import trust_of
-from panprivacy.recipe_plan import POPULATION_SIZE
-from panprivacy.trust import Trust
-from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import CohortParameters, Description, description_of, kind_of
+from panprivacy.planning.recipe_plan import POPULATION_SIZE
+from panprivacy.statistics import segments as asked_segments
+from panprivacy.statistics.catalogue import STATISTICS, statistic_class, statistic_of
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
 
 _MEMBERS = (
     "statistic",
@@ -35,7 +34,7 @@ def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
     """The class behind a statistic's name.
 
     Raises:
-        FieldError: it is not registered, or cannot be planned; says why.
+        FieldError: it is not registered, or cannot be planned; the message has the reason.
     """
     known = statistic_class(statistic)
     if known.unplanned:
@@ -54,9 +53,9 @@ class Proposal:
     Attributes:
         statistic: registered name.
         parameters: of that statistic, derived ones not yet computed.
-        population_size: number of devices that hear of it.
+        population_size: number of devices that receive it.
         encryption: registered name of the scheme.
-        segments: labels by which it asks; empty where by none.
+        segments: labels of the segments; empty if there are none.
         trust: who collects; None for the statistic's default.
     """
 
@@ -73,11 +72,12 @@ class Proposal:
         `segments` and `trust`.
 
         Raises:
-            FieldError: names the first field that is unknown, missing or out of range.
+            FieldError: names the first field that is unknown, missing or out of range; one of the
+                parameters as `parameters.epsilon`.
         """
         for name in members:
             if name not in _MEMBERS:
-                raise FieldError(name, "is not a field of a plan")
+                raise FieldError(name, _unknown(name, members.get("statistic")))
         for name in ("statistic", "parameters", "population_size"):
             if name not in members:
                 raise FieldError(name, "is missing")
@@ -85,15 +85,13 @@ class Proposal:
         given = members["parameters"]
         if not isinstance(given, Mapping):
             raise FieldError("parameters", "must be an object")
-        for name in statistic.parameters_class.derived_names():
-            if name in given:
-                raise FieldError(name, "is computed; leave it out")
-        if given.get("aggregator_epsilon") is not None:
-            # As a parameter it would refuse what does not meet it, instead of telling what would.
-            raise FieldError("aggregator_epsilon", "belongs to the targets of a plan, not to its parameters")
+        try:
+            parameters = _parameters_of(statistic, given)
+        except FieldError as error:
+            raise error.within("parameters") from None
         return cls(
             statistic=statistic.statistic,
-            parameters=statistic.parameters_class.from_mapping(given),
+            parameters=parameters,
             population_size=POPULATION_SIZE.check("population_size", int, members["population_size"]),
             encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
             segments=asked_segments.segments_of(dict(members), statistic, null_is_absent=True),
@@ -101,7 +99,7 @@ class Proposal:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """The members that `from_mapping` reads."""
+        """The fields that `from_mapping` reads."""
         return {
             "statistic": self.statistic,
             "parameters": self.parameters.as_dict(),
@@ -148,11 +146,29 @@ class Proposal:
         return calibrated_mechanism(self.statistic, self.parameters, self.servers.trust, self.segments)
 
 
+def _parameters_of(statistic: type[CohortStatistic[Any]], given: Mapping[str, object]) -> CohortParameters:
+    for name in statistic.parameters_class.derived_names():
+        if name in given:
+            raise FieldError(name, "is computed; leave it out")
+    if given.get("aggregator_epsilon") is not None:
+        # As a parameter it would refuse what misses it, instead of finding what meets it.
+        raise FieldError("aggregator_epsilon", "belongs in targets, not in parameters")
+    found: CohortParameters = statistic.parameters_class.from_mapping(given)
+    return found
+
+
+def _unknown(name: str, statistic: object) -> str:
+    known = planned_class(statistic) if isinstance(statistic, str) and statistic in planned_names() else None
+    if known is not None and name in known.parameters_class.names():
+        return "belongs in parameters"
+    return "is not a field of a plan"
+
+
 @lru_cache(maxsize=4096)  # a search and a curve ask for the same few again and again
 def calibrated_mechanism(
     statistic: str, parameters: CohortParameters, trust: Trust, segments: tuple[str, ...] = ()
 ) -> CohortStatistic[Any]:
-    """The mechanism of a statistic with its derived parameters computed; FieldError where that fails."""
+    """The mechanism of a statistic with its derived parameters computed; FieldError if that fails."""
     # `planned_class` lets no others pass.
     found = cast(CohortStatistic[Any], statistic_of(statistic, parameters.calibrated(), segments))
     return TRUST_MODELS[trust].asked(found)

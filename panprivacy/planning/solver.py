@@ -1,21 +1,24 @@
-"""What must I choose? One unknown parameter, so that a proposal meets its targets.
+"""Solving for one unknown parameter, so that a proposal meets its targets.
 
 As a parameter grows, every requirement changes at most once (`Requirement.falls_with`). So those that growth
-helps give a lowest value, and those that growth breaks a highest one. Bisection finds both. It only searches:
-every value that is returned has been tried with the mechanism and met all requirements.
+helps give a lowest value, and those that growth breaks a highest one. Every value that is returned has been
+tried with the mechanism and met all requirements.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.checkpoint import Checkpoint
-from panprivacy.planning.ladder import Ladder
+from panprivacy.planning.fitting import ALL_DIGITS, Values
 from panprivacy.planning.proposal import Proposal
 from panprivacy.planning.targets import PrecisionRequirement, Requirement, Targets
 
+DIGITS = 4
+"""Significant digits of a tried value, unless it is a whole number: short enough to be read aloud."""
+
 UNKNOWNS = ("epsilon", "population_size", "sampling_rate", "cohort_size")
-"""What can be solved for."""
+"""The parameters that can be solved for."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,10 @@ class Solution:
         unknown: which parameter.
         proposal: with a value of the unknown that meets every target, verified; None if there is none.
         lowest, highest: of the values of the unknown that do; None if there are none.
-        closest: `proposal`; where there is none, the proposal that meets the most requirements. Those of
-            privacy and of the cohort come before that of precision.
+        closest: `proposal`; if there is none, the proposal that meets the most requirements. Privacy and
+            cohort have priority over precision.
         unmet: names of the requirements that `closest` does not meet.
-        alternatives: changes of other parameters that would meet every target, only where `proposal` is None.
+        alternatives: changes of other parameters that would meet every target, only if `proposal` is None.
     """
 
     unknown: str
@@ -59,7 +62,7 @@ def solve(
 ) -> Solution:
     """The value of `unknown` that meets `targets`, everything else as in `proposal`.
 
-    Where several values do, the most private is chosen: the smallest ε, population size or sampling rate, the
+    If several values do, the most private is chosen: the smallest ε, population size or sampling rate, the
     largest cohort size. Without a target for the margin every small ε would do; then the largest is chosen.
 
     Args:
@@ -76,8 +79,7 @@ def solve(
     if interval is not None:
         found = search.chosen(proposal, interval)
         if not search.unmet(found):
-            ladder = search.ladder(proposal)
-            lowest, highest = (ladder.value(index) for index in interval)
+            lowest, highest = map(search.values(proposal).value, interval)
             return Solution(unknown, found, lowest, highest, found, (), ())
     closest = search.closest(proposal)
     unmet = search.unmet(closest)
@@ -93,7 +95,7 @@ def solve(
 
 
 def require_unknown(name: object) -> str:
-    """`name` where it can be solved for, else FieldError."""
+    """`name` if it can be solved for, else FieldError."""
     if not isinstance(name, str) or name not in UNKNOWNS:
         raise FieldError("unknown", f"must be one of {', '.join(UNKNOWNS)}")
     return name
@@ -107,8 +109,10 @@ class _Search:
         self.requirements = requirements
         self.checkpoint = checkpoint
 
-    def ladder(self, proposal: Proposal) -> Ladder:
-        return Ladder.of(*proposal.description(self.unknown))
+    def values(self, proposal: Proposal) -> Values:
+        description, kind = proposal.description(self.unknown)
+        digits = ALL_DIGITS if kind is int else DIGITS
+        return Values.of(description.minimum, description.maximum, digits=digits, whole=kind is int)
 
     def met(self, proposal: Proposal, requirement: Requirement) -> bool:
         self.checkpoint()
@@ -124,26 +128,27 @@ class _Search:
         self, proposal: Proposal, requirement: Requirement, within: tuple[int, int]
     ) -> tuple[int, int] | None:
         """First and last index, of those `within`, at which one requirement is met; None if at none."""
-        ladder, (first, last) = self.ladder(proposal), within
+        values, (first, last) = self.values(proposal), within
+        falls = self.unknown in requirement.falls_with
 
         def holds(value: float) -> bool:
             self.checkpoint()
             try:
                 return requirement.met(proposal.having(self.unknown, value))
             except FieldError:
-                # There is no such mechanism: too much noise to decrypt, for one. More of ε, devices or
-                # anything else helps against that, so it is out of sight from below.
-                return self.unknown in requirement.falls_with
+                # There is no such mechanism. A larger ε, more devices or any other growth helps against that,
+                # so searches from below do not see it.
+                return falls
 
-        if self.unknown in requirement.falls_with:
-            highest = ladder.last_where(holds, first, last)
-            return None if highest is None else (first, highest)
-        lowest = ladder.first_where(holds, first, last)
-        return None if lowest is None else (lowest, last)
+        since, until = (last + 1, first) if falls else (first - 1, last)
+        found = values.nearest(holds, since=since, until=until)
+        if found is None:
+            return None
+        return (first, found) if falls else (found, last)
 
     def interval(self, proposal: Proposal) -> tuple[int, int] | None:
         """First and last index at which every requirement is met; None if nowhere."""
-        within: tuple[int, int] | None = (0, self.ladder(proposal).length - 1)
+        within: tuple[int, int] | None = (0, self.values(proposal).length - 1)
         # The quick ones first, so that the slow ones have less to search.
         for requirement in sorted(self.requirements, key=lambda requirement: requirement.slowness):
             if within is not None:
@@ -155,11 +160,11 @@ class _Search:
         first, last = interval
         precise = any(isinstance(requirement, PrecisionRequirement) for requirement in self.requirements)
         largest = self.unknown == "cohort_size" or (self.unknown == "epsilon" and not precise)
-        return proposal.having(self.unknown, self.ladder(proposal).value(last if largest else first))
+        return proposal.having(self.unknown, self.values(proposal).value(last if largest else first))
 
     def closest(self, proposal: Proposal) -> Proposal:
-        """The value that meets requirements in their order, as many as go together."""
-        within = (0, self.ladder(proposal).length - 1)
+        """The value that meets the most requirements together, in their order."""
+        within = (0, self.values(proposal).length - 1)
         for requirement in self.requirements:
             bound = self.bound(proposal, requirement, within)
             if bound is not None:
@@ -180,7 +185,7 @@ class _Search:
 def _alternatives(
     proposal: Proposal, closest: Proposal, unmet: Sequence[Requirement], search: _Search
 ) -> list[Alternative]:
-    """For every other parameter, a change of it that meets every target, or of it and the unknown."""
+    """For every other parameter, a change of it, or of it and the unknown, that meets every target."""
     found = []
     for name in UNKNOWNS:
         if name == search.unknown:
@@ -189,16 +194,14 @@ def _alternatives(
         interval = alone.interval(closest)
         changed = None if interval is None else alone.chosen(closest, interval)
         if changed is None:
-            # First the other parameter, just enough for what the unknown cannot mend; then the unknown anew.
+            # First the other parameter, just enough for the targets that the unknown cannot meet; then the
+            # unknown again.
             other = _Search(name, unmet, search.checkpoint)
             interval = other.interval(closest)
             if interval is None:
                 continue
-            ladder = other.ladder(closest)
-            index = (
-                interval[1] if any(name in requirement.falls_with for requirement in unmet) else interval[0]
-            )
-            moved = closest.having(name, ladder.value(index))
+            index = interval[any(name in requirement.falls_with for requirement in unmet)]
+            moved = closest.having(name, other.values(closest).value(index))
             again = search.interval(moved)
             if again is None:
                 continue

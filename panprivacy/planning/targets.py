@@ -1,4 +1,4 @@
-"""What a result should be like, and whether a proposal makes it so."""
+"""The targets of a result, and whether a proposal meets them."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -6,12 +6,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import ClassVar
 
 from panprivacy.accounting.interface import SMALLEST_DELTA
-from panprivacy.errors import FieldError
-from panprivacy.parameters import CohortParameters, Description, description_of
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import CohortParameters, Description, description_of
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.inversion import delta_bound
+from panprivacy.planning.likelihood import REACHED
 from panprivacy.planning.proposal import Proposal
-from panprivacy.recipe_plan import MARGIN, REACHED
+from panprivacy.planning.recipe_plan import MARGIN
 
 (_RECIPES_TARGET,) = (
     description_of(field) for field in fields(CohortParameters) if field.name == "aggregator_epsilon"
@@ -45,7 +46,7 @@ class Requirement(ABC):
     """Parameters whose growth can only break it. The growth of any other can only help."""
 
     slowness: ClassVar[int] = 0
-    """Requirements with more of it are looked at later."""
+    """Requirements with more of it are checked later."""
 
     @abstractmethod
     def met(self, proposal: Proposal) -> bool:
@@ -58,7 +59,7 @@ class Requirement(ABC):
 
 @dataclass(frozen=True)
 class MechanismRequirement(Requirement):
-    """There is such a mechanism at all."""
+    """The requirement that the mechanism exists."""
 
     name: ClassVar[str] = "mechanism"
 
@@ -69,7 +70,7 @@ class MechanismRequirement(Requirement):
 
 @dataclass(frozen=True)
 class PrecisionRequirement(Requirement):
-    """The 95% margin is at most `margin` (percentage points where devices are counted, else units)."""
+    """The 95% margin is at most `margin` (percentage points if devices are counted, else units)."""
 
     name: ClassVar[str] = "margin"
     slowness: ClassVar[int] = 1
@@ -110,7 +111,7 @@ class CohortRequirement(Requirement):
 
 @dataclass(frozen=True, kw_only=True)
 class Targets:
-    """What is wanted; None is not asked for.
+    """The targets; None if there is none.
 
     Attributes:
         margin: 95% margin, in percentage points of the population or in the statistic's unit.
@@ -145,11 +146,11 @@ class Targets:
         return cls(**members)
 
     def as_dict(self) -> dict[str, float]:
-        """The members that `from_mapping` reads."""
+        """The fields that `from_mapping` reads."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     def requirements(self) -> tuple[Requirement, ...]:
-        """One per target, and that the cohort is reached: the privacy of devices first."""
+        """One requirement per target, and one that the cohort is reached: the privacy of devices first."""
         wanted: list[Requirement] = [MechanismRequirement()]
         if self.aggregator_epsilon is not None and self.aggregator_delta is not None:
             wanted.append(AggregatorRequirement(self.aggregator_epsilon, self.aggregator_delta))

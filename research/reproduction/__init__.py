@@ -1,4 +1,4 @@
-"""The papers' numbers and figures, computed again beside what is printed.
+"""The papers' numbers and figures, computed again, next to the printed ones.
 
 `results` computes all of them and reads the stored ones.
 """

@@ -3,7 +3,7 @@
 N users hold a value in [K] each; T such histograms are asked for under one budget, and about M users
 report to each. Errors are Σ_i E(p̃_i − p_i)² of the estimated distribution p̃, without unit. "Sampling
 error" treats users as draws from a distribution: no correction for a finite population, as in the 1/M of
-the paper, also where M = N.
+the paper, even if M = N.
 
 Noise is Gaussian with standard deviation σ (the noise multiplier) on every coordinate of a sum of
 one-hot vectors, whose sensitivity is 1 under add/remove. σ comes from the caller.
@@ -33,7 +33,7 @@ class Setting:
 
     @property
     def sampling_rate(self) -> float:
-        """M/N: everybody's rate in the plain histogram."""
+        """M/N: every user's rate in the plain histogram."""
         return self.reports / self.population
 
     @property
@@ -46,8 +46,8 @@ class Setting:
 
     @property
     def participations(self) -> int:
-        """⌈TM/N⌉: histograms that one user reports to where it is known who does."""
-        # In integers: 1,000·10,000/1,000,000 is 10, whatever floating point says.
+        """⌈TM/N⌉: histograms that one user reports to if it is known who does."""
+        # In integers: 1,000·10,000/1,000,000 is 10, whatever floating point gives.
         return -(-self.tasks * self.reports // self.population)
 
 
@@ -89,7 +89,7 @@ def sparse_sampled(setting: Setting, sigma: float) -> float:
 
 
 def privacy_share(error: float, error_without_privacy: float) -> float:
-    """What privacy adds, as a multiple of the error without it."""
+    """The error that privacy adds, as a multiple of the error without it."""
     if not error_without_privacy > 0 or not math.isfinite(error):
         raise ValueError("errors must be finite, and the one without privacy above 0")
     return error / error_without_privacy - 1

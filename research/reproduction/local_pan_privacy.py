@@ -1,7 +1,7 @@
 """LPP: the numbers of Theorem 7 (sums of randomized bits) and Theorem 13 (sums of discrete Gaussians).
 
 Feldman, McMillan, Rothblum & Talwar, *Local Pan-Privacy for Federated Analytics* (ICML 2025). Both theorems
-say only that a parameter exists, and the order of the error; here are the parameters and the constants.
+state only that a parameter exists, and the order of the error; here are the parameters and the constants.
 """
 
 import math

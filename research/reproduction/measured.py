@@ -2,9 +2,9 @@
 
 Every point is one collection: a population draws its values, every device randomizes its own as a recipe of
 `categories` or `rare_categories` has it, and the sum is debiased. Nothing is computed by the lines' formulas
-but the noise to ask for: devices add it as randomized response, where the paper adds a Gaussian number of the
-same variance to the sum. `tests/collections/two_server/test_measured.py` sends
-reports of such devices to the real leader and helper, which find the same.
+but the noise to ask for: devices add it by randomized response, while the paper adds a Gaussian number of the
+same variance to the sum. `tests/collections/trust_models/test_measured.py` sends reports of such devices to
+the real leader and helper, which find the same.
 """
 
 import math
@@ -15,9 +15,9 @@ from typing import Any
 
 import scipy
 
-from panprivacy.randomizers.categories import Categories, CategoriesParameters
-from panprivacy.randomizers.rare_categories import RareCategories
-from panprivacy.randomizers.rare_parameters import Participation, RareCategoriesParameters
+from panprivacy.statistics.randomized.categories import Categories, CategoriesParameters
+from panprivacy.statistics.randomized.rare_categories import RareCategories
+from panprivacy.statistics.randomized.rare_parameters import Participation, RareCategoriesParameters
 from research.reproduction.histogram_errors import Setting
 
 BUCKETS = 1_000
@@ -54,7 +54,7 @@ class Point:
 
     @property
     def expected_reports(self) -> float:
-        """Number of reports to expect: M, or, where the rate of other values would exceed 1, less."""
+        """The expected number of reports: M, or less if the rate of other values would exceed 1."""
         setting = self.setting
         if not self.is_sparse:
             return float(setting.reports)
@@ -103,7 +103,7 @@ class Point:
                 yield measurement
 
     def squared_error(self, estimated: Sequence[float]) -> float:
-        """Σ (p̃_i − p_i)² of the shares of values, without the default's where there is one."""
+        """Σ (p̃_i − p_i)² of the shares of values, without the default's if there is one."""
         setting = self.setting
         shares = [devices / setting.population for devices in estimated]
         if self.is_sparse:
@@ -121,10 +121,10 @@ class Point:
         return self.squared_error(statistic.debiased(total, reports))
 
     def ends(self, expected: float) -> tuple[float, float]:
-        """Between which the squared error lies but for `FAILURE_PROBABILITY`, if `expected` is its mean.
+        """Between which the squared error lies except for `FAILURE_PROBABILITY`, if `expected` is its mean.
 
-        Errors of the values are about normal, independent and alike: K of them. The noise of all reports is
-        as many times its expected variance as there are reports, which vary by 1/√M.
+        Errors of the values are about normal, independent and alike: K of them. The noise variance of all
+        reports is proportional to their number, which varies by 1/√M.
         """
         count = self.setting.buckets - self.is_sparse
         tail = FAILURE_PROBABILITY / 4

@@ -1,9 +1,9 @@
 """Rounds that devices really took part in, drawn on the line of Example 5.
 
 Every round is one collection: each device tosses its coin anew, and those that take part add their share of
-the noise to one and the same vector, as a recipe of `vector_mean` has it. So the mean of the rounds is off by
-noise alone, and of that the example says how much there is. Nothing is computed by the line's formula.
-`tests/collections/two_server/test_measured_rounds.py` sends reports of such devices to the real leader and
+the noise to one and the same vector, like a recipe of `vector_mean`. So the mean of the rounds is off by
+noise alone, and the example states its amount. Nothing is computed by the line's formula.
+`tests/collections/trust_models/test_measured_rounds.py` sends reports of such devices to the real leader and
 helper, which find the same.
 """
 
@@ -15,13 +15,13 @@ from typing import Any
 
 import scipy
 
-from panprivacy.randomizers.vector_mean import VectorMean, VectorMeanParameters
+from panprivacy.statistics.randomized.vector_mean import VectorMean, VectorMeanParameters
 
 SIGMA, RATE, ROUNDS = 5.1, 0.02, 2_500
 """σ of the sum of vectors that differ by 1 at most, q, and the number of rounds, of Example 5."""
 
 EPSILON, DELTA = 1.0, 1e-8
-"""Of one round of everybody: Example 3, which asks for this σ."""
+"""Of one round of all devices: Example 3, which asks for this σ."""
 
 POINTS = (1, 2, 5, 10, 20, 50)
 """Numbers of rounds of the points."""
@@ -38,7 +38,7 @@ class Collections:
 
     Attributes:
         devices: that hear of each round.
-        cohort_size: that a round must fill; the noise is that of so many reports.
+        cohort_size: that a round must fill; the noise is that of this number of reports.
         seed: of coins and noise.
     """
 
@@ -48,7 +48,7 @@ class Collections:
 
     @property
     def members(self) -> dict[str, Any]:
-        """The parameters, as a recipe file has them."""
+        """The parameters, in the form of a recipe file."""
         return {
             "dimension": _DIMENSION,
             "bits": _BITS,
@@ -89,7 +89,7 @@ class Collections:
         return math.fsum((mean - true) ** 2 for mean, true in zip(means, self.value, strict=True))
 
     def expected(self, reports: Sequence[float]) -> float:
-        """What `squared_error` is on average, of rounds with so many reports: d·Σ(2σ)²/(B·c)/R².
+        """What `squared_error` is on average, of rounds with this number of reports: d·Σ(2σ)²/(B·c)/R².
 
         Our vectors are replaced, and so up to 2 apart: the noise of B reports is that of 2σ.
         """
@@ -97,7 +97,7 @@ class Collections:
         return _DIMENSION * of_rounds / len(reports) ** 2
 
     def line(self, rounds: int) -> float:
-        """`expected` where each round has as many reports as are to be expected."""
+        """`expected` if each round has the expected number of reports."""
         return self.expected([self.devices * RATE] * rounds)
 
     def measured(self, rounds: int) -> Iterator[float]:
@@ -117,9 +117,10 @@ class Collections:
     def ends(
         self, expected: float, times: int = 1, failures: float = FAILURE_PROBABILITY
     ) -> tuple[float, float]:
-        """Between which the sum of the squared errors of independent means lies but for `failures`.
+        """Between which the sum of the squared errors of independent means lies except for `failures`.
 
-        Errors of coordinates are independent, and normal but for what rounding adds, a 200th of the variance.
+        Errors of coordinates are independent, and normal except for what rounding adds, a 200th of the
+        variance.
 
         Args:
             expected: of the sum.

@@ -12,7 +12,7 @@ from research.statements import Figure, Statement
 FILE = Path(__file__).parent / "results.json"
 
 LIBRARIES = ("dp-accounting", "numpy", "scipy")
-"""What the numbers depend on beside this package; named in the document with their versions."""
+"""What the numbers depend on in addition to this package; named in the document with their versions."""
 
 _CLAIM = (
     *("paper", "place", "quantity", "printed", "value", "method"),
@@ -24,7 +24,7 @@ _PAPERS = (samplable_anonymous_aggregation, local_pan_privacy)
 
 
 def compute(progress: Callable[[str], None]) -> tuple[tuple[Statement, ...], tuple[Figure, ...]]:
-    """Everything, anew; takes about ten seconds. `progress` is told each piece when it is done."""
+    """Everything, anew; takes about ten seconds. `progress` is called with each piece when it is done."""
     claims, figures = [], []
     for claim in compute_claims():
         progress(f"{claim.place}: {claim.quantity}")
@@ -49,7 +49,7 @@ def document_of(claims: tuple[Statement, ...], figures: tuple[Figure, ...]) -> d
 
 
 def committed() -> dict[str, Any]:
-    """The document as it was committed."""
+    """The committed document."""
     return stored_document.committed(FILE)
 
 

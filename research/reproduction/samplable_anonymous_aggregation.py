@@ -28,6 +28,7 @@ from research.reproduction.sampled_gaussian import (
     moments_accountant_noise,
     noise_multiplier,
     renyi_divergence_of_order_2,
+    renyi_epsilon,
 )
 from research.statements import Figure, Line, Panel, Paper, Role, Statement, compared
 
@@ -46,7 +47,7 @@ TASKS = (1, 10, 100, 1_000)
 """T, from top to bottom. The text names the ends."""
 
 REPORTS = (*(factor * 10**power for power in (3, 4, 5) for factor in (1, 2, 5)), POPULATION)
-"""M, along the axis. The text says "a large range"."""
+"""M, along the axis. The text has "a large range"."""
 
 MEASURED_ROUNDS = Collections(devices=14_000, cohort_size=200, seed=5)
 """Those of Example 5 that are measured."""
@@ -167,7 +168,7 @@ def _example_4() -> Iterator[Statement]:
 
 
 def largest_epsilon0_2022(*, n: int, delta: float) -> float:
-    """ln(n/(8·ln(2/δ)) − 1), up to which FMT 2022, Theorem 3.2 is proved; 0 where it nowhere is."""
+    """ln(n/(8·ln(2/δ)) − 1), up to which FMT 2022, Theorem 3.2 is proved; 0 if it nowhere is."""
     require_delta(delta)
     growth = n / (8 * math.log(2 / delta)) - 1
     return math.log(growth) if growth > 1 else 0.0
@@ -206,7 +207,7 @@ def _example_5() -> Iterator[Statement]:
     yield claim(
         case,
         "0.8",
-        every.renyi_epsilon(delta),
+        renyi_epsilon(every, delta),
         "Rényi divergences, the “moments accountant” that the example names",
         "The accountant that is named gives more than the tight one, as it must.",
         expected=False,
@@ -347,7 +348,7 @@ def _section_4() -> Iterator[Statement]:
 
 
 def dummy_reports_delta(devices: int, epsilon: float) -> float:
-    """δ(ε) of the number of reports where each of `devices` sends a dummy with probability 1/(ε·devices)."""
+    """δ(ε) of the number of reports if each of `devices` sends a dummy with probability 1/(ε·devices)."""
     counts = np.arange(200)
     probability = scipy.special.xlogy(counts, 1 / (epsilon * devices)) + scipy.special.xlog1py(
         devices - counts, -1 / (epsilon * devices)
@@ -430,7 +431,7 @@ def figures() -> Iterator[Figure]:
     """Figures 1 to 3 and 5 to 8. Takes some minutes: σ is calibrated for 44 pairs of rate and T."""
     yield _figure(
         1,
-        "Squared error of one histogram: of everybody's value (left), and of the values other than the "
+        "Squared error of one histogram: of all users' values (left), and of the values other than the "
         "default where a share γ of users has one (middle, right).",
         " and K = 10,000, T = 1, γ = 0.1 and 0.01",
         [_panel(10_000, 1, share) for share in (1.0, 0.1, 0.01)],

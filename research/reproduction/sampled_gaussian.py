@@ -6,6 +6,7 @@ from functools import lru_cache
 import scipy
 
 from panprivacy.accounting.gaussian import Gaussian
+from panprivacy.accounting.interface import require_delta
 
 _STEP = 1.05
 
@@ -15,7 +16,7 @@ def noise_multiplier(sampling_rate: float, rounds: int, epsilon: float, delta: f
     """The smallest σ with which `rounds` sums over Poisson samples are (ε, δ)-private (add/remove, PLD).
 
     Takes up to a few seconds. The search begins at the σ of the central limit theorem, which is
-    close where rounds are many, and takes steps of 5% until the answer lies between two of them.
+    close if there are many rounds, and takes steps of 5% until the answer lies between two of them.
 
     Args:
         sampling_rate: from 0, exclusive, to 1.
@@ -59,9 +60,25 @@ def moments_accountant_noise(sampling_rate: float, rounds: int, epsilon: float, 
 
     def excess(sigma: float) -> float:
         event = Gaussian(sigma=sigma, sampling_rate=sampling_rate, rounds=rounds)
-        return event.renyi_epsilon(delta) - epsilon
+        return renyi_epsilon(event, delta) - epsilon
 
     return float(scipy.optimize.brentq(excess, 0.5, 200.0, rtol=1e-9))
+
+
+def renyi_epsilon(event: Gaussian, delta: float) -> float:
+    """ε by Rényi accounting: an upper bound, some percent above the tight one.
+
+    Args:
+        delta: between 0 and 1, both excluded.
+    """
+    require_delta(delta)
+    # Imported here because pages load this module, and production does not have the package.
+    from dp_accounting import dp_event, rdp
+
+    accountant = rdp.RdpAccountant()
+    one = dp_event.PoissonSampledDpEvent(event.sampling_rate, dp_event.GaussianDpEvent(event.sigma))
+    accountant.compose(one, event.rounds)
+    return float(accountant.get_epsilon(delta))
 
 
 def renyi_divergence_of_order_2(sigma: float, sampling_rate: float) -> float:

@@ -8,8 +8,8 @@ import math
 
 import numpy as np
 
-from panprivacy import discrete_laplace
-from panprivacy.simulation import source
+from panprivacy.accounting import discrete_laplace
+from panprivacy.statistics.simulation import source
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 from research.theory.full_density import full_density
@@ -21,7 +21,7 @@ INTRUSIONS = (0, 1, 2, 3)
 TABLE_SIZES = (10_000, 100_000)
 REPETITIONS = 200
 TARGET = 0.05
-"""A standard error one could live with, as a part of the universe."""
+"""An acceptable standard error, as a part of the universe."""
 
 
 def standard_error(table_size: int, announced_intrusions: int) -> float:
@@ -37,7 +37,7 @@ def standard_error(table_size: int, announced_intrusions: int) -> float:
 
 def measured_error(table_size: int, announced_intrusions: int, seed: int) -> float:
     """Root mean square error over `REPETITIONS` streams in which half of the items appear: one half of these
-    before all intrusions, the other after them."""
+    precede all intrusions, the other half follow them."""
     random_source = source(seed, KEY, table_size, announced_intrusions)
     density = full_density(EPSILON, table_size, announced_intrusions)
     early, late = np.arange(0, table_size, 4), np.arange(2, table_size, 4)
@@ -65,7 +65,7 @@ def required_table_size(announced_intrusions: int) -> float:
 
 
 def least_error(intrusions: int) -> float:
-    """(k − 1)/2 items: some stream's number of different items is missed by so much with the probability
+    """(k − 1)/2 items: some stream's number of different items is missed by this much with the probability
     `least_error_probability`, by any algorithm that is read after each of k items.
 
     After PPS Theorem 6.3: k times one item, and k items drawn from a universe much larger than k² (so that
@@ -76,10 +76,10 @@ def least_error(intrusions: int) -> float:
 
 def least_error_probability(epsilon: float) -> float:
     """(1 − √(ε·tanh ε))/2, if ε holds between streams that differ in one item's presence; 0 from ε = 1.2 on,
-    where nothing follows.
+    because nothing follows there.
 
     One item k times and another k times are two such steps apart, over the stream without both: so ε′ = 2ε,
-    where PPS Lemma 6.4 has ε. The divergence of what is seen is then at most ε′·tanh(ε′/2), which the sum
+    while PPS Lemma 6.4 has ε. The divergence of what is seen is then at most ε′·tanh(ε′/2), which the sum
     over the k steps keeps for items drawn at random, and the distance by Pinsker's inequality at most the
     root of half of it.
     """
@@ -98,8 +98,8 @@ def demonstrate(seed: int) -> Demonstration:
         key=f"{KEY}-errors",
         title="Error of the share of items that appeared",
         caption=(
-            "Each announced look makes the error 4/ε = 8 times larger. An error of ½ is what one gets by "
-            "always answering one half."
+            "Each announced intrusion makes the error 4/ε = 8 times larger. An error of ½ is what one gets "
+            "by always answering one half."
         ),
         x_title="announced intrusions",
         y_title="error, as a part of the universe",
@@ -109,7 +109,7 @@ def demonstrate(seed: int) -> Demonstration:
     cells = Figure(
         key=f"{KEY}-cells",
         title=f"Cells it takes for a standard error of {TARGET:g}",
-        caption="To stay as precise, the table has to grow 64 times for each announced look.",
+        caption="To stay as precise, the table has to grow 64 times for each announced intrusion.",
         x_title="announced intrusions",
         y_title="cells",
         panels=one_panel(
@@ -123,8 +123,9 @@ def demonstrate(seed: int) -> Demonstration:
         key=KEY,
         title="What it costs to be read on purpose",
         sentence=(
-            "A curator who must show the state can blur it again afterwards. Nobody who saw it then learns "
-            "much more from a second look, but the count of items is blurred with it, very fast."
+            "A curator who must show the state can blur it again afterwards. A reader who saw it then "
+            "learns little more from a second intrusion, but the count of items is blurred with it, very "
+            "fast."
         ),
         measured=(
             f"Root mean square error of {REPETITIONS} simulated streams through the density estimator, ε = "
@@ -152,6 +153,6 @@ def demonstrate(seed: int) -> Demonstration:
                 )
                 for count in (10, 1_000)
             ),
-            Statement("probability of missing so many, at least", chance, Basis.BOUND),
+            Statement("probability of missing that many, at least", chance, Basis.BOUND),
         ),
     )

@@ -79,8 +79,8 @@ class CounterEncryption(Generic[DeviceState, ServerState, Output]):
     ) -> int:
         """Dec: the remaining steps without an event, then whether the estimate is at least n/2 devices.
 
-        It draws randomness, as the counter's report does, and may be wrong with the probability with which
-        the estimate is off by n/2.
+        It draws randomness, like the counter's report, and may be wrong with the probability with which the
+        estimate is off by n/2.
         """
         while ciphertext.step < self._counter.steps:
             ciphertext = self.rerandomize(ciphertext, random_source)

@@ -1,7 +1,7 @@
-"""Locally pan-private counters of devices with an event, as the constructions of LPP section 6 take them.
+"""Locally pan-private counters of devices with an event, the input of the constructions of LPP section 6.
 
-A counter is the four functions of LPP section 2: Initialize, State_t, Out and Est. Here stands the encrypted
-one of this product; tests have another, which only randomizes its state.
+A counter is the four functions of LPP section 2: Initialize, State_t, Out and Est. This module has the
+encrypted one of this product; tests have another, which only randomizes its state.
 """
 
 import random
@@ -11,11 +11,11 @@ from typing import Generic, TypeVar
 
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey, PublicKey
-from panprivacy.mechanisms.count_nonzero import CountNonzero
-from panprivacy.mechanisms.interface import Report
-from panprivacy.mechanisms.interface import State as Ciphertexts
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.parameters import Parameters
+from panprivacy.formats.parameters import Parameters
+from panprivacy.statistics.events.count_nonzero import CountNonzero
+from panprivacy.statistics.events.interface import Report
+from panprivacy.statistics.events.interface import State as Ciphertexts
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
 
 DeviceState = TypeVar("DeviceState")
 ServerState = TypeVar("ServerState")
@@ -50,7 +50,7 @@ class Counter(ABC, Generic[DeviceState, ServerState, Output]):
 class EncryptedCounter(Counter[tuple[PublicKey, Ciphertexts], PrivateKey, Report]):
     """`count_nonzero` (LPP Algorithm 3): computationally 0-locally pan-private if the encryption is secure.
 
-    Every device gets a key pair of its own, as Initialize is run once for each.
+    Every device gets a key pair of its own, because Initialize is run once for each.
     """
 
     def __init__(self, steps: int, epsilon: float, scheme: str = DEFAULT_SCHEME) -> None:

@@ -20,7 +20,7 @@ class Demonstration:
         proved: what holds without any measurement.
         source: paper with section and theorem number.
         seed: of every simulation in it.
-        charts: figures of one panel; every line says what it rests on.
+        charts: figures of one panel; every line states what it rests on.
     """
 
     key: str

@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 
-from panprivacy.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
-from panprivacy.shuffle.interface import CONFIDENCE
-from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY
-from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL
-from panprivacy.simulation import source
+from panprivacy.statistics.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
+from panprivacy.statistics.shuffle.interface import CONFIDENCE
+from panprivacy.statistics.shuffle.uniformity import FINAL, PRELIMINARY
+from panprivacy.statistics.shuffle.uniformity_statistic import CALIBRATED_LEVEL
+from panprivacy.statistics.simulation import source
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 from research.theory.full_density import full_density
@@ -129,8 +129,8 @@ def demonstrate(seed: int) -> Demonstration:
         key=KEY,
         title="What it costs to have many possible values",
         sentence=(
-            "If nobody can be trusted with the values themselves, every possible value adds noise of its "
-            "own, also those that nobody has."
+            "If no party can be trusted with the values themselves, every possible value adds noise of its "
+            "own, also those that no user has."
         ),
         measured=(
             f"Different values: root mean square error of {REPETITIONS} simulated collections, ε = "
@@ -145,7 +145,7 @@ def demonstrate(seed: int) -> Demonstration:
             "Shuffle protocols that withstand users who do not follow them, and pan-private algorithms, "
             "need an error in the order of √k to count different values (Theorems 3.3 and 3.10); a "
             "uniformity test in the order of k to the power ⅔ users suffices with groups (Theorem 4.8), and "
-            "is necessary where δ = 0 (Theorem 4.11)."
+            "is necessary if δ = 0 (Theorem 4.11)."
         ),
         source="Connecting Robust Shuffle Privacy and Pan-Privacy, Figure 1, sections 3 and 4",
         seed=seed,

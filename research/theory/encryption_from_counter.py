@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import scipy
 
-from panprivacy.simulation import simulation_generator, source
+from panprivacy.statistics.simulation import simulation_generator, source
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.counter_encryption import CounterEncryption
 from research.theory.counters import EncryptedCounter
@@ -61,8 +61,8 @@ def wrong_bit_probability(devices: int, epsilon: float) -> float:
 def read_without_key(devices: int, steps: int, epsilon: float, random_source: random.Random) -> float:
     """How often a bit is read rightly after `steps` steps in all, if the counter sums randomized responses.
 
-    No private key is needed, as there is nothing in it: an eavesdropper reads a fresh ciphertext after the 1
-    step of Enc, a receiver who follows Dec after T. Half of the bits are 1.
+    No private key is needed, because it is empty: an eavesdropper reads a fresh ciphertext after the 1 step
+    of Enc, a receiver that follows Dec after T. Half of the bits are 1.
     """
     p = flip_probability(epsilon)
     draw = simulation_generator(random_source)
@@ -103,7 +103,7 @@ def measured_receiver(steps: int, seed: int) -> float:
 
 
 def measured_eavesdropper(steps: int, seed: int) -> float:
-    """What an eavesdropper reads rightly, who takes it as it is sent: T does not matter then."""
+    """The share that an eavesdropper reads correctly on the wire: T does not matter then."""
     return read_without_key(DEVICES, 1, EPSILON, source(seed, KEY, "eavesdropper", steps))
 
 
@@ -134,11 +134,11 @@ def demonstrate(seed: int) -> Demonstration:
     return Demonstration(
         key=KEY,
         title="Counting so privately is as hard as encrypting",
-        sentence="With a counter that no intruder can read, and that still counts well, anybody can send "
-        "secret messages. So there is no such counter without public-key encryption.",
+        sentence="With a counter that no intruder can read, and that still counts well, any sender can "
+        "encrypt a message. So there is no such counter without public-key encryption.",
         measured=f"“{MESSAGE}”, bit by bit: each is the first event of {DEVICES} devices of count_nonzero "
         f"(ElGamal on secp256k1, ε = {EPSILON:g}, T = {STEPS}), rerandomized {STEPS - 1} times, then "
-        f"decrypted by counting. Beside it {REPETITIONS:,} bits through {DEVICES} devices that keep "
+        f"decrypted by counting. Also {REPETITIONS:,} bits through {DEVICES} devices that keep "
         f"randomized sums, ε = {EPSILON:g}.",
         proved="The encryption is as secure as the counter is pan-private, here under the decisional "
         "Diffie–Hellman assumption: an eavesdropper’s one half is that assumption, not a measurement. A "

@@ -1,11 +1,11 @@
 """The density estimator with a cell for every item: only randomized bits and noise make an error."""
 
-from panprivacy.streams.density import Density, DensityParameters
-from panprivacy.streams.parameters import NUMBERED
+from panprivacy.statistics.streams.density import Density, DensityParameters
+from panprivacy.statistics.streams.parameters import NUMBERED
 
 
 def full_density(epsilon: float, items: int, announced_intrusions: int) -> Density:
-    """The density of a universe of so many numbers."""
+    """The density of a universe of this number of items."""
     return Density(
         DensityParameters(
             epsilon=epsilon,

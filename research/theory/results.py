@@ -14,7 +14,7 @@ SEED = 2025
 """Of the stored simulations."""
 
 LIBRARIES = ("numpy", "scipy")
-"""What the numbers depend on beside this package; named in the document with their versions."""
+"""What the numbers depend on in addition to this package; named in the document with their versions."""
 
 
 def compute(names: Sequence[str], seed: int, progress: Callable[[str], None]) -> tuple[Demonstration, ...]:
@@ -22,7 +22,7 @@ def compute(names: Sequence[str], seed: int, progress: Callable[[str], None]) ->
 
     Args:
         names: keys of `DEMONSTRATIONS`.
-        progress: is told each name before it is computed.
+        progress: called with each name when its computation begins.
     """
     demonstrations = []
     for name in names:
@@ -38,5 +38,5 @@ def document_of(demonstrations: tuple[Demonstration, ...]) -> dict[str, Any]:
 
 
 def committed() -> dict[str, Any]:
-    """The document as it was committed."""
+    """The committed document."""
     return stored_document.committed(FILE)

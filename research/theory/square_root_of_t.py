@@ -1,10 +1,10 @@
 """The √T price of a local state that is private without encryption (LPP section 3, Theorems 8 and 9).
 
 Each device's stream has T bits of which at most one is 1. A device that keeps only ε-randomized state lets
-an intruder who reads every state tell "no event" from "one event at step t" by at most ε. Then its state is
-a function of randomized responses to every single bit (Lemma 3.1) and, for an event at a step drawn at
-random, of their sum alone (Lemma 3.2): Bin(T, p) without an event, Bin(T − 1, p) + Ber(1 − p) with
-one, p = 1/(e^ε + 1). Everything below is computed from these two distributions, P₀ and P₁.
+an intruder that reads every state distinguish "no event" from "one event at step t" by at most ε. Then its
+state is a function of randomized responses to every single bit (Lemma 3.1) and, for an event at a step drawn
+at random, of their sum alone (Lemma 3.2): Bin(T, p) without an event, Bin(T − 1, p) + Ber(1 − p) with one, p
+= 1/(e^ε + 1). Everything below is computed from these two distributions, P₀ and P₁.
 
 Their likelihood ratio is linear in the sum, so (sum − T·p)/(1 − 2p) is, of all unbiased functions of a
 device's state, the one with the smallest variance: no post-processing makes the measured device better.
@@ -17,8 +17,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.simulation import simulation_generator, source
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from panprivacy.statistics.simulation import simulation_generator, source
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 
@@ -39,7 +39,7 @@ def total_variation(steps: int, epsilon: float) -> float:
     """TV(P₀, P₁), exactly: (1 − 2p)·max_m Pr[Bin(T − 1, p) = m] (LPP Theorem 12, without its misprint).
 
     Ber(p) and Ber(1 − p) differ by 1 with probability 1 − 2p, and a unimodal distribution is as far from
-    itself moved by 1 as its mode is high. No message of such a device can be told apart any better.
+    itself moved by 1 as its mode is high. No message of such a device can be distinguished any better.
     """
     p = flip_probability(epsilon)
     mode = math.floor(steps * p)
@@ -166,7 +166,8 @@ def demonstrate(seed: int) -> Demonstration:
     distances = Figure(
         key=f"{KEY}-distance",
         title="How far the messages with and without an event are apart",
-        caption="Total variation distance: by so much can anybody, also the server, do better than a guess.",
+        caption="Total variation distance: by so much can any intruder, also the server, do better than a "
+        "guess.",
         x_title="time steps T",
         y_title="total variation distance",
         panels=one_panel(

@@ -1,8 +1,9 @@
-"""Who reads the density state twice knows who appeared in between (PPS Theorem 6.1, as an attack).
+"""An intruder that reads the density state twice knows which items appeared in between (PPS Theorem 6.1, as
+an attack).
 
-An item's bit stays as it is while the item does not appear, and is drawn anew when it does. So a bit that has
-changed between two looks is proof. Theorem 6.1 says that every algorithm with finite state has this flaw, or
-does not count. Announced looks are withstood: the bit is drawn anew after each, appearance or not.
+An item's bit is unchanged while the item does not appear, and is drawn anew when it does. So a bit that has
+changed between two intrusions is proof. By Theorem 6.1, every algorithm with finite state has this flaw, or
+does not count. Announced intrusions are withstood: the bit is drawn anew after each, appearance or not.
 """
 
 import math
@@ -13,8 +14,8 @@ from operator import sub
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.simulation import source
-from panprivacy.streams.announced import BitDistributions
+from panprivacy.statistics.simulation import source
+from panprivacy.statistics.streams.announced import BitDistributions
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 from research.theory.full_density import full_density
@@ -24,14 +25,15 @@ KEY = "two-intrusions"
 EPSILON = 0.5
 LOOKS = (1, 2, 3, 4, 5, 6, 7, 8)
 ITEMS = 200_000
-"""In the universe; half of them appear once before each look, the others never."""
+"""In the universe; half of them appear once ahead of each intrusion, the others never."""
 
 
 def looks_at(count: int, announced: bool, seed: int) -> NDArray[np.uint8]:
-    """What an intruder sees: bits, shape (looks, items). The first half of the items appears before each.
+    """What an intruder sees: bits, shape (intrusions, items). The first half of the items appears ahead of
+    each.
 
     Args:
-        announced: whether each look is made known after it was taken.
+        announced: whether each intrusion is made known afterwards.
     """
     random_source = source(seed, KEY, "announced" if announced else "by surprise", count)
     statistic = full_density(EPSILON, ITEMS, count if announced else 0)
@@ -47,8 +49,8 @@ def looks_at(count: int, announced: bool, seed: int) -> NDArray[np.uint8]:
 
 
 def probabilities(bits: tuple[int, ...], announced: bool) -> tuple[float, float]:
-    """The exact probabilities of what looks at one bit show: of an item that appears before each, and of one
-    that never does."""
+    """The exact probabilities of what intrusions see of one bit: for an item that appears ahead of each, and
+    for one that never does."""
     original = BitDistributions.original(EPSILON)
     appears, never = 1.0, 1.0
     for look, bit in enumerate(bits):
@@ -72,10 +74,10 @@ def advantage(count: int, announced: bool) -> float:
 
 
 def attack(seen: NDArray[np.uint8], announced: bool) -> tuple[float, float]:
-    """The rates of hits and of false alarms of the intruder who says "appeared" where that is likelier.
+    """The rates of hits and of false alarms of the intruder that claims "appeared" if that is likelier.
 
     Args:
-        seen: as of `looks_at`.
+        seen: as in `looks_at`.
     """
     count = len(seen)
     guess = np.zeros(2**count, dtype=bool)
@@ -95,12 +97,12 @@ def measured(count: int, announced: bool, seed: int) -> tuple[float, float]:
 
 
 def advantage_bound(epsilon: float) -> float:
-    """(e^ε − 1)/(e^ε + 1): the most that any test gains where ε holds."""
+    """(e^ε − 1)/(e^ε + 1): the most that any test gains if ε holds."""
     return math.tanh(epsilon / 2)
 
 
 def demonstrate(seed: int) -> Demonstration:
-    """The attack with 1 to 8 looks, by surprise and announced."""
+    """The attack with 1 to 8 intrusions, by surprise and announced."""
     surprise = {count: measured(count, False, seed) for count in LOOKS}
     announced = {count: measured(count, True, seed) for count in LOOKS}
     line = partial(Line.over, LOOKS)
@@ -109,7 +111,7 @@ def demonstrate(seed: int) -> Demonstration:
         title="What an intruder learns of one item",
         caption=(
             "Rate of hits minus rate of false alarms of the best attack: 0 is a blind guess, 1 is "
-            "certainty. The item appears once before each look, or never."
+            "certainty. The item appears once before each intrusion, or never."
         ),
         x_title="looks at the state",
         y_title="advantage of the intruder",
@@ -117,10 +119,10 @@ def demonstrate(seed: int) -> Demonstration:
             LOOKS,
             line("looks by surprise", Basis.MEASURED, lambda count: sub(*surprise[count])),
             line("looks by surprise", Basis.COMPUTED, lambda count: advantage(count, False)),
-            line("announced looks", Basis.MEASURED, lambda count: sub(*announced[count])),
-            line("announced looks", Basis.COMPUTED, lambda count: advantage(count, True)),
+            line("announced intrusions", Basis.MEASURED, lambda count: sub(*announced[count])),
+            line("announced intrusions", Basis.COMPUTED, lambda count: advantage(count, True)),
             line(
-                f"any single look, ε = {EPSILON:g}",
+                f"any single intrusion, ε = {EPSILON:g}",
                 Basis.BOUND,
                 lambda count: advantage_bound(EPSILON) if count == 1 else None,
             ),
@@ -134,16 +136,16 @@ def demonstrate(seed: int) -> Demonstration:
         key=KEY,
         title="Two looks by surprise are one too many",
         sentence=(
-            "Who breaks in once learns next to nothing about anybody. Who breaks in twice, and compares, "
-            "knows for certain of nearly half of those who appeared in between, and never suspects anybody "
-            "wrongly."
+            "An intruder who breaks in once learns next to nothing about anyone. One who breaks in twice, "
+            "and compares, knows for certain of nearly half of those who appeared in between, and never "
+            "suspects anyone wrongly."
         ),
         measured=(
             f"The best attack on the density estimator’s state, ε = {EPSILON:g}, {ITEMS:,} items with a "
-            "cell each, half of which appear before every look."
+            "cell each. Half of them appear before every intrusion."
         ),
         proved=(
-            "One look gives at most ε (Claim 3.1), so no attack gains more than the bound from it. No "
+            "One intrusion gives at most ε (Claim 3.1), so no attack gains more than the bound from it. No "
             "algorithm with finite state that counts at all withstands two looks by surprise (Theorem 6.1), "
             "nor one by surprise and an announced one after it (Corollary 6.2): the damage is done before "
             "the announcement. Looks that are all announced cost privacy only slowly, and precision fast."
@@ -156,9 +158,9 @@ def demonstrate(seed: int) -> Demonstration:
             Statement("hits with two looks by surprise", hits, Basis.MEASURED),
             Statement("false alarms with two looks by surprise", alarms, Basis.MEASURED),
             Statement("likelihood ratio of a changed bit: appeared against never", "∞", Basis.COMPUTED),
-            Statement("hits with one look", one_hits, Basis.MEASURED),
-            Statement("false alarms with one look", one_alarms, Basis.MEASURED),
-            Statement("likelihood ratio of a 1 with one look", 1 + EPSILON / 2, Basis.COMPUTED),
-            Statement("likelihood ratio with one look, at most exp(ε)", math.exp(EPSILON), Basis.BOUND),
+            Statement("hits with one intrusion", one_hits, Basis.MEASURED),
+            Statement("false alarms with one intrusion", one_alarms, Basis.MEASURED),
+            Statement("likelihood ratio of a 1 with one intrusion", 1 + EPSILON / 2, Basis.COMPUTED),
+            Statement("likelihood ratio with one intrusion, at most exp(ε)", math.exp(EPSILON), Basis.BOUND),
         ),
     )

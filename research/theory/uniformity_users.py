@@ -6,10 +6,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.shuffle.domain_compression import compressed_size
-from panprivacy.shuffle.uniformity import PRELIMINARY, UniformityParameters
-from panprivacy.shuffle.uniformity_statistic import CALIBRATED_LEVEL, chi_squared_statistic
-from panprivacy.simulation import simulation_generator, source
+from panprivacy.statistics.shuffle.domain_compression import compressed_size
+from panprivacy.statistics.shuffle.uniformity import PRELIMINARY, UniformityParameters
+from panprivacy.statistics.shuffle.uniformity_statistic import CALIBRATED_LEVEL, chi_squared_statistic
+from panprivacy.statistics.simulation import simulation_generator, source
 
 EPSILON = 0.5
 DELTA = 1e-6
@@ -39,11 +39,12 @@ def groups_of(k: int, test: str) -> int:
 def power(
     k: int, test: str, users: int, noise: tuple[Counts, Counts], generator: np.random.Generator
 ) -> float:
-    """How often values α away are told from uniform, with a threshold that uniform ones exceed with
+    """How often values α away are distinguished from uniform, with a threshold that uniform ones exceed with
     probability `CALIBRATED_LEVEL`. Groups are drawn anew for every collection.
 
     Args:
-        noise: ℓ_j and the ones among them, each of shape (2·TESTS, k̂), as users add them (RSP Algorithm 4).
+        noise: ℓ_j and the ones among them, each of shape (2·TESTS, k̂), in the form that users add (RSP
+            Algorithm 4).
     """
     groups = groups_of(k, test)
     uniform = generator.multinomial(users, np.full(groups, 1 / groups), size=TESTS)

@@ -1,1 +1,1 @@
-"""Attacks that once worked, made again: one module each, which says what was possible and what holds now."""
+"""Attacks on an installation, one module each: README.md."""

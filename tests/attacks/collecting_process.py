@@ -1,4 +1,4 @@
-"""A process of an installation that publishes, collects and releases as it is told on standard input.
+"""A process of an installation that publishes, collects and releases as standard input says.
 
 `python -m tests.attacks.collecting_process` has the settings of its environment. It answers every line with
 one line of JSON.

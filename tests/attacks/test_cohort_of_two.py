@@ -1,12 +1,14 @@
 """One analyst alone reads one device: a recipe with ε = 20 and a cohort of two, and one report of their own.
 
-Before there were limits it worked 6 times of 6. Now a site in production publishes no such recipe, and a
-device takes part in none, whatever the site allows.
+A site in production publishes no such recipe. A device takes part in none, whatever the site allows
+(tests/devices_sim/test_client.py).
 """
 
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from django.test import Client
@@ -14,13 +16,12 @@ from django.urls import reverse
 
 from devices_sim.client import Device
 from devices_sim.transport import ServedRecipe
-from ledger.models import Population, Spending
-from ledger.operations import population_change
-from panprivacy.errors import FieldError
-from panprivacy.limits import USUAL
+from ledger.models import Population
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.limits import USUAL
 from recipes.models import Recipe
 from storage.signing_key import verification_key
-from tests.collections.pages.test_recipe_pages import form_data
+from tests.collections.pages.scene import form_data
 from tests.factories import as_json, published_recipe, recipe_members, report_of_count
 from tests.page_text import page_text
 from tests.scenes import analyst, finish
@@ -51,7 +52,7 @@ def sent(client: Client, recipe: Recipe, count: int) -> None:
     assert client.post(address, report, content_type="application/json").status_code == 201
 
 
-def test_without_limits_the_result_tells_what_the_other_device_sent(client: Client) -> None:
+def test_without_limits_the_result_gives_the_other_report_away(client: Client) -> None:
     """So that the other tests prove something. The coin keeps the truth but for 2e-9 of the time."""
     for truth in (0, 1, 1, 0, 1, 0):
         recipe = published_recipe(**GREEDY)
@@ -69,9 +70,7 @@ def test_without_limits_the_result_tells_what_the_other_device_sent(client: Clie
         (LIKELY, "delta"),
     ],
 )
-def test_site_in_production_neither_drafts_nor_publishes_it(
-    client: Client, members: dict[str, Any], field: str
-) -> None:
+def test_production_refuses_draft_and_publishing(client: Client, members: dict[str, Any], field: str) -> None:
     client.force_login(analyst())
     data = form_data(action="save", **{name: str(value) for name, value in members.items()})
     refused = client.post(f"{reverse('recipe-new')}?statistic=count_nonzero", data)
@@ -81,11 +80,11 @@ def test_site_in_production_neither_drafts_nor_publishes_it(
         recipe_publish_file(members=recipe_members(**members), actor=None)
     assert error.value.field == field
     assert not Recipe.objects.exists()
+    # A simulation asks no device.
+    assert published_recipe(simulation=True, **GREEDY).status == Recipe.Status.PUBLISHED
 
 
-def test_draft_from_before_the_limits_is_shown_with_the_reason_and_not_published(
-    client: Client, settings: Any
-) -> None:
+def test_draft_beyond_later_limits_is_shown_and_not_published(client: Client, settings: Any) -> None:
     client.force_login(analyst())
     client.post(f"{reverse('recipe-new')}?statistic=count_nonzero", form_data(epsilon="20"))
     draft = Recipe.objects.get()
@@ -99,9 +98,7 @@ def test_draft_from_before_the_limits_is_shown_with_the_reason_and_not_published
     assert draft.status == Recipe.Status.DRAFT
 
 
-def test_mean_whose_noise_the_cohort_shares_is_neither_published_nor_answered(
-    settings: Any, tmp_path: Path
-) -> None:
+def test_mean_with_shared_noise_is_neither_published_nor_answered(settings: Any, tmp_path: Path) -> None:
     recipe = published_recipe(**SHARED)
     served = ServedRecipe(
         str(recipe.identifier), recipe.published.document, bytes(recipe.signature), status="open"
@@ -123,35 +120,9 @@ def test_mean_whose_noise_the_cohort_shares_is_neither_published_nor_answered(
         assert recipe_publish_file(members=recipe_members(**allowed), actor=None).identifier
 
 
-@pytest.mark.usefixtures("production")
-def test_simulations_ask_nobody_and_have_no_limits() -> None:
-    assert published_recipe(simulation=True, **GREEDY).status == Recipe.Status.PUBLISHED
-
-
-def test_device_keeps_out_of_what_a_careless_site_publishes(tmp_path: Path) -> None:
-    recipe = published_recipe(**GREEDY)
-    served = ServedRecipe(
-        str(recipe.identifier), recipe.published.document, bytes(recipe.signature), status="open"
-    )
-    key = verification_key().public_bytes_raw()
-    with pytest.raises(FieldError, match="for this device"):
-        Device.join(tmp_path / "state", served, verification_key=key)
-    assert not (tmp_path / "state").exists()
-
-
-def test_new_installation_has_a_budget_for_everyone_and_one_that_has_spent_keeps_what_it_had() -> None:
-    from importlib import import_module
-
-    from django.apps import apps
-
-    migration = import_module("ledger.migrations.0005_first_budget")
-    everyone = Population.objects.get(name="everyone")
-    migration.give_a_budget(apps, None)
-    everyone.refresh_from_db()
-    assert (everyone.epsilon, everyone.delta, everyone.rule) == (4.0, 1e-5, "filter")
-    population_change(population=everyone, description="", budget=None, actor=None)
-    published_recipe(cohort_size=50)
-    assert Spending.objects.exists()
-    migration.give_a_budget(apps, None)
-    everyone.refresh_from_db()
-    assert everyone.budget is None
+def test_new_installation_has_a_budget_for_everyone() -> None:
+    models = Mock()
+    import_module("ledger.migrations.0001_initial").make_everyone(models, None)
+    (created,) = models.get_model.return_value.objects.create.call_args_list
+    assert (created.kwargs["epsilon"], created.kwargs["delta"]) == (4.0, 1e-5)
+    assert Population(**created.kwargs).rule == "filter"

@@ -1,20 +1,14 @@
 """Copies of a device's state, altered so that their validity tells what is in them, with two servers.
 
-The leader's half of an older look and the helper's half of a newer one verify only if nothing happened in
-between. The intruder asks so about one look after the other, the i-th question in 2^i reports: the number of
-invalid ones, written in binary, says after which look it happened. It used to be shown to log readers, exact
-numbers of valid reports were published, and an estimate of full precision gave them away, too.
-
-Now these numbers are shown with noise, drawn once, and the estimate is computed from them. Here: all that is
-shown depends on the number of valid reports through the noisy number only, exactly; that number is
-ε-differentially private with ε = 2/√(cohort size) for each report, exactly; and it is drawn once. Whether
-there is a result was decided by the exact number: who brought it to the cohort size had one report decide.
-Now a margin is drawn, too.
+The leader's half of an older copy and the helper's half of a newer one verify only if nothing happened in
+between. The intruder asks so about one step after the other, the i-th question in 2^i reports: the number
+of invalid ones, in binary, is the step. So all that is shown depends on the number of valid reports through
+a noisy number only, which is ε-differentially private with ε = 2/√(cohort size) and drawn once. A margin
+decides whether there is a result, so that no single report does.
 """
 
 import itertools
 import math
-import random
 from typing import Any
 
 import pytest
@@ -23,20 +17,19 @@ from django.utils import timezone
 from helper.models import ReleasedShare
 from leader.models import CountNoise
 from ledger.models import Spending
-from panprivacy.discrete_laplace import variance
-from panprivacy.two_server import noisy_count
+from panprivacy.accounting import noisy_count
+from panprivacy.accounting.discrete_laplace import variance
 from recipes.models import Recipe
 from releases import operations
 from releases.operations import result_release
-from tests.attacks.shown import everything_shown
-from tests.attacks.test_copied_state_one_server import undone
+from tests.attacks.scene import everything_shown, undone
 from tests.clock import time_is
-from tests.collections.two_server import scene
-from tests.collections.two_server.scene import sealed_report, settle, two_server_recipe, upload
-from tests.scenes import auditor
+from tests.collections.trust_models import scene
+from tests.collections.trust_models.scene import sealed_report, settle, two_server_recipe, upload
+from tests.scenes import auditor, released
 from trust_models.publishing import recipe_close
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = pytest.mark.django_db
 
 ASKED = 7
 """Reports of three questions: 1, 2 and 4."""
@@ -69,7 +62,7 @@ def collected(recipe: Recipe, invalid: int, *, honest: int = HONEST) -> Recipe:
         pytest.param(27, "withheld", id="withheld-with-enough", marks=pytest.mark.long),
     ],
 )
-def test_everything_shown_depends_on_the_noisy_number_alone(
+def test_all_shown_is_of_the_noisy_number(
     monkeypatch: pytest.MonkeyPatch, cohort_size: int, outcome: str
 ) -> None:
     """Exactly, so that this fails by no chance: each world draws the noise that makes up for its answer."""
@@ -83,8 +76,7 @@ def test_everything_shown_depends_on_the_noisy_number_alone(
         with undone():
             closed = collected(recipe, invalid)
             before = everything_shown(recipe, reader)
-            release = result_release(recipe=closed)
-            assert release is not None
+            release = released(closed)
             assert release.reports == (HONEST + ASKED - 3 if outcome == "released" else None)
             # It had reports enough: that they were not valid gives nothing back.
             assert not Spending.objects.exclude(returns=None).exists()
@@ -109,16 +101,19 @@ def test_noise_is_drawn_once_whatever_dies(monkeypatch: pytest.MonkeyPatch) -> N
             with pytest.raises(KeyboardInterrupt):
                 result_release(recipe=recipe)
         noises.append(CountNoise.objects.get().noise)
-    release = result_release(recipe=recipe)
-    assert release is not None
+    release = released(recipe)
     assert {*noises, CountNoise.objects.get().noise} == {noises[0]}
     assert release.reports == max(1, HONEST + ASKED + noises[0])
     counted = [server["counted"] for server in release.servers]
     assert counted == [max(0, HONEST + ASKED + noises[0])] * 2
+    # The published values give the sum and the number of reports: it is the noisy one.
+    expected = recipe.published.calibrated_statistic.estimate((HONEST,), release.reports)
+    assert tuple(release.values) == pytest.approx(expected.values, rel=1e-12)
+    assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors, rel=1e-12)
 
 
 @pytest.mark.parametrize("cohort_size", [100, 10_000])
-def test_noisy_number_keeps_its_epsilon_for_each_report_and_costs_what_the_docs_say(cohort_size: int) -> None:
+def test_noisy_number_keeps_its_epsilon_and_costs_what_the_docs_say(cohort_size: int) -> None:
     scale = noisy_count.scale(cohort_size)
     epsilon = noisy_count.epsilon(cohort_size)
     assert epsilon == pytest.approx(2 / math.sqrt(cohort_size), rel=1e-12)
@@ -133,22 +128,7 @@ def test_noisy_number_keeps_its_epsilon_for_each_report_and_costs_what_the_docs_
         assert (1 + distance) / 2 == pytest.approx(right, abs=0.01)
 
 
-def test_estimate_of_a_release_does_not_give_the_exact_number_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From the published values anyone computes the sum and the number of reports: it is the noisy one."""
-    monkeypatch.setattr(noisy_count, "draw", lambda *_: 5)
-    monkeypatch.setattr(noisy_count, "draw_margin", lambda *_: 0)
-    recipe = collected(two_server_recipe(cohort_size=20), 0)
-    release = result_release(recipe=recipe)
-    assert release is not None
-    assert release.reports == HONEST + ASKED + 5
-    expected = recipe.published.calibrated_statistic.estimate((HONEST,), HONEST + ASKED + 5)
-    assert tuple(release.values) == pytest.approx(expected.values, rel=1e-12)
-    assert tuple(release.standard_errors) == pytest.approx(expected.standard_errors, rel=1e-12)
-
-
-def test_one_report_at_the_cohort_size_does_not_decide_whether_there_is_a_result(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_one_report_does_not_decide_whether_there_is_a_result(monkeypatch: pytest.MonkeyPatch) -> None:
     """The margin decides, drawn once with the closing; above it and below, both servers show the same of any
     number of valid reports, and the helper is not asked to tell."""
     reader, now = auditor(), timezone.now()
@@ -191,12 +171,3 @@ def test_decision_keeps_its_epsilon_and_delta_for_each_report(cohort_size: int) 
     for less, more in itertools.pairwise(released):
         for one, other in ((less, more), (more, less), (1 - less, 1 - more), (1 - more, 1 - less)):
             assert one <= math.exp(epsilon) * other + noisy_count.MARGIN_DELTA * (1 + 1e-6)
-
-
-def test_margins_stay_within_their_ends_and_are_drawn_of_the_stated_noise() -> None:
-    """2,000 draws of mean t: the mean is off by 0.2, five standard errors, with at most 1e-6."""
-    usual = noisy_count.usual_margin(100)
-    source = random.Random(5)
-    drawn = [noisy_count.draw_margin(100, source) for _ in range(2_000)]
-    assert 0 <= min(drawn) < usual < max(drawn) <= 2 * usual
-    assert sum(drawn) / len(drawn) == pytest.approx(usual, abs=0.2)

@@ -71,9 +71,7 @@ def test_bounded_entries_of_the_log_are_no_more_than_their_bound(meeting: Callab
     assert Entry.objects.filter(action=SIGN_IN_FAILED.name).count() == 2
 
 
-def test_approval_that_is_asked_for_twice_at_once_is_one(
-    meeting: Callable[[Any, str], None], settings: Any
-) -> None:
+def test_approval_asked_for_twice_at_once_is_one(meeting: Callable[[Any, str], None], settings: Any) -> None:
     settings.FOUR_EYES = True
     ana, document = analyst(), recipe_members()
     meeting(Approval.objects, "create")
@@ -81,9 +79,7 @@ def test_approval_that_is_asked_for_twice_at_once_is_one(
     assert Approval.objects.count() == 1
 
 
-def test_tokens_of_an_account_are_no_more_than_may_be(
-    meeting: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_tokens_are_bounded(meeting: Callable[[Any, str], None], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "MOST_TOKENS", 2)
     ana = analyst()
     meeting(ApiToken.objects, "create")

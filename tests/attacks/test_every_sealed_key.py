@@ -1,11 +1,7 @@
-"""Each holder of keys kept them under the key-encryption key alone, as a site kept its recipes' keys.
+"""The key-encryption key alone must open no private key of a site or partner.
 
-Before: what a database keeps of a task's share key and verification key, on the leader and on the helper, of
-a collector's key, of an analyzer's, of a key that a helper made for a recipe that was never published, and of
-an HPKE key whose grace period is over, was opened with the key-encryption key (test_released_key.py).
-
-Now: all of them are sealed under erasable keys, too. When what they are for has ended, not one of these keys
-is in the directory any more.
+All of them are sealed under erasable keys, too. When their recipe has ended, none of these keys is in the
+directory.
 """
 
 import secrets
@@ -33,7 +29,7 @@ from releases.operations import collections_advance
 from storage.rotating_keys import grace
 from tests.collections.analyzer import scene as analyzer
 from tests.collections.issuer import scene as issuer
-from tests.collections.two_server import scene as two_server
+from tests.collections.trust_models import scene as two_server
 from tests.factories import published_recipe, published_stream
 from trust_models.publishing import recipe_close
 
@@ -70,11 +66,7 @@ def keys_in(folder: Path) -> set[bytes]:
     return {bytes.fromhex(path.stem.replace("-", "")) for path in folder.iterdir()}
 
 
-def single_server() -> Recipe:
-    return published_recipe()
-
-
-def single_server_ends(recipe: Recipe) -> None:
+def close_and_release(recipe: Recipe) -> None:
     recipe_close(recipe=recipe, actor=None)
     collections_advance()
 
@@ -102,17 +94,8 @@ def shuffled() -> Recipe:
     return recipe
 
 
-def shuffled_ends(recipe: Recipe) -> None:  # its batch closes it
-    analyzer.settle()
-
-
-def never_published() -> Recipe | None:
-    share_key_make(request=secrets.token_bytes(16), scheme="elgamal-secp256k1", now=timezone.now())
-    return None
-
-
-def never_published_ends(recipe: Recipe | None) -> None:  # there is none
-    upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME)
+def key_without_recipe(make: Callable[..., object], **options: str) -> None:
+    make(request=secrets.token_bytes(16), now=timezone.now(), **options)
 
 
 def tokens() -> None:
@@ -126,29 +109,24 @@ def tokens_end(_: None) -> None:
     GATEWAY_KEYS.expire(now=timezone.now() + 2 * grace())
 
 
-def token_key_unused() -> None:
-    token_key_make(request=secrets.token_bytes(16), now=timezone.now())
-
-
-def token_key_unused_ends(_: None) -> None:
-    issuer_upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME)
-
-
-def stream_ends(recipe: Recipe) -> None:
-    recipe_close(recipe=recipe, actor=None)
-    collections_advance()
-
-
 HOLDERS: dict[str, tuple[Callable[[], Any], Callable[[Any], None], int]] = {
-    "a site": (single_server, single_server_ends, 1),
+    "a site": (published_recipe, close_and_release, 1),
     # Verification key and share key on each side, the collector's, and the HPKE key, which both share here.
     "leader and helper": (two_servers, two_servers_end, 6),
-    "an analyzer": (shuffled, shuffled_ends, 1),
-    "a helper that waits for a recipe": (never_published, never_published_ends, 1),
+    "an analyzer": (shuffled, lambda _: analyzer.settle(), 1),  # its batch closes it
+    "a helper that waits for a recipe": (
+        lambda: key_without_recipe(share_key_make, scheme="elgamal-secp256k1"),
+        lambda _: upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME),
+        1,
+    ),
     # Those of the recipe, which are sealed together, and the gateway's.
     "an issuer": (tokens, tokens_end, 2),
-    "an issuer that waits for a recipe": (token_key_unused, token_key_unused_ends, 1),
-    "a curator, of its sample": (published_stream, stream_ends, 1),
+    "an issuer that waits for a recipe": (
+        lambda: key_without_recipe(token_key_make),
+        lambda _: issuer_upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME),
+        1,
+    ),
+    "a curator, of its sample": (published_stream, close_and_release, 1),
 }
 
 

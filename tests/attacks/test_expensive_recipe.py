@@ -1,10 +1,6 @@
 """Strangers flood one recipe whose reports are expensive to decrypt, to keep another one from its result.
 
-Before (commit b0f47a4): 20 requests with 312 MB in all for a histogram of 100 values under paillier-3072 made
-some 500 chunks of 10 s each, and the tasks of all of them were sent at once. A recipe with few reports that
-closed after them was not released within 420 s, and the flooded one could not be withheld either.
-
-Now a recipe has at most `RECIPE_CHUNKS` chunks with workers or on their way, and the next one is sent when
+A recipe has at most `RECIPE_CHUNKS` chunks with workers or on their way, and the next one is sent when
 one is done. So the other recipe waits for 5 chunks at most, however many there are: for 50 s with one
 worker and chunks of 10 s. Any closed recipe can be withheld, and the tasks of its chunks then find nothing.
 """
@@ -22,8 +18,8 @@ from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance, result_withhold
 from reports.models import StoredReports
-from reports.operations import reports_submit
-from tests.factories import published_recipe, report_of_values
+from tests.concurrency import at_once
+from tests.factories import published_recipe, report_of_values, submitted
 from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
@@ -59,11 +55,11 @@ def worker(monkeypatch: pytest.MonkeyPatch, settings: Any) -> OneWorker:
 def closed_with(reports: int, name: str) -> Recipe:
     recipe = published_recipe(cohort_size=2, name=name)
     bodies = [report_of_values(recipe, [1]) for _ in range(reports)]
-    assert reports_submit(recipe=recipe, reports=bodies, decode=lambda raw: raw) == []
+    assert submitted(recipe, *bodies) == []
     return recipe_close(recipe=recipe, actor=None)
 
 
-def test_a_flooded_recipe_keeps_another_one_waiting_for_its_share_of_chunks_only(
+def test_a_flooded_recipe_keeps_another_waiting_for_its_share_only(
     worker: OneWorker, settings: Any, django_capture_on_commit_callbacks: Any
 ) -> None:
     flooded = closed_with(FLOOD, "Flooded")
@@ -86,9 +82,7 @@ def test_a_flooded_recipe_keeps_another_one_waiting_for_its_share_of_chunks_only
     assert Release.objects.get(recipe=flooded).reports == FLOOD
 
 
-def test_a_flooded_recipe_can_be_withheld_at_once_and_its_tasks_find_nothing(
-    worker: OneWorker, django_capture_on_commit_callbacks: Any
-) -> None:
+def test_flooded_recipe_is_withheld_soon(worker: OneWorker, django_capture_on_commit_callbacks: Any) -> None:
     flooded = closed_with(FLOOD, "Flooded")
     with django_capture_on_commit_callbacks(execute=True):
         collections_advance()
@@ -101,21 +95,15 @@ def test_a_flooded_recipe_can_be_withheld_at_once_and_its_tasks_find_nothing(
     assert Release.objects.get().outcome == Release.Outcome.WITHHELD
 
 
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
 @pytest.mark.django_db(transaction=True)
-def test_a_recipe_is_withheld_while_workers_finish_its_chunks_and_nobody_waits_for_the_other_for_ever(
-    monkeypatch: pytest.MonkeyPatch, settings: Any
-) -> None:
-    if connection.vendor != "postgresql":
-        pytest.skip("SQLite has one writer at a time")
+def test_recipe_is_withheld_while_chunks_are_finished(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """Neither waits for the other for ever."""
     settings.CHUNK_REPORTS = 1
     monkeypatch.setattr(process_chunk, "delay", lambda chunk: None)
-    flooded = published_recipe(cohort_size=2)
-    bodies = [report_of_values(flooded, [1]) for _ in range(4)]
-    assert reports_submit(recipe=flooded, reports=bodies, decode=lambda raw: raw) == []
-    recipe_close(recipe=flooded, actor=None)
+    flooded = closed_with(4, "Flooded")
     collections_advance()
     finishing, withholding = threading.Event(), threading.Event()
-    faults: list[BaseException] = []
 
     def pause_with_the_first_lock(execute: Any, sql: str, *arguments: Any) -> Any:
         answer = execute(sql, *arguments)
@@ -125,20 +113,14 @@ def test_a_recipe_is_withheld_while_workers_finish_its_chunks_and_nobody_waits_f
         return answer
 
     def work() -> None:
-        try:
-            with connection.execute_wrapper(pause_with_the_first_lock):
-                process_chunk(str(Chunk.objects.values_list("pk", flat=True)[0]))
-        except BaseException as fault:
-            faults.append(fault)
-        finally:
-            connection.close()
+        with connection.execute_wrapper(pause_with_the_first_lock):
+            process_chunk(str(Chunk.objects.values_list("pk", flat=True)[0]))
 
-    worker = threading.Thread(target=work)
-    worker.start()
-    assert finishing.wait(PATIENCE)
-    result_withhold(recipe=flooded, reason="its reports take too long", actor=None)
-    withholding.set()
-    worker.join()
-    assert faults == []
+    def withhold() -> None:
+        assert finishing.wait(PATIENCE)
+        result_withhold(recipe=flooded, reason="its reports take too long", actor=None)
+        withholding.set()
+
+    at_once(work, withhold)
     assert Release.objects.get().cause == Release.Cause.GIVEN_UP
     assert not Chunk.objects.exists()

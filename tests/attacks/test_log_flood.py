@@ -1,8 +1,6 @@
 """Anybody could fill the disk of a server's log: each bad signature left a line.
 
-Before: 1,000 unsolicited requests with a header `Signature: x` left 1,000 lines.
-
-Now: 10 lines a minute and process, and the next one says how many were left out.
+Required: 10 lines a minute and process, and the next one says how many were left out.
 """
 
 from typing import Any

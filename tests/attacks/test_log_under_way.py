@@ -5,7 +5,8 @@ Nothing of this holds up publishing, forks the log, or makes a client accept wha
 
 import hashlib
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,13 +15,11 @@ from django.db import OperationalError, close_old_connections, connection
 from django.test import Client
 from django.utils import timezone
 
-from audit.actions import ACCESS_DENIED
 from audit.models import Head
-from audit.operations import entry_append
-from panprivacy.transparency import tiles
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.cosignature import cosign
-from panprivacy.transparency.merkle import (
+from panprivacy.protocols.transparency import tiles
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.cosignature import cosign
+from panprivacy.protocols.transparency.merkle import (
     Nodes,
     ProofError,
     inclusion_proof,
@@ -28,39 +27,29 @@ from panprivacy.transparency.merkle import (
     root,
     verify_inclusion,
 )
-from panprivacy.transparency.policy import Policy, QuorumError
-from panprivacy.transparency.signed_note import COSIGNATURE, ED25519, Note, VerifierKey
-from panprivacy.transparency.tiles import Tile, TileError
-from panprivacy.transparency.witnessing import AddCheckpoint
+from panprivacy.protocols.transparency.policy import Policy, QuorumError
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, Note, VerifierKey
+from panprivacy.protocols.transparency.tiles import Tile, TileError
+from panprivacy.protocols.transparency.witnessing import AddCheckpoint
 from public_log import cosigning
 from public_log.cosigning import witnesses_ask
 from public_log.integrating import integrate
 from public_log.models import AskedWitness, Cosignature, Leaf, SignedCheckpoint
 from public_log.selectors import latest_checkpoint
 from public_log.verification import log_verify
-from storage.signing_key import verification_key
-from tests.panprivacy.transparency.trees import slow_root
+from tests.collections.public_log.scene import append, contents, grow, witnessed_policy
+from tests.panprivacy.protocols.transparency.trees import slow_root
 from tests.patience import PATIENCE
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes([11] * 32))
 NAME = "witness.example"
 
 
-def append(count: int = 1) -> None:
-    for _ in range(count):
-        entry_append(action=ACCESS_DENIED, subject="s", actor=None, details={})
-
-
-def log_key(origin: str) -> VerifierKey:
-    return VerifierKey(origin, ED25519, verification_key().public_bytes_raw())
-
-
 @pytest.fixture
 def policy(settings: Any) -> Policy:
     key = VerifierKey(NAME, COSIGNATURE, KEY.public_key().public_bytes_raw())
-    text = f"log {log_key(settings.LOG_ORIGIN).text}\nwitness w {key.text} https://w.example\nquorum w\n"
-    settings.LOG_POLICY = Policy.parse(text.encode())
-    return Policy.parse(text.encode())
+    settings.LOG_POLICY = witnessed_policy(settings.LOG_ORIGIN, key)
+    return settings.LOG_POLICY
 
 
 @pytest.mark.django_db(transaction=True)
@@ -89,7 +78,8 @@ def test_integrators_at_once_make_one_log() -> None:
     for thread in integrators:
         thread.start()
     try:
-        append(40)
+        for _ in range(40):
+            append()
     finally:
         stop.set()
         for thread in integrators:
@@ -97,17 +87,16 @@ def test_integrators_at_once_make_one_log() -> None:
     assert not failed
     assert integrate() == Head.objects.get().index == 40
     assert log_verify() == 40
-    contents = [leaf.content.encode() for leaf in Leaf.objects.order_by("position")]
+    leaves = contents()
     for signed in SignedCheckpoint.objects.all():
         text = Note.decode(signed.note.encode()).text
-        assert Checkpoint.parse(text).root == slow_root(contents[: signed.size])
+        assert Checkpoint.parse(text).root == slow_root(leaves[: signed.size])
 
 
 @pytest.mark.django_db(transaction=True)
-def test_nobody_waits_for_a_witness_that_is_slow(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_waits_for_a_witness_that_is_slow(policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     """While one is asked, no transaction is open, and the log goes on."""
-    append()
-    integrate()
+    grow()
     grown = []
 
     def slow(*_: object, seconds: float, **__: object) -> tuple[int, dict[str, str], bytes]:
@@ -124,25 +113,20 @@ def test_nobody_waits_for_a_witness_that_is_slow(policy: Policy, monkeypatch: py
     assert AskedWitness.objects.get().last_error == "the witness did not answer in time"
 
 
-def _other_root(asked: Checkpoint) -> Checkpoint:
-    return Checkpoint(asked.origin, asked.size, hashlib.sha256(b"other").digest())
-
-
-def _other_size(asked: Checkpoint) -> Checkpoint:
-    return Checkpoint(asked.origin, asked.size + 1, asked.root)
-
-
-def _other_log(asked: Checkpoint) -> Checkpoint:
-    return Checkpoint("other.example", asked.size, asked.root)
-
-
 @pytest.mark.django_db
-@pytest.mark.parametrize("signs", [_other_root, _other_size, _other_log])
+@pytest.mark.parametrize(
+    "signs",
+    [
+        lambda asked: replace(asked, root=hashlib.sha256(b"other").digest()),
+        lambda asked: replace(asked, size=asked.size + 1),
+        lambda asked: replace(asked, origin="other.example"),
+    ],
+    ids=["root", "size", "log"],
+)
 def test_a_witness_that_signs_something_else_vouches_for_nothing(
     policy: Policy, monkeypatch: pytest.MonkeyPatch, signs: Callable[[Checkpoint], Checkpoint]
 ) -> None:
-    append(3)
-    integrate()
+    grow(3)
 
     def wrong(_method: str, _url: str, _headers: object, body: bytes, **_: object) -> tuple[int, Any, bytes]:
         asked = Checkpoint.parse(Note.decode(AddCheckpoint.decode(body).note).text)
@@ -180,24 +164,19 @@ class Cache:
         return inclusion_proof(self.nodes(size), index, size)
 
 
-@pytest.fixture
-def cache() -> Iterator[Cache]:
-    return Cache()
-
-
 @pytest.mark.django_db
-def test_partial_tiles_that_a_cache_keeps_stay_true_as_the_tree_grows(cache: Cache) -> None:
-    roots: dict[int, bytes] = {}
+def test_partial_tiles_that_a_cache_keeps_stay_true_as_the_tree_grows() -> None:
+    cache, roots = Cache(), dict[int, bytes]()
     for more in (5, 250, 1, 44):
-        append(more)
-        size = integrate()
+        grow(more)
+        size = Head.objects.get().index
         roots[size] = cache.root_at(size)
         # Asked too early: a full tile that is not there yet must not be kept as missing.
         for tile in (Tile(0, size // 256), Tile(1, 0)):
             if size % 256:
                 assert cache.get(tile.path) == b""
-    contents = [leaf.content.encode() for leaf in Leaf.objects.order_by("position")]
-    assert {size: slow_root(contents[:size]) for size in roots} == roots
+    leaves = contents()
+    assert {size: slow_root(leaves[:size]) for size in roots} == roots
     # Older states can be had again, from what is kept and from the site.
     for reader in (cache, Cache()):
         assert {size: reader.root_at(size) for size in roots} == roots
@@ -207,9 +186,9 @@ def test_partial_tiles_that_a_cache_keeps_stay_true_as_the_tree_grows(cache: Cac
 
 
 @pytest.mark.django_db
-def test_a_cache_that_answers_with_a_partial_tile_instead_of_the_full_one_is_noticed(cache: Cache) -> None:
-    append(300)
-    integrate()
+def test_a_cache_that_answers_with_a_partial_tile_is_noticed() -> None:
+    cache = Cache()
+    grow(300)
     partial = Client().get("/log/tile/0/000.p/200").content
     cache.kept["tile/0/000"] = partial
     with pytest.raises(TileError, match="must have 8192 bytes"):

@@ -1,6 +1,6 @@
 """Everybody on the machine could read the secrets: `generate_secrets > .env` made a file of mode 0644.
 
-Now: it is the owner's alone, before anything is in it.
+Required: it is the owner's alone, before anything is in it.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 from django.conf import settings
 
 from panapp.generate_secrets import named_secrets
-from tests.panapp.environments import PLACES
+from tests.panapp.scene import PLACES
 
 
 def test_file_of_secrets_is_its_owners_alone(tmp_path: Path) -> None:

@@ -1,13 +1,8 @@
-"""Whoever seized a server after a release opened device snapshots with a deleted private key.
+"""A server that is seized after a release must not open device snapshots with a deleted private key.
 
-Before: a recipe's private key was sealed under the key-encryption key alone. PostgreSQL keeps what is
-deleted: after release, VACUUM and CHECKPOINT the sealed key still stood in the heap file of the table and in
-the write-ahead log, and with either database in every backup. With the key-encryption key, which every
-process has, it opened any copy of a device's state of that recipe.
-
-Now: it is sealed under an erasable key, too, which is a small file beside the database, overwritten when the
-deletion is committed. The sealed key is still found, in the heap file and in the log, and the server's files,
-all of them, with the key-encryption key open it no more. Before the release they do, so the attack works.
+The private key is sealed under an erasable key, too: a small file next to the database, overwritten when the
+deletion is committed. The sealed key is still found in the heap file and in the log. All files of the server
+and the key-encryption key do not open it. Until the release they do, so the attack works.
 
 Between commit and erasing, some milliseconds, and after a crash in that moment until the next upkeep, the
 files still open it.
@@ -30,9 +25,10 @@ from django.db import connection
 
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.sealing import SealBrokenError, SealFormatError, unseal
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.recipe.document import PublishedRecipe
+from recipes.models import Recipe
 from tests.attacks.collecting_process import publish
-from tests.attacks.postgres_cluster import Cluster, running_cluster, why_not
+from tests.attacks.scene import Cluster, running_cluster, why_not
 from tests.file_content import content_of
 from tests.patience import PATIENCE
 from tests.scenes import finish
@@ -49,7 +45,7 @@ COLLECTED = [1]
 
 @dataclass(frozen=True)
 class Seized:
-    """All that somebody has who seized a server: every file of it, and its environment.
+    """All of a seized server: every file of it, and its environment.
 
     Attributes:
         contents: of the files of the database, and of its backups.
@@ -106,7 +102,7 @@ class Seized:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif("connection.vendor != 'sqlite'", reason="PostgreSQL has files of its own: see below")
-def test_backup_and_server_that_is_seized_after_the_release_do_not_open_a_snapshot() -> None:
+def test_server_seized_after_the_release_opens_no_snapshot() -> None:
     published = publish()
 
     def seized(*backups: bytes) -> Seized:
@@ -116,15 +112,9 @@ def test_backup_and_server_that_is_seized_after_the_release_do_not_open_a_snapsh
 
     before = seized()
     assert before.open(published) == COLLECTED
-    finish(_recipe(published))
+    finish(Recipe.objects.get(pk=published["pk"]))
     assert any(bytes.fromhex(published["sealed"]) in content for content in before.contents)
     assert seized(*before.contents).open(published) is None
-
-
-def _recipe(published: dict[str, Any]) -> Any:
-    from recipes.models import Recipe
-
-    return Recipe.objects.get(pk=published["pk"])
 
 
 @pytest.fixture(scope="module")
@@ -192,9 +182,7 @@ def _files_with(cluster: Cluster, piece: bytes) -> set[str]:
 
 
 @pytest.mark.long
-def test_postgresql_that_is_seized_after_the_release_does_not_open_a_snapshot(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_postgresql_seized_after_the_release_opens_no_snapshot(cluster: Cluster, tmp_path: Path) -> None:
     with process(cluster, tmp_path) as running:
         # Stays open: the table's first page stays in use.
         running.ask("publish")
@@ -212,9 +200,7 @@ def test_postgresql_that_is_seized_after_the_release_does_not_open_a_snapshot(
 
 
 @pytest.mark.long
-def test_release_that_is_killed_before_it_erases_leaves_nothing_after_the_next_upkeep(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_release_killed_before_erasing_leaves_nothing_after_upkeep(cluster: Cluster, tmp_path: Path) -> None:
     with process(cluster, tmp_path) as first:
         kept, published = first.ask("publish"), first.ask("publish")
         assert first.ask("die_releasing", published["pk"]) is None
@@ -230,9 +216,7 @@ def test_release_that_is_killed_before_it_erases_leaves_nothing_after_the_next_u
 
 
 @pytest.mark.long
-def test_publication_that_is_killed_before_it_commits_leaves_no_key_after_the_next_upkeep(
-    cluster: Cluster, tmp_path: Path
-) -> None:
+def test_publishing_killed_before_commit_leaves_no_key_after_upkeep(cluster: Cluster, tmp_path: Path) -> None:
     keys = tmp_path / "erasable-keys"
     with process(cluster, tmp_path) as first:
         first.ask("publish")

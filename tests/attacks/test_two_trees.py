@@ -1,4 +1,4 @@
-"""A site shows two devices two trees: a recipe for one device alone, which nobody else will ever see.
+"""A site shows two devices two trees: a recipe that one device alone will ever see.
 
 Each tree by itself is without fault, and the site signs both. A device with a witness in its policy refuses
 the second tree, as does one that saw the first; and witness and device keep what convicts the site.
@@ -13,10 +13,10 @@ from django.test import Client
 
 from devices_sim.log_check import LogCheck, LogRefusedError, TooFewWitnessesError
 from devices_sim.log_memory import LogMemory
-from panprivacy.transparency import signed_note
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.policy import Policy
-from panprivacy.transparency.witnessing import AddCheckpoint
+from panprivacy.protocols.transparency import signed_note
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.policy import Policy
+from panprivacy.protocols.transparency.witnessing import AddCheckpoint
 from public_log.models import Fork
 from public_log.witnessing import witness_verifier_key
 from tests.devices_sim.conftest import make_server, server
@@ -76,7 +76,7 @@ def test_a_site_that_shows_two_devices_two_trees_is_refused_and_convicted(
         with pytest.raises(LogRefusedError, match="two trees of one size differ"):
             check.require(server.served, site)
 
-    # The witness shows everybody what the site signed twice.
+    # The witness shows to all what the site signed twice.
     with pytest.raises(CommandError, match="1 times a log signed two states"):
         call_command("log", "evidence")
     shown, fork = capsys.readouterr().out, Fork.objects.get()

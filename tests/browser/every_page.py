@@ -17,18 +17,25 @@ from ledger.operations import population_create
 from notifications.kinds import KINDS
 from notifications.mail import confirm_address, unsubscribe_address
 from notifications.operations import mail_subscribe
-from panprivacy.mechanisms import MECHANISMS
-from panprivacy.randomizers import RANDOMIZERS
+from panprivacy.statistics.events import MECHANISMS
+from panprivacy.statistics.randomized import RANDOMIZERS
+from recipes.approvals import draft_approval_ask
 from recipes.models import Recipe
+from recipes.operations import recipe_draft_save
 from releases.models import HeldResult
 from series.in_order import input_publish
 from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
 from simulations.operations import simulation_start
 from simulations.tries import try_join
-from tests.collections.two_server.randomized_scene import honest_reports, randomized, released
-from tests.collections.two_server.scene import two_server_recipe
+from tests.collections.trust_models.scene import (
+    honest_reports,
+    randomized,
+    result_of_reports,
+    two_server_recipe,
+)
 from tests.factories import draft_recipe, recipe_members
 from tests.scenes import (
+    account,
     announced,
     closed_stream,
     finished_recipe,
@@ -59,7 +66,7 @@ NO_PAGES = {
     "witness-checkpoint": "a text",
     "comparison-csv": "a file of what is named in the query",
     "plan-rest": "a part of another page",
-    "sign-in-code": "leads on who has given no password; looked at in test_second_factor_in_browser.py",
+    "sign-in-code": "leads on who has given no password; looked at in test_every_page.py",
     "sign-in-enrol": "as the former",
     "sign-in": "leads on who is signed in; looked at before",
 }
@@ -90,8 +97,11 @@ def scene(user: User) -> EXAMPLES:
         "k": 2,
         "labels": ["never", "once", "often"],
     }
+    segments = {"segments": ["2.0 (control)", "2.1 (new start screen)", "nightly"]}
+    by_segment = [[int(at == cell) for at in range(6)] for cell in (0, 1, 2, 2, 2) for _ in range(30)]
     recipes = [
         open_recipe([1] * 150, cohort_size=400),
+        finished_recipe(by_segment, simulation=True, cohort_size=40, epsilon=8.0, **segments),
         open_recipe(opens_at="2030-01-01T00:00:00Z"),
         open_recipe([1] * 21, population_size=400, **counted),
         recipe_close(recipe=open_recipe([1] * 3), actor=None),
@@ -114,6 +124,8 @@ def scene(user: User) -> EXAMPLES:
         announced(open_stream(range(300), statistic="cropped_mean", t=4)),
         closed_stream(announced(open_stream(range(300), statistic="cropped_mean", t=5))),
     ]
+    waiting = recipe_draft_save(members=recipe_members(population="wards"), actor=account("otto", "Analysts"))
+    draft_approval_ask(recipe=waiting, reviewed=waiting.draft_hash, actor=waiting.created_by)
     series = [_trend(user), _trend(user, name="Waits", failing=True), _in_rounds(user)]
     token, _ = token_create(user=user, name="nightly", scopes=["log:read"], days=1, actor=None)
     simulation = simulation_start(
@@ -125,7 +137,7 @@ def scene(user: User) -> EXAMPLES:
     recipes.append(try_join(asker="").recipe)
     return {
         "identifier": [recipe.identifier for recipe in recipes] + series + [subscription.identifier],
-        "pk": [draft_recipe(population="clinics").pk, draft_recipe(name="Fits").pk, proposed.pk],
+        "pk": [draft_recipe(population="clinics").pk, draft_recipe(name="Fits").pk, waiting.pk, proposed.pk],
         "expires": [confirming[-2]],
         "code": [confirming[-1], ending[-1]],
         "message": [delivery.message],
@@ -196,7 +208,7 @@ def _vectors() -> Recipe:
 
 def _of_values(recipe: Recipe, values: list[Any]) -> Recipe:
     sent = randomized(recipe, values, random.Random(1))
-    released(recipe, honest_reports(recipe, sent))
+    result_of_reports(recipe, honest_reports(recipe, sent))
     return Recipe.objects.get(pk=recipe.pk)
 
 

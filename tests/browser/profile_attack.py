@@ -22,10 +22,10 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust_models.single_server import OneServer
-from tests.browser.test_device_in_browser import SITE
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.trust_models.single_server import OneServer
+from tests.browser.test_device import SITE
 from tests.devices_web.vectors import private_key
 from tests.tokens import token_admission
 

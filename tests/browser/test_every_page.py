@@ -1,11 +1,18 @@
 """Every page of the site: accessible, and not wider than the screen."""
 
+import re
+import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
-from playwright.sync_api import Route
+from django.core import mail
+from playwright.sync_api import Route, expect
 
+from notifications.delivering import deliveries_take, delivery_send
+from notifications.outbox import log_read
+from second_factor.operations import begun_secret
+from tests.collections.second_factor.scene import code_of
 from tests.scenes import PASSWORD, account
 
 from .accessibility import violations
@@ -56,3 +63,80 @@ def _without_scripts(route: Route) -> None:
         route.fulfill(content_type="text/javascript", body="")
     else:
         route.continue_()
+
+
+@pytest.fixture
+def ready_site(settings: Any, live_server: Any) -> None:
+    settings.SITE_URL, settings.EMAIL_FROM = live_server.url, "telemetry@telemetry.example"
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_what_is_shown_once_after_a_form_is_accessible(visit: Visit, ready_site: None, script: bool) -> None:
+    """No address leads to a new token, the secret of a webhook, or recovery codes."""
+    ana = account("ana", "Analysts")
+    visitor = visit(viewport=PHONE, color_scheme="dark", java_script_enabled=script)
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open("/tokens/")
+    page.get_by_label("Name").fill("nightly report")
+    page.get_by_label("recipes:read").check()
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Make the token").click()
+    expect(page.locator("#token-text")).to_contain_text("panapp_")
+    assert violations(visitor) == []
+
+    webhook = visitor.open("/notifications/").get_by_role("region", name="New webhook")
+    webhook.get_by_label("Address").fill("https://127.0.0.1/")
+    webhook.get_by_label("Recipe published").check()
+    webhook.get_by_role("button", name="Add the webhook").click()
+    expect(webhook.get_by_text("Must be of a public host")).to_be_visible()
+    assert violations(visitor) == []
+    visitor.complaints[:] = [said for said in visitor.complaints if "422" not in said]
+    webhook.get_by_label("Address").fill("https://receiver.example/hook")
+    webhook.get_by_role("button", name="Add the webhook").click()
+    expect(page.locator("#secret-text")).to_contain_text("whsec_")
+    assert violations(visitor) == []
+
+    page = visitor.open("/second-factor/")
+    page.get_by_label("Your password").fill(PASSWORD)
+    page.get_by_role("button", name="Set one up").click()
+    expect(page.get_by_role("img", name="QR code of the secret below")).to_be_visible()
+    assert violations(visitor) == []
+    secret = begun_secret(ana)
+    assert secret is not None
+    page.get_by_label("Code", exact=True).fill(code_of(secret, time.time()))
+    page.get_by_role("button", name="Set it up").click()
+    expect(page.get_by_role("heading", name="Your recovery codes")).to_be_visible()
+    assert violations(visitor) == []
+    page.get_by_role("link", name="Go on").click()
+    page.get_by_role("button", name="Sign out").click()
+    page = visitor.open("/sign-in/")
+    page.get_by_label("Username").fill("ana")
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Sign in").click()
+    expect(page.get_by_label("Code", exact=True)).to_be_visible()
+    assert violations(visitor) == []
+
+
+def test_address_is_confirmed_and_mails_are_ended_by_their_links(visit: Visit, ready_site: None) -> None:
+    account("ana", "Analysts")
+    visitor, stranger = visit(), visit()
+    visitor.sign_in("ana", PASSWORD)
+    form = visitor.open("/notifications/").get_by_role("region", name="E-mail")
+    form.get_by_label("Your e-mail address").fill("ana@people.example")
+    form.get_by_label("Result released").check()
+    form.get_by_role("button", name="Send the link").click()
+    expect(visitor.page.get_by_text("Waits for the link")).to_be_visible()
+    while log_read():
+        pass
+    for delivery in deliveries_take():
+        delivery_send(delivery=delivery)
+    (message,) = mail.outbox
+    for address, button, heading in (
+        (re.findall(r"http\S+/confirm/\S+", message.body)[0], "Confirm", "Your address is confirmed"),
+        (message.extra_headers["List-Unsubscribe"].strip("<>"), "Unsubscribe", "You get no more mails"),
+    ):
+        stranger.page.goto(address)
+        assert violations(stranger) == []
+        stranger.page.get_by_role("button", name=button).click()
+        expect(stranger.page.get_by_role("heading", name=heading)).to_be_visible()
+        assert violations(stranger) == []

@@ -8,14 +8,14 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from panprivacy.attestation import verify_capsule
-from panprivacy.dap.signature_base import SignatureRefusedError
-from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
-from panprivacy.oblivious_http.binary_http import Request, Response
-from panprivacy.privacy_pass import issuance
-from panprivacy.privacy_pass.rsa_keys import PrivateKey
-from panprivacy.privacy_pass.tokens import TokenRequest
-from tests.devices_sim.relay import PROBLEM
+from panprivacy.protocols.attestation import verify_capsule
+from panprivacy.protocols.dap.signature_base import SignatureRefusedError
+from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import Request, Response
+from panprivacy.protocols.privacy_pass import issuance
+from panprivacy.protocols.privacy_pass.rsa_keys import PrivateKey
+from panprivacy.protocols.privacy_pass.tokens import TokenRequest
+from tests.devices_sim.relay import KEY_IDS, PROBLEM
 from tests.tokens import ATTESTER_URL, ISSUER_KEY
 
 SOURCE = random.Random(9578)
@@ -56,7 +56,7 @@ class MemoryAttester:
 
     def rotate(self) -> None:
         """Another key of the issuer's gateway; the old one does not open any more."""
-        self.config, private_key = keys.generate(random.randrange(256), SOURCE)
+        self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
         self.private_keys = {self.config.key_id: private_key}
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:

@@ -9,8 +9,8 @@ import pytest
 from devices_sim.transport import WireReport
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust_models.single_server import OneServer
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.trust_models.single_server import OneServer
 from tests.devices_sim.attester import URL
 from tests.devices_sim.server import MemoryServer
 from tests.tokens import token_admission

@@ -3,6 +3,7 @@
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from urllib.parse import unquote, urlsplit
+from wsgiref.util import setup_testing_defaults
 
 from devices_sim.transport import JSON, Answer, Transport, TransportError
 
@@ -13,11 +14,7 @@ Application = Callable[..., Iterable[bytes]]
 class InProcessTransport(Transport):
     """Calls a WSGI application (PEP 3333) directly: no socket, no retries.
 
-    Args:
-        application: any WSGI callable.
-        host: the host name that requests carry.
-        prefix: what precedes the path of every request.
-        others: base address of each other server → its application.
+    `prefix` precedes the path of every request; `others` are base address → application.
     """
 
     def __init__(
@@ -52,27 +49,19 @@ class InProcessTransport(Transport):
         fields: Mapping[str, str] | None = None,
     ) -> Answer:
         parts = urlsplit(self._prefix + target)
-        errors = io.StringIO()
         environ = {
             "REQUEST_METHOD": method,
             "SCRIPT_NAME": "",
             "PATH_INFO": unquote(parts.path, "latin-1"),
             "QUERY_STRING": parts.query,
             "SERVER_NAME": self._host,
-            "SERVER_PORT": "80",
-            "SERVER_PROTOCOL": "HTTP/1.1",
             "HTTP_HOST": self._host,
             "HTTP_ACCEPT": accept,
             "REMOTE_ADDR": "127.0.0.1",
             "CONTENT_LENGTH": str(len(body)),
-            "wsgi.version": (1, 0),
-            "wsgi.url_scheme": "http",
             "wsgi.input": io.BytesIO(body),
-            "wsgi.errors": errors,
-            "wsgi.multithread": False,
-            "wsgi.multiprocess": False,
-            "wsgi.run_once": False,
         } | ({"CONTENT_TYPE": content_type} if content_type else {})
+        setup_testing_defaults(environ)  # everything else that PEP 3333 asks for
         environ |= {f"HTTP_{name.upper().replace('-', '_')}": value for name, value in (fields or {}).items()}
         started: list[tuple[int, dict[str, str]]] = []
         written: list[bytes] = []

@@ -3,8 +3,7 @@
 The distinguishing game of computational local pan-privacy (LPP, Definition 2.10): two streams of
 events are public, a fair coin chooses which of them a device lives through, and the intruder
 guesses from the snapshots. Computational 0-pan-privacy says that no feasible intruder beats a
-fair coin. A game cannot prove that; it shows that these attacks fail, and (on a broken
-device) that they would have been noticed.
+fair coin. A game cannot prove that; it shows that these attacks fail.
 """
 
 import itertools
@@ -21,8 +20,8 @@ from scipy.stats import beta
 
 from devices_sim.algorithm import ClientAlgorithm, Phase
 from devices_sim.state_file import FORMAT, Enrolment, encode
-from panprivacy import base64_text
 from panprivacy.encryption.interface import PublicKey
+from panprivacy.formats import base64_text
 
 Snapshots = tuple[bytes, ...]
 """State files as bytes: before step 1, and after each of the T steps (which is before the next)."""
@@ -37,10 +36,7 @@ ObservedDevice = Callable[[Events, random.Random], Snapshots]
 def observed_device(enrolment: Enrolment, public_key: PublicKey | None = None) -> ObservedDevice:
     """The client algorithm as it stands, observed at every step.
 
-    Args:
-        enrolment: in a recipe that samples every device (rate 1): one that takes no part gives
-            nothing away.
-        public_key: as for `ClientAlgorithm`.
+    The recipe samples every device (rate 1): one that takes no part gives nothing away.
     """
     algorithm = ClientAlgorithm(enrolment.verified(), public_key)
 
@@ -80,40 +76,12 @@ class Attack(ABC):
         """Anything computed from the snapshots without the private key."""
 
 
-class EqualCiphertexts(Attack):
-    """Which steps left how many ciphertexts as they were, wherever they moved: a skipped rerandomization."""
-
-    def feature(self, snapshots: Snapshots) -> Hashable:
-        seen = [set(ciphertexts_of(snapshot)) for snapshot in snapshots]
-        return tuple(len(before & after) for before, after in itertools.pairwise(seen))
-
-
-class EqualHalves(Attack):
-    """Which steps left halves of ciphertexts as they were: randomness that was used twice.
-
-    For lifted ElGamal the first half is r·G.
-    """
-
-    def feature(self, snapshots: Snapshots) -> Hashable:
-        seen = [
-            {
-                half
-                for ciphertext in ciphertexts_of(snapshot)
-                for half in (ciphertext[: len(ciphertext) // 2], ciphertext[len(ciphertext) // 2 :])
-            }
-            for snapshot in snapshots
-        ]
-        return tuple(len(before & after) for before, after in itertools.pairwise(seen))
-
-
 class EqualPieces(Attack):
     """Which pieces of ciphertexts a step left as they were, or occur twice in one state.
 
     Where a ciphertext is made of several (a sharing: the leader's part and the helper's), this finds a part
-    that was kept while the other changed, and randomness that was used for both.
-
-    Args:
-        piece_bytes: length of what must be new each time: half a ciphertext, which is an ElGamal point.
+    that was kept while the other changed, and randomness that was used for both. What must be new each time
+    has `piece_bytes`: half a ciphertext, which is an ElGamal point.
     """
 
     def __init__(self, piece_bytes: int) -> None:
@@ -146,13 +114,7 @@ class PlainMembers(Attack):
 
 
 class KnownRandomness(Attack):
-    """Runs the device itself with guessed seeds: a source of randomness that others can repeat.
-
-    Args:
-        device: the device's program.
-        streams: the two streams of the game.
-        seeds: guesses at the seed of a `random.Random`.
-    """
+    """Runs the device itself with guessed seeds of a `random.Random`, which others can repeat."""
 
     def __init__(self, device: ObservedDevice, streams: tuple[Events, Events], seeds: Sequence[int]) -> None:
         self._known = {
@@ -169,23 +131,12 @@ class KnownRandomness(Attack):
 class JacobiSymbols(Attack):
     """Jacobi symbols of Paillier ciphertexts modulo n: randomizers of two kinds under one key.
 
-    (1 + n)^m is 1 modulo n, so the symbol is the randomizer's, and everybody can compute it.
-
-    Args:
-        moduli: n of each key under which a ciphertext has a part, in their order; the parts have one length.
+    (1 + n)^m is 1 modulo n, so the symbol is the randomizer's, and everybody can compute it. A ciphertext has
+    a part under the key of each modulus, in their order; the parts have one length.
     """
 
     def __init__(self, *moduli: int) -> None:
         self._moduli = moduli
-
-    @classmethod
-    def on(cls, *keys: PublicKey) -> "JacobiSymbols":
-        """For public keys that have a member `n`; ValueError otherwise."""
-        members = [key.to_json() for key in keys]
-        for one in members:
-            if "n" not in one:
-                raise ValueError(f"{one['scheme']} has no modulus")
-        return cls(*(int(one["n"], 16) for one in members))
 
     def feature(self, snapshots: Snapshots) -> Hashable:
         return tuple(
@@ -215,21 +166,11 @@ class ByteStatistics(Attack):
 
 @dataclass(frozen=True)
 class Advantage:
-    """The outcome of a number of games.
+    """Exact (Clopper–Pearson) confidence limits of the advantage 2·Pr[right] − 1, which is 0 for a fair coin
+    and ±1 for certainty."""
 
-    Attributes:
-        games, correct: games played and guesses that were right.
-        low, high: exact (Clopper–Pearson) confidence limits of the advantage 2·Pr[right] − 1,
-            which is 0 for a fair coin and ±1 for certainty.
-        failure_probability: bound on the probability, over all the games, that the true
-            advantage lies outside.
-    """
-
-    games: int
-    correct: int
     low: float
     high: float
-    failure_probability: float
 
     @classmethod
     def of(cls, correct: int, games: int, failure_probability: float) -> "Advantage":
@@ -237,12 +178,7 @@ class Advantage:
         tail = failure_probability / 2
         low = 0.0 if correct == 0 else float(beta.ppf(tail, correct, games - correct + 1))
         high = 1.0 if correct == games else float(beta.isf(tail, correct + 1, games - correct))
-        return cls(games, correct, 2 * low - 1, 2 * high - 1, failure_probability)
-
-    @property
-    def estimate(self) -> float:
-        """2·correct/games − 1."""
-        return 2 * self.correct / self.games - 1
+        return cls(2 * low - 1, 2 * high - 1)
 
     @property
     def covers_zero(self) -> bool:
@@ -261,20 +197,12 @@ def play(
     challenger: random.Random,
     failure_probability: float,
 ) -> list[Advantage]:
-    """Play the distinguishing game with every attack on the same snapshots.
+    """Play the distinguishing game with every attack on the same snapshots; returns their advantages.
 
     Args:
-        device: the device under test.
-        streams: the two public streams, of T steps each.
-        attacks: what to try.
-        lessons: how often the intruder runs each stream to learn from (≥ 1).
-        games: number of games (≥ 1).
-        device_source: makes the source of randomness of one device.
+        lessons: how often the intruder runs each stream to learn from.
         challenger: tosses the coins of the games and of undecided guesses.
         failure_probability: of each attack's confidence interval.
-
-    Returns:
-        one advantage per attack.
     """
     tallies: list[tuple[Counter[Hashable], Counter[Hashable]]] = [(Counter(), Counter()) for _ in attacks]
     for _ in range(lessons):

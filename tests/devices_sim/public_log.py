@@ -7,15 +7,15 @@ from typing import Any
 
 import rfc8785
 
-from panprivacy.transparency import signed_note
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.merkle import consistency_proof, inclusion_proof, root
-from panprivacy.transparency.proof import Proof
-from panprivacy.transparency.signed_note import ED25519, Note, VerifierKey
-from panprivacy.transparency.tiles import Tile, parse_index_path, tile_content
+from panprivacy.protocols.transparency import signed_note
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.merkle import consistency_proof, inclusion_proof, root
+from panprivacy.protocols.transparency.proof import Proof
+from panprivacy.protocols.transparency.signed_note import ED25519, Note, VerifierKey
+from panprivacy.protocols.transparency.tiles import Tile, parse_index_path, tile_content
 from tests.devices_sim.in_process import Application
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
-from tests.panprivacy.transparency.trees import nodes_in_memory
+from tests.panprivacy.protocols.transparency.trees import nodes_in_memory
 
 ORIGIN = "site.example/log"
 LOG = VerifierKey(ORIGIN, ED25519, VERIFICATION_KEY)

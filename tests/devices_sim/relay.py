@@ -1,5 +1,6 @@
 """A relay in memory and the gateways behind it, which answer as docs/protocol.md says."""
 
+import itertools
 import json
 import random
 from collections.abc import Callable, Iterable, Mapping
@@ -7,12 +8,14 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
-from panprivacy.oblivious_http.binary_http import Request, Response
+from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import Request, Response
 from tests.devices_sim.in_process import Application, InProcessTransport
 from tests.devices_sim.server import SIGNING_KEY
 
 SOURCE = random.Random(9458)
+KEY_IDS = itertools.count()
+"""So that a new key has another identifier than the old one."""
 RELAY_URL = "https://relay.example/relay/site"
 PROBLEM = "application/problem+json"
 Said = tuple[int, str, bytes]
@@ -31,7 +34,7 @@ class Gateway:
 
     def rotate(self) -> None:
         """Another key; the old one does not open any more."""
-        self.config, private_key = keys.generate(random.randrange(256), SOURCE)
+        self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
         self.private_keys = {self.config.key_id: private_key}
 
     def key_list(self) -> bytes:

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.transport import RETRIES, ServedRecipe
-from panprivacy.admission import TokenRefusedError, token_require
 from panprivacy.encryption.interface import InvalidCiphertextError, PrivateKey
-from panprivacy.recipe import PublishedRecipe
-from tests.devices_sim.in_process import InProcessTransport
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.token import TokenRefusedError, token_require
+from tests.devices_sim.in_process import Application, InProcessTransport
 from tests.tokens import ISSUER_KEY
 
 AT_ONCE = RETRIES.new(backoff_factor=0)
@@ -64,9 +63,7 @@ class MemoryServer:
         body = environ["wsgi.input"].read(length)
         with self._lock:
             status, members = self._answer(environ, body)
-        kind = "application/json" if status < 400 else "application/problem+json"
-        start_response(f"{status} Status", [("Content-Type", kind)])
-        return [json.dumps(members).encode()]
+        return answered(start_response, status, members)
 
     def _answer(self, environ: dict[str, Any], body: bytes) -> tuple[int, dict[str, Any]]:
         path, method = environ["PATH_INFO"].removeprefix("/api/v1"), environ["REQUEST_METHOD"]
@@ -79,28 +76,17 @@ class MemoryServer:
             following = f"http://elsewhere.example/api/v1/recipes/?{environ['QUERY_STRING']}&cursor=2"
             return 200, {"next": following, "results": [{"id": "0" * 64}]}
         if (method, path) == ("GET", f"{recipe_path}/"):
-            served = self.served
-            signature = base64.b64encode(served.signature).decode()
-            by_issuer = served.issuer_signature
-            return 200, {
-                "issuer_signature": None if by_issuer is None else base64.b64encode(by_issuer).decode(),
-                "id": served.identifier,
-                "document": served.document,
-                "signature": signature,
-                "status": served.status,
-            }
+            return 200, page_of(self.served)
+        if method == "POST" and environ["CONTENT_TYPE"] != "application/json":
+            return 415, problem("unsupported-media-type", 415, "Send JSON.")
         if method != "POST" or path not in (f"{recipe_path}/reports/", f"{recipe_path}/reports/batch/"):
-            return 404, _problem("not-found", 404, "There is no such page.")
+            return 404, problem("not-found", 404, "There is no such page.")
         if self.closed or not self.takes_reports:
-            return 409, _problem("recipe-not-open", 409, "It has not opened yet, or is closed.")
+            return 409, problem("recipe-not-open", 409, "It has not opened yet, or is closed.")
         if path.endswith("/batch/"):
-            if environ["CONTENT_TYPE"] != "application/msgpack":
-                return 415, _problem("unsupported-media-type", 415, "Send MessagePack.")
-            reports = msgpack.unpackb(body)["reports"]
+            reports = json.loads(body)["reports"]
             self.batches.append(len(reports))
-            reasons = [
-                self._store(report["nonce"], report["ciphertexts"], report.get("token")) for report in reports
-            ]
+            reasons = [self._store(*_decoded(report)) for report in reports]
             rejected = [
                 {"index": index, "reason": reason, "detail": ""}
                 for index, reason in enumerate(reasons)
@@ -108,17 +94,14 @@ class MemoryServer:
             ]
             return 200, {"accepted": len(reports) - len(rejected), "rejected": rejected}
         try:
-            report = json.loads(body)
-            nonce = base64.b64decode(report["nonce"], validate=True)
-            ciphertexts = [base64.b64decode(text, validate=True) for text in report["ciphertexts"]]
-            token = base64.b64decode(report.get("token", ""), validate=True)
+            nonce, ciphertexts, token = _decoded(json.loads(body))
         except (ValueError, KeyError, binascii.Error):
-            return 400, _problem("malformed-body", 400, "Not a report.")
+            return 400, problem("malformed-body", 400, "Not a report.")
         reason = self._store(nonce, ciphertexts, token)
         if reason is None:
             return 201, {"status": "accepted"}
         status = 409 if reason == "duplicate_nonce" else 422
-        return status, _problem("report-rejected", status, "The report was rejected.") | {"reason": reason}
+        return status, problem("report-rejected", status, "The report was rejected.") | {"reason": reason}
 
     def _store(self, nonce: bytes, ciphertexts: Sequence[bytes], token: bytes | None) -> str | None:
         if len(nonce) != 16:
@@ -141,8 +124,53 @@ class MemoryServer:
         return None
 
 
-def _problem(kind: str, status: int, detail: str) -> dict[str, Any]:
+def _decoded(report: dict[str, Any]) -> tuple[bytes, list[bytes], bytes]:
+    return (
+        base64.b64decode(report["nonce"], validate=True),
+        [base64.b64decode(text, validate=True) for text in report["ciphertexts"]],
+        base64.b64decode(report.get("token", ""), validate=True),
+    )
+
+
+def problem(kind: str, status: int, detail: str = "") -> dict[str, Any]:
     return {"type": f"/problems/{kind}", "title": kind.replace("-", " "), "status": status, "detail": detail}
+
+
+def page_of(served: ServedRecipe, partner: str = "helper") -> dict[str, Any]:
+    """The recipe's page of the REST API."""
+    signatures = {
+        "signature": served.signature,
+        f"{partner}_signature": served.partner_signature,
+        "issuer_signature": served.issuer_signature,
+    }
+    encoded = {
+        name: signature and base64.b64encode(signature).decode() for name, signature in signatures.items()
+    }
+    return {"id": served.identifier, "document": served.document, "status": served.status, **encoded}
+
+
+def answered(start_response: Callable[..., Any], status: int, members: dict[str, Any]) -> list[bytes]:
+    """An answer in JSON of a WSGI application."""
+    kind = "application/json" if status < 400 else "application/problem+json"
+    start_response(f"{status} Status", [("Content-Type", kind)])
+    return [json.dumps(members).encode()]
+
+
+class Stumbling:
+    """Stores what comes, but answers the first requests of one method with an error."""
+
+    def __init__(self, server: Application, method: str, statuses: list[int], retry_after: str = "") -> None:
+        self.server = server
+        self.method = method
+        self.statuses = statuses
+        self.headers = [("Retry-After", retry_after)] if retry_after else []
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        if not self.statuses or environ["REQUEST_METHOD"] != self.method:
+            return self.server(environ, start_response)
+        self.server(environ, lambda *_: None)
+        start_response(f"{self.statuses.pop(0)} Stumble", self.headers)
+        return [b"out of order"]
 
 
 @contextlib.contextmanager

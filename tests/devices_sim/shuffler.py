@@ -8,17 +8,16 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-import msgpack
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.transport import ServedRecipe
-from panprivacy.admission import token_require
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.token import token_require
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from tests.devices_sim.in_process import Application, InProcessTransport
-from tests.devices_sim.server import SIGNING_KEY
+from tests.devices_sim.server import SIGNING_KEY, answered, page_of, problem
 from tests.tokens import ISSUER_KEY, token_admission
 
 SHUFFLER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(2, 34)))
@@ -106,46 +105,26 @@ class MemoryShuffler:
     def site(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Serves the recipe."""
         if environ["PATH_INFO"] != f"/api/v1/recipes/{self.recipe.identifier}/":
-            return _answer(start_response, 404, _problem("not-found", 404))
-        served = self.served
-        signatures = [base64.b64encode(s).decode() for s in (served.signature, served.partner_signature)]
-        members = {
-            "id": served.identifier,
-            "document": served.document,
-            "signature": signatures[0],
-            "helper_signature": None,
-            "shuffler_signature": signatures[1],
-            "status": served.status,
-        }
-        return _answer(start_response, 200, members)
+            return answered(start_response, 404, problem("not-found", 404))
+        return answered(start_response, 200, page_of(self.served, "shuffler"))
 
     def shuffler(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         """Takes messages until it has those of n users."""
         path = environ["PATH_INFO"].removeprefix("/shuffler")
         assert (environ["REQUEST_METHOD"], path) == ("POST", f"/recipes/{self.recipe.identifier}/messages")
-        assert environ["CONTENT_TYPE"] == "application/msgpack"
-        body = msgpack.unpackb(environ["wsgi.input"].read())
-        nonce, messages = body["nonce"], body["messages"]
+        assert environ["CONTENT_TYPE"] == "application/json"
+        body = json.loads(environ["wsgi.input"].read())
+        nonce, messages = base64.b64decode(body["nonce"]), list(map(base64.b64decode, body["messages"]))
         if self.recipe.admission is not None:
-            token_require(self.recipe, body["token"], nonce)
+            token_require(self.recipe, base64.b64decode(body["token"]), nonce)
         if any(len(message) != ANALYZER_KEY.public_key.ciphertext_bytes for message in messages):
-            return _answer(start_response, 422, _problem("invalid-ciphertext", 422))
+            return answered(start_response, 422, problem("invalid-ciphertext", 422))
         if not self.takes_messages:
-            return _answer(start_response, 409, _problem("recipe-not-open", 409))
+            return answered(start_response, 409, problem("recipe-not-open", 409))
         if nonce not in self.users and len(self.users) == self.recipe.calibrated_statistic.cohort_size:
-            return _answer(start_response, 409, _problem("batch-full", 409))
+            return answered(start_response, 409, problem("batch-full", 409))
         self.users.setdefault(nonce, messages)
         if self.lost:
             self.lost -= 1
-            return _answer(start_response, 503, _problem("unavailable", 503))
-        return _answer(start_response, 201, {"status": "accepted"})
-
-
-def _answer(start_response: Callable[..., Any], status: int, members: dict[str, Any]) -> Iterable[bytes]:
-    kind = "application/json" if status < 400 else "application/problem+json"
-    start_response(f"{status} Status", [("Content-Type", kind)])
-    return [json.dumps(members).encode()]
-
-
-def _problem(kind: str, status: int) -> dict[str, Any]:
-    return {"type": f"/problems/{kind}", "title": kind.replace("-", " "), "status": status}
+            return answered(start_response, 503, problem("unavailable", 503))
+        return answered(start_response, 201, {"status": "accepted"})

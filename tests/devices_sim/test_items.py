@@ -5,7 +5,6 @@ import random
 from collections.abc import Callable, Iterable
 from typing import Any
 
-import msgpack
 import pytest
 
 from devices_sim.items import BATCH_ITEMS, send_items
@@ -36,9 +35,9 @@ ITEMS = [str(number) for number in range(BATCH_ITEMS + 1)]
 def test_items_are_sent_in_their_order_in_batches_of_different_names() -> None:
     curator = Curator(batches=2)
     assert send_items(ITEMS, "abc", InProcessTransport(curator), random.Random(1)) == 2
-    first, second = (msgpack.unpackb(body) for body in curator.bodies)
+    first, second = (json.loads(body) for body in curator.bodies)
     assert first["items"] + second["items"] == ITEMS
-    assert len(first["batch"]) == len(second["batch"]) == 16
+    assert len(first["batch"]) == len(second["batch"]) == 32
     assert first["batch"] != second["batch"]
 
 

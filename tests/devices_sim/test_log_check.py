@@ -14,11 +14,11 @@ from devices_sim.log_check import LogCheck, LogRefusedError, TooFewWitnessesErro
 from devices_sim.log_memory import LogMemory, LogMemoryError
 from devices_sim.oblivious_transport import Behind, ObliviousTransport
 from devices_sim.transport import TransportError
-from panprivacy import base64_text
 from panprivacy.encryption import DEFAULT_SCHEME
-from panprivacy.transparency.cosignature import cosign
-from panprivacy.transparency.policy import Policy
-from panprivacy.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
+from panprivacy.formats import base64_text
+from panprivacy.protocols.transparency.cosignature import cosign
+from panprivacy.protocols.transparency.policy import Policy
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
 from tests.devices_sim.conftest import private_key_of
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.public_log import (
@@ -63,6 +63,12 @@ def look(server: MemoryServer, log: MemoryLog, file: Path | None = None, policy:
         LogCheck(policy, memory).require(server.served, transport)
 
 
+def looking(tmp_path: Path) -> list[str]:
+    """Options of a command that looks at the log without witnesses and remembers it in `log`."""
+    (tmp_path / "policy").write_text(WITHOUT_WITNESSES)
+    return ["--log-policy", str(tmp_path / "policy"), "--log-state", str(tmp_path / "log")]
+
+
 def remembered(file: Path) -> int | None:
     with LogMemory(file) as memory:
         newest = memory.newest(ORIGIN)
@@ -83,9 +89,7 @@ def test_a_log_that_grows_is_followed(server: MemoryServer, log: MemoryLog, file
 
 
 @pytest.mark.parametrize(("old", "new"), [(3, 3), (3, 9), (255, 256), (256, 700), (300, 801), (800, 801)])
-def test_another_tree_is_refused_for_good_and_both_are_kept(
-    server: MemoryServer, log: MemoryLog, file: Path, old: int, new: int
-) -> None:
+def test_another_tree_is_refused_for_good_and_both_are_kept(server, log, file, old, new):
     log.show([log.entries[0], *other_entries(old - 1)])
     first = log.checkpoint
     look(server, log, file)
@@ -109,9 +113,7 @@ def test_a_log_that_was_rolled_back_is_refused(server: MemoryServer, log: Memory
     assert remembered(file) == 10
 
 
-def test_a_proof_as_of_an_older_state_is_enough_and_nothing_is_forgotten(
-    server: MemoryServer, log: MemoryLog, file: Path
-) -> None:
+def test_a_proof_as_of_an_older_state_is_enough_and_nothing_is_forgotten(server, log, file):
     """Witnesses sign some states only: another recipe's proof may be as of a newer one."""
     look(server, log, file)
     log.show(log.entries, size=4)
@@ -119,9 +121,7 @@ def test_a_proof_as_of_an_older_state_is_enough_and_nothing_is_forgotten(
     assert remembered(file) == 10
 
 
-def test_a_tile_that_is_missing_or_cut_short_is_no_evidence(
-    server: MemoryServer, log: MemoryLog, file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tile_that_is_missing_or_cut_short_is_no_evidence(server, log, file, monkeypatch):
     log.show(log.entries, size=4)
     look(server, log, file)
     log.show(log.entries)
@@ -145,9 +145,7 @@ def test_a_recipe_that_is_not_in_the_log_is_refused(server: MemoryServer, log: M
     assert remembered(file) is None
 
 
-def test_a_log_without_its_witness_is_tried_again_later(
-    server: MemoryServer, log: MemoryLog, file: Path
-) -> None:
+def test_a_log_without_its_witness_is_tried_again_later(server, log, file):
     policy = Policy.parse(WITNESSED.encode())
     with pytest.raises(TooFewWitnessesError, match="the quorum w is not reached"):
         look(server, log, file, policy)
@@ -190,13 +188,9 @@ def test_the_log_is_read_through_a_relay(server: MemoryServer, log: MemoryLog, f
     assert [request.path.split(b"/")[-2] for request in gateway.asked] == [b"proof", b"proof", b"000.p"]
 
 
-def test_join_and_send_look_at_the_log(
-    server: MemoryServer, log: MemoryLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    policy, file, state = tmp_path / "policy", tmp_path / "log", tmp_path / "state"
-    policy.write_text(WITHOUT_WITNESSES)
+def test_join_and_send_look_at_the_log(server, log, tmp_path, capsys):
+    state, looks = tmp_path / "state", looking(tmp_path)
     key = base64_text.encode(VERIFICATION_KEY)
-    looks = ["--log-policy", str(policy), "--log-state", str(file)]
     with listening(log) as url:
         join = ["join", url, server.recipe.identifier, "--simulation", "--verification-key", key]
         assert main([*join, "--state", str(tmp_path / "alone"), *looks[:2]]) == 2
@@ -215,9 +209,7 @@ def test_join_and_send_look_at_the_log(
     assert len(server.reports) == 1
 
 
-def test_join_looks_at_all_documents_in_the_one_log_that_it_remembers(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_join_looks_at_all_documents_in_the_one_log_that_it_remembers(tmp_path, capsys):
     """The recipe in one tree and the document of its rounds in another, each without fault by itself."""
     scene = Rounds()
     server = MemoryServer(scene.round(3), private_key_of(DEFAULT_SCHEME))
@@ -236,12 +228,10 @@ def test_join_looks_at_all_documents_in_the_one_log_that_it_remembers(
         start_response("200 OK", [("Content-Type", "application/json")])
         return [json.dumps(rounds).encode()]
 
-    (tmp_path / "policy").write_text(WITHOUT_WITNESSES)
     with listening(site) as url:
         join = ["join", url, server.recipe.identifier, "--state", str(tmp_path / "state")]
         join += ["--verification-key", base64_text.encode(VERIFICATION_KEY), "--smallest-cohort", "20"]
-        join += ["--rounds-state", str(tmp_path / "rounds"), "--largest-epsilon", "9"]
-        join += ["--log-policy", str(tmp_path / "policy"), "--log-state", str(tmp_path / "log")]
+        join += ["--rounds-state", str(tmp_path / "rounds"), "--largest-epsilon", "9", *looking(tmp_path)]
         assert main(join) == 2
         assert "two trees of one size differ" in capsys.readouterr().err
         assert not (tmp_path / "state").exists()
@@ -251,12 +241,9 @@ def test_join_looks_at_all_documents_in_the_one_log_that_it_remembers(
         assert main(join) == 0, capsys.readouterr().err
 
 
-def test_join_looks_at_cited_results_in_the_log_that_it_remembers(
-    make_server: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_join_looks_at_cited_results_in_the_log_that_it_remembers(make_server, tmp_path, monkeypatch):
     server = make_server(tokens=True, relay=RELAY_URL, target=TARGET, steps=1, sampling_rate=0.5)
     log = MemoryLog([entry_of(server.recipe.identifier)], 0, server)
-    (tmp_path / "policy").write_text(WITHOUT_WITNESSES)
     seen: list[Any] = []
 
     def looked(*_: object, log: LogCheck, **__: object) -> None:
@@ -269,30 +256,23 @@ def test_join_looks_at_cited_results_in_the_log_that_it_remembers(
         join = ["join", url, server.recipe.identifier, "--simulation", "--state", str(tmp_path / "state")]
         join += ["--verification-key", base64_text.encode(VERIFICATION_KEY)]
         join += ["--issuer-key", base64_text.encode(ISSUER_KEY.public_key().public_bytes_raw())]
-        join += ["--log-policy", str(tmp_path / "policy"), "--log-state", str(tmp_path / "log")]
-        assert main(join) == 2
+        assert main([*join, *looking(tmp_path)]) == 2
     assert seen == [log.checkpoint]
 
 
 @pytest.mark.parametrize("document", [{"format": []}, {"format": {}}, [], {"format": "panapp-rounds-1"}])
-def test_what_a_site_serves_in_place_of_a_document_is_refused_with_the_devices_own_error(
-    server: MemoryServer, log: MemoryLog, document: object
-) -> None:
+def test_what_a_site_serves_in_place_of_a_document_is_refused(server, log, document):
     content = json.dumps({"document": document, "id": "x"}).encode()
     with pytest.raises(LogRefusedError):
         LogCheck(POLICY).require_file(content, "rounds/x/", InProcessTransport(log), what="document")
 
 
-def test_a_fleet_looks_once_for_all_of_its_devices_and_says_where_it_does_not(
-    server: MemoryServer, log: MemoryLog, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    policy, file = tmp_path / "policy", tmp_path / "log"
-    policy.write_text(WITHOUT_WITNESSES)
+def test_a_fleet_checks_the_log_once_for_all_of_its_devices(server, log, tmp_path, capsys):
+    policy, file, looks = tmp_path / "policy", tmp_path / "log", looking(tmp_path)
     key = base64_text.encode(VERIFICATION_KEY)
     with listening(log) as url:
         fleet = ["fleet", "--server", url, "--recipe", server.recipe.identifier, "--verification-key", key]
         fleet += ["--devices", "3", "--rate", "0.5", "--processes", "1"]
-        looks = ["--log-policy", str(policy), "--log-state", str(file)]
         assert main([*fleet, *looks[2:]]) == 2
         assert "--log-state goes with --log-policy" in capsys.readouterr().err
         for given, said in (
@@ -314,14 +294,11 @@ def test_a_fleet_looks_once_for_all_of_its_devices_and_says_where_it_does_not(
     assert len(server.reports) == sent
 
 
-def test_a_policy_that_is_malformed_names_its_file_and_line(
-    server: MemoryServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    policy = tmp_path / "policy"
+def test_a_policy_that_is_malformed_names_its_file_and_line(server, tmp_path, capsys):
+    looks, policy = looking(tmp_path), tmp_path / "policy"
     policy.write_text("log nonsense\n")
     with listening(server) as url:
         arguments = ["join", url, server.recipe.identifier, "--verification-key"]
         arguments += [base64_text.encode(VERIFICATION_KEY), "--state", str(tmp_path / "state")]
-        arguments += ["--log-policy", str(policy), "--log-state", str(tmp_path / "log")]
-        assert main(arguments) == 2
+        assert main([*arguments, *looks]) == 2
     assert f"{policy}: line 1: " in capsys.readouterr().err

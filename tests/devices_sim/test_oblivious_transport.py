@@ -9,8 +9,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from devices_sim.oblivious_transport import Behind, ObliviousTransport
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import Delivery, TransportError
-from panprivacy.oblivious_http import padding
-from panprivacy.oblivious_http.capsules import RESPONSE_MEDIA_TYPE
+from panprivacy.protocols.oblivious_http import padding
+from panprivacy.protocols.oblivious_http.capsules import RESPONSE_MEDIA_TYPE
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.relay import PROBLEM, RELAY_URL, Gateway, Relay, Said
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, MemoryServer
@@ -84,9 +84,7 @@ def test_recipe_and_report_through_a_relay_are_the_servers(transport, gateway, r
 
 
 @pytest.mark.parametrize("said", [answer_lost, answer_cut, request_cut, never_passed_on])
-def test_relay_that_loses_or_cuts_is_asked_again_with_another_capsule_and_the_report_counts_once(
-    transport, relay, server, reports, said
-):
+def test_relay_that_loses_or_cuts_is_asked_again_and_counts_once(transport, relay, server, reports, said):
     relay.meddle = failing(3, said)
     upload = RestUpload(server.recipe.identifier, transport)
     arrived = said in (answer_lost, answer_cut)
@@ -107,7 +105,7 @@ def test_relay_that_repeats_adds_no_report(transport, relay, server, reports):
     assert len(server.reports) == 1
 
 
-def test_relay_that_answers_with_the_answer_to_another_request_is_asked_again(transport, relay, server):
+def test_relay_with_the_answer_to_another_request_is_asked_again(transport, relay, server):
     first = []
 
     def reordered(capsule: bytes, ask: Ask) -> Said:
@@ -141,9 +139,7 @@ def test_what_a_relay_says_by_itself_is_no_answer_of_the_server(transport, relay
     assert (caught.value.status, caught.value.problem) == (None, {})
 
 
-def test_gateway_that_changed_its_key_in_mid_flight_is_asked_for_keys_once_and_gets_the_report(
-    transport, relay, gateway, server, reports
-):
+def test_gateway_with_a_new_key_is_asked_for_keys_once(transport, relay, gateway, server, reports):
     transport.verification_key()
     gateway.rotate()
     assert RestUpload(server.recipe.identifier, transport).submit(reports[0]) is Delivery.ACCEPTED
@@ -165,7 +161,7 @@ def test_keys_that_another_signed_get_no_capsule(relay):
     assert relay.capsules == []
 
 
-def test_partner_is_reached_below_the_relays_address_with_its_own_key_and_nobody_else(transport, relay):
+def test_partner_is_reached_below_the_relays_address_with_its_own_key(transport, relay):
     helper = transport.at(HELPER)
     assert helper.exchange("GET", "/hpke_config").status == 404
     [request] = relay.gateways["/relay/site/helper"].asked
@@ -174,7 +170,7 @@ def test_partner_is_reached_below_the_relays_address_with_its_own_key_and_nobody
         transport.at("https://elsewhere.example")
 
 
-def test_requests_are_padded_to_one_class_and_longer_ones_than_any_are_refused(relay, gateway):
+def test_requests_are_padded_to_one_class_and_longer_ones_refused(relay, gateway):
     transport = through(relay, at_least=1025)
     for body in (b"", b"x" * 1500):
         transport.exchange("POST", "/", body=body, content_type="text/plain")

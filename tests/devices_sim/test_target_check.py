@@ -9,15 +9,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from devices_sim.log_check import LogCheck, LogRefusedError
 from devices_sim.target_check import TargetRefusedError, target_require
 from devices_sim.transport import TransportError
-from panprivacy import base64_text
-from panprivacy.asked_target import CitedTarget
-from panprivacy.signed_result import CONTEXT, result_hash, signed_bytes
-from panprivacy.targeting.target import Target
-from panprivacy.transparency.policy import Policy
+from panprivacy.formats import base64_text
+from panprivacy.protocols.transparency.policy import Policy
+from panprivacy.recipe.parts.target import CitedTarget
+from panprivacy.recipe.signed_result import CONTEXT, result_hash, signed_bytes
+from panprivacy.recipe.targeting.target import Target
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.public_log import WITHOUT_WITNESSES, MemoryLog, other_entries
 from tests.devices_sim.server import SIGNING_KEY
-from tests.panprivacy.targeting.results import categories_recipe, cited, result_of
+from tests.panprivacy.recipe.targeting.results import categories_recipe, cited, result_of
 
 POLICY = Policy.parse(WITHOUT_WITNESSES.encode())
 CHECK = LogCheck(POLICY)
@@ -68,56 +68,42 @@ def test_a_large_target_is_believed(result):
     Scene(result).look()
 
 
-def test_a_target_that_is_not_surely_large_enough_is_refused(result):
+def test_a_target_that_the_result_does_not_show_to_be_large_is_refused(result):
+    scene = Scene(result)
     with pytest.raises(TargetRefusedError, match="are sure"):
-        Scene(result).look(smallest=150_000)
+        scene.look(smallest=150_000)
+    with pytest.raises(TargetRefusedError, match="population"):
+        scene.look(population="clinics")
+    with pytest.raises(TargetRefusedError, match=r"target\.region"):
+        scene.look(Target({"region": "linux"}), citations={"region": scene.citation})
+
+
+def test_a_result_that_site_recipe_and_log_do_not_agree_about_is_refused(result):
+    larger, withheld = signed({**result, "reports": 110_000}), signed({**result, "outcome": "withheld"})
+    forged = {**result, "estimate": [2 * value for value in result["estimate"]]}
+    for scene, kind, reason in (
+        # Larger estimates under the site's old signature, with an entry that goes with them.
+        (Scene(forged), LogRefusedError, "signature"),
+        (Scene(signed(forged, OTHER_KEY)), LogRefusedError, "signature"),
+        # The site signs larger numbers for one device; the log has what everybody sees.
+        (Scene(larger, entered=entry_of(result)), LogRefusedError, "another result"),
+        # Signed and in the log, but not what the recipe cites.
+        (Scene(larger, citation=cited(result)), TargetRefusedError, "another hash"),
+        (Scene(result, entered=entry_of(result, "recipe_published")), LogRefusedError, "another entry"),
+        # The log vouches for it as for a released one.
+        (
+            Scene(withheld, entered=entry_of(withheld, "result_withheld")),
+            TargetRefusedError,
+            "released no result",
+        ),
+    ):
+        with pytest.raises(kind, match=reason):
+            scene.look()
 
 
 def test_without_a_log_nothing_is_believed(result):
     with pytest.raises(LogRefusedError, match="policy"):
         Scene(result).look(log=None)
-
-
-def test_a_forged_result_is_refused(result):
-    """Larger estimates under the site's old signature, with an entry that goes with them."""
-    forged = {**result, "estimate": [2 * value for value in result["estimate"]]}
-    with pytest.raises(LogRefusedError, match="signature"):
-        Scene(forged).look()
-    with pytest.raises(LogRefusedError, match="signature"):
-        Scene(signed(forged, OTHER_KEY)).look()
-
-
-def test_a_result_for_this_device_alone_is_refused(result):
-    """The site signs larger numbers for one device; the log has what everybody sees."""
-    with pytest.raises(LogRefusedError, match="another result"):
-        Scene(signed({**result, "reports": 110_000}), entered=entry_of(result)).look()
-
-
-def test_another_result_than_the_cited_one_is_refused(result):
-    """Signed and in the log, but not what the recipe cites."""
-    other = signed({**result, "reports": 110_000})
-    with pytest.raises(TargetRefusedError, match="another hash"):
-        Scene(other, citation=cited(result)).look()
-
-
-def test_a_withheld_result_is_refused(result):
-    """The log vouches for it as for a released one."""
-    withheld = signed({**result, "outcome": "withheld"})
-    with pytest.raises(TargetRefusedError, match="released no result"):
-        Scene(withheld, entered=entry_of(withheld, "result_withheld")).look()
-
-
-def test_an_entry_about_something_else_is_refused(result):
-    with pytest.raises(LogRefusedError, match="another entry"):
-        Scene(result, entered=entry_of(result, "recipe_published")).look()
-
-
-def test_a_result_of_another_population_or_attribute_is_refused(result):
-    with pytest.raises(TargetRefusedError, match="population"):
-        Scene(result).look(population="clinics")
-    scene = Scene(result)
-    with pytest.raises(TargetRefusedError, match=r"target\.region"):
-        scene.look(Target({"region": "linux"}), citations={"region": scene.citation})
 
 
 def test_a_result_that_is_not_there_is_waited_for(result):

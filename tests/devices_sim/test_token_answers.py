@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy, remedy
-from panprivacy.oblivious_http.capsules import KEY_PROBLEM
+from panprivacy.protocols.oblivious_http.capsules import KEY_PROBLEM
 
 ROOMS = Path(__file__).parent.parent.parent / "collections"
 

@@ -18,11 +18,9 @@ from devices_sim.client import (
     TokenNotDueError,
     TokenRefusedError,
 )
-from devices_sim.fleet import run_fleet
 from devices_sim.state_file import LiveState, decode
 from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
 from devices_sim.tokens import (
-    NotAttestedError,
     TokenLostError,
     TokenState,
     WrongAnswerError,
@@ -30,20 +28,19 @@ from devices_sim.tokens import (
 )
 from devices_sim.transport import Delivery, RecipeClosedError, ReportRejectedError, TransportError
 from devices_sim.value_client import send_value
-from devices_sim.workloads.synthetic import bernoulli
-from panprivacy.dap.basics import ReportError
-from panprivacy.errors import FieldError
-from panprivacy.oblivious_http import signed_keys
-from panprivacy.privacy_pass import issuance
-from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
-from panprivacy.trust_models.members import RecipeVerificationError
+from panprivacy.formats.errors import FieldError
+from panprivacy.protocols.dap.basics import ReportError
+from panprivacy.protocols.oblivious_http import signed_keys
+from panprivacy.protocols.privacy_pass import issuance
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
+from panprivacy.statistics.trust_models.members import RecipeVerificationError
 from tests.devices_sim.attester import SOURCE, URL, MemoryAttester, problem
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.relay import RELAY_URL, Gateway, Relay
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, MemoryServer
 from tests.devices_sim.shuffler import SHUFFLER_KEY, SHUFFLER_SIGNING_KEY, MemoryShuffler
 from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, HELPER_URL, LEADER_URL, MemoryPair
-from tests.panprivacy.privacy_pass.keys import seeded_key
+from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY
 
 IDENTITY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -84,9 +81,7 @@ def kept(path: Path) -> TokenState:
     return content.token
 
 
-def test_device_with_a_token_reports_under_the_tokens_nonce_and_one_without_sends_nothing(
-    path, server, attester
-):
+def test_device_reports_under_the_tokens_nonce_or_not_at_all(path, server, attester):
     with join(path, server) as device:
         device.catch_up(3)
         device.step(True)
@@ -105,22 +100,14 @@ def test_device_with_a_token_reports_under_the_tokens_nonce_and_one_without_send
     assert set(attester.issued) == {server.recipe.identifier}
 
 
-def test_state_without_tokens_of_the_version_before_still_opens(path, make_server):
-    with join(path, make_server(), issuer_key=None) as device:
-        device.step(True)
-    path.write_bytes(path.read_bytes().replace(b"device-state-2\n", b"device-state-1\n", 1))
-    with Device.open(path) as device:
-        assert (device.steps_taken, device.asks_at) == (1, None)
-
-
-def test_recipe_with_tokens_is_refused_without_the_issuers_pinned_key_and_signature(path, server):
+def test_recipe_with_tokens_without_the_pinned_issuer_is_refused(path, server):
     for key in (None, VERIFICATION_KEY):
         with pytest.raises(RecipeVerificationError, match="issuer"):
             join(path, server, issuer_key=key)
     assert not path.exists()
 
 
-def test_token_is_asked_for_at_a_random_time_before_the_first_possible_report(path, make_server):
+def test_token_is_asked_for_at_a_random_time_before_the_first_report(path, make_server):
     real = make_server(tokens=True, simulation=False, step_seconds=86_400)
     joined = datetime(2026, 1, 2, tzinfo=UTC)
     first = real.recipe.opens_at + timedelta(days=4)
@@ -171,7 +158,7 @@ def test_unsampled_device_without_a_token_is_refused_as_a_sampled_one(path, make
             device.send(InProcessTransport(lambda *_: []))
 
 
-def test_device_that_died_after_asking_sends_the_same_bytes_and_gets_the_same_token(path, server, attester):
+def test_device_that_died_after_asking_sends_the_same_bytes(path, server, attester):
     attester.meddle = lambda _: (503, "text/plain", b"")
     with join(path, server) as device, pytest.raises(TransportError):
         device.obtain_token(to(attester), IDENTITY)
@@ -217,7 +204,7 @@ def test_issuer_with_a_new_key_is_asked_once_more_and_issues_one_token(path, ser
     ],
     ids=["zeros", "short", "of-another-request"],
 )
-def test_issuer_that_answers_nonsense_gives_no_token_and_the_device_notices(path, server, attester, signed):
+def test_issuer_that_answers_nonsense_gives_no_token(path, server, attester, signed):
     attester.sign = signed
     with join(path, server) as device:
         with pytest.raises(TokenLostError, match="gives no token"):
@@ -242,21 +229,6 @@ def test_issuers_keys_that_the_attester_made_are_not_sealed_to(path, server, att
     assert attester.capsules == []
 
 
-def test_second_request_of_a_device_and_unknown_devices_are_refused_by_name(tmp_path, server, attester):
-    known = attester.known
-    for name in ("one", "two"):
-        with join(tmp_path / name, server) as device:
-            if name == "one":
-                device.obtain_token(to(attester), IDENTITY)
-                continue
-            attester.known = set()
-            with pytest.raises(NotAttestedError):
-                device.obtain_token(to(attester), IDENTITY)
-            attester.known = known
-            with pytest.raises(TokenLostError):
-                device.obtain_token(to(attester), IDENTITY)
-
-
 def require_remembered(path: Path, device: Device, attester: MemoryAttester, why: str) -> None:
     """The device never asks again, opened anew or not, and its file says why and nothing else."""
     asked = len(attester.capsules)
@@ -279,7 +251,7 @@ def test_refusal_in_words_that_cannot_be_written_is_kept_shortened(path, server,
 
 
 @pytest.mark.parametrize("kind", [*OF_ATTESTER, *OF_ISSUER, "/problems/unavailable"])
-def test_answer_of_the_attester_is_final_or_another_attempt_brings_the_token(path, server, attester, kind):
+def test_answer_of_the_attester_is_final_or_another_attempt_succeeds(path, server, attester, kind):
     """What only the issuer may say, in its capsule, is believed of nobody else."""
     remedy = OF_ATTESTER.get(kind, Remedy.LATER)
     attester.meddle = lambda _: problem(409, kind)
@@ -325,17 +297,6 @@ def test_answer_of_the_issuer_is_final_or_another_attempt_seals_anew(path, serve
     assert len(attester.blinded) == 1
 
 
-def test_recipe_that_the_issuer_does_not_know_is_asked_for_anew_later(path, server, attester):
-    token_keys, attester.token_keys = attester.token_keys, {}
-    with join(path, server) as device:
-        with pytest.raises(TransportError, match="No such recipe"):
-            device.obtain_token(to(attester), IDENTITY)
-        assert kept(path).capsule == b""
-        attester.token_keys = token_keys
-        device.obtain_token(to(attester), IDENTITY)
-        assert device.asks_at is None
-
-
 def test_report_with_a_token_through_a_relay_leaves_the_direct_port_alone(path, make_server):
     server = make_server(tokens=True, relay=RELAY_URL, steps=1)
     attester = MemoryAttester({server.recipe.identifier: seeded_key()})
@@ -359,27 +320,7 @@ def test_report_with_a_token_through_a_relay_leaves_the_direct_port_alone(path, 
     assert [request.method for request in gateway.asked] == [b"POST", b"GET", b"POST"]
 
 
-def test_fleet_asks_for_every_device_and_reports_through_the_relay_with_tokens(make_server):
-    server = make_server(tokens=True, relay=RELAY_URL, sampling_rate=0.5)
-    attester = MemoryAttester({server.recipe.identifier: seeded_key()})
-    relay = Relay({"/relay/site": Gateway(server)})
-    transport = InProcessTransport(relay, others={RELAY_URL: relay, URL: attester})
-    result = run_fleet(
-        served=server.served,
-        verification_key=VERIFICATION_KEY,
-        issuer_key=ISSUER,
-        workload=bernoulli(devices=12, steps=4, probability=0.5, seed=3),
-        transport=lambda: transport,
-        seed=5,
-    )
-    assert 0 < result.sampled < 12
-    assert (result.accepted, result.rejected.total()) == (result.sampled, 0)
-    assert len(attester.issued[server.recipe.identifier]) == 12
-    assert len(server.reports) == result.sampled
-    assert server.batches == []
-
-
-def test_device_with_a_value_keeps_its_token_and_sends_the_same_messages_until_they_are_taken(path):
+def test_device_with_a_value_repeats_its_messages_until_they_are_taken(path):
     server = MemoryShuffler(tokens=True, relay=RELAY_URL)
     attester = MemoryAttester({server.recipe.identifier: seeded_key()})
     gateway = Gateway(server.shuffler, SHUFFLER_SIGNING_KEY)
@@ -426,7 +367,7 @@ def to_both(pair: MemoryPair, attester: MemoryAttester) -> InProcessTransport:
     return transport
 
 
-def test_randomized_value_with_a_token_is_made_once_kept_sealed_and_sent_until_it_is_taken(path):
+def test_randomized_value_is_made_once_and_repeated_until_it_is_taken(path):
     pair, attester = pair_with_tokens()
     transport = to_both(pair, attester)
     with join(path, pair, helper_key=HELPER_KEY) as device:
@@ -453,7 +394,7 @@ def test_randomized_value_with_a_token_is_made_once_kept_sealed_and_sent_until_i
     assert list(pair.counts()) == [0, 0, 1, 0]
 
 
-def test_report_that_was_kept_longer_than_the_leaders_keys_is_given_up_by_name(path):
+def test_report_kept_longer_than_the_leaders_keys_is_given_up(path):
     pair, attester = pair_with_tokens()
     transport = to_both(pair, attester)
     with join(path, pair, helper_key=HELPER_KEY) as device:
@@ -467,7 +408,7 @@ def test_report_that_was_kept_longer_than_the_leaders_keys_is_given_up_by_name(p
     assert pair.reports == {}
 
 
-def test_randomizing_device_that_is_not_sampled_asks_for_its_token_and_sends_nothing(path):
+def test_randomizing_device_not_sampled_takes_a_token_and_sends_nothing(path):
     pair, attester = pair_with_tokens(sampling_rate=1e-6)
     transport = to_both(pair, attester)
     with join(path, pair, helper_key=HELPER_KEY) as device:
@@ -493,30 +434,17 @@ def test_rare_value_through_a_relay_leaves_the_direct_ports_alone(path):
     assert (delivery is Delivery.ACCEPTED) == bool(pair.reports)
 
 
-@pytest.mark.parametrize("trust", ["two_server", "single_server"])
-def test_value_of_a_recipe_with_tokens_is_joined_for_and_of_another_is_not(path, trust, make_server):
-    def served(tokens: bool) -> tuple[Any, bytes | None]:
-        if trust == "two_server":
-            return MemoryPair(tokens=tokens, **CATEGORIES), HELPER_KEY
-        return make_server(tokens=tokens, **CATEGORIES), None
-
-    server, key = served(False)
+def test_value_of_a_recipe_with_tokens_is_joined_for_and_of_another_is_not(path, make_server):
     with pytest.raises(RecipeRefusedError, match="send-value"):
-        join(path, server, helper_key=key)
+        join(path, make_server(**CATEGORIES))
     assert not path.exists()
-    server, key = served(True)
+    server = make_server(tokens=True, **CATEGORIES)
+    keys = {"verification_key": VERIFICATION_KEY, "partner_key": None}
     with pytest.raises(RecipeRefusedError, match="join, token, send"):
-        send_value(
-            "1",
-            server.served,
-            server.transport(),
-            verification_key=VERIFICATION_KEY,
-            partner_key=key,
-            simulation=True,
-        )
+        send_value("1", server.served, server.transport(), simulation=True, **keys)
 
 
-def test_randomized_value_with_a_token_to_one_server_is_kept_encrypted_and_sent_again(path, make_server):
+def test_randomized_value_to_one_server_is_kept_encrypted(path, make_server):
     server = make_server(tokens=True, **CATEGORIES)
     attester = MemoryAttester({server.recipe.identifier: seeded_key()})
     with join(path, server) as device:

@@ -4,10 +4,8 @@ import json
 import pickle
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
-import msgpack
 import pytest
 
 from devices_sim.rest_upload import RestUpload
@@ -21,32 +19,19 @@ from devices_sim.transport import (
     WireReport,
 )
 from tests.devices_sim.in_process import InProcessTransport
-from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, MemoryServer, listening
+from tests.devices_sim.server import AT_ONCE, Stumbling, listening
 
 
-@pytest.fixture(params=["http", "in-process"])
-def transport(request, server):
-    if request.param == "in-process":
-        yield server.transport()
-        return
+@pytest.fixture
+def transport(server):
     with listening(server) as url, HttpTransport(url) as transport:
         yield transport
 
 
-def test_verification_key_is_the_servers(transport):
-    assert transport.verification_key() == VERIFICATION_KEY
-
-
-def test_recipes_all_pages_are_followed_on_this_server(transport, server):
+def test_recipes_of_all_pages_are_followed_and_handed_out_as_served(transport, server):
     found = list(transport.recipes(status="all", search="late & early"))
     assert [recipe["id"] for recipe in found] == ["0" * 64, server.recipe.identifier]
-
-
-def test_recipe_is_handed_out_as_served(transport, server):
     assert transport.recipe(server.recipe.identifier) == server.served
-
-
-def test_recipe_unknown_raises_with_the_problem_document(transport):
     with pytest.raises(TransportError, match="no such page") as caught:
         transport.recipe("f" * 64)
     assert caught.value.status == 404
@@ -55,8 +40,8 @@ def test_recipe_unknown_raises_with_the_problem_document(transport):
 
 def test_wire_report_size_is_never_below_the_true_one():
     for report in (WireReport(b"n" * 16, ()), WireReport(b"n" * 16, (b"c" * 66,) * 1001)):
-        packed = msgpack.packb({"nonce": report.nonce, "ciphertexts": list(report.ciphertexts)})
-        assert len(packed) <= report.size <= len(packed) + 64 + 4 * len(report.ciphertexts)
+        encoded = json.dumps(report.members("ciphertexts"))
+        assert len(encoded) <= report.size <= len(encoded) + 64
 
 
 @pytest.fixture
@@ -67,25 +52,9 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return waited
 
 
-class Stumbling:
-    """Stores what comes, but answers the first requests with an error."""
-
-    def __init__(self, server: MemoryServer, statuses: list[int], headers: list[tuple[str, str]]) -> None:
-        self.server = server
-        self.statuses = statuses
-        self.headers = headers
-
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if not self.statuses:
-            return self.server(environ, start_response)
-        self.server(environ, lambda *_: None)
-        start_response(f"{self.statuses.pop(0)} Stumble", self.headers)
-        return [b"out of order"]
-
-
-@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+@pytest.mark.parametrize("status", [429, 503])
 def test_http_passing_error_is_retried_and_duplicates_count_as_accepted(server, reports, status, pauses):
-    with listening(Stumbling(server, [status, status, status], [])) as url, HttpTransport(url) as transport:
+    with listening(Stumbling(server, "POST", [status] * 3)) as url, HttpTransport(url) as transport:
         upload = RestUpload(server.recipe.identifier, transport)
         assert upload.submit_batch(reports) == BatchAnswer(5, ())
         assert upload.submit(reports[0]) is Delivery.DUPLICATE
@@ -94,18 +63,15 @@ def test_http_passing_error_is_retried_and_duplicates_count_as_accepted(server, 
 
 
 def test_http_retry_after_is_respected_within_bounds(server, pauses):
-    application = Stumbling(server, [429, 503], [("Retry-After", "3")])
-    with listening(application) as url, HttpTransport(url) as transport:
-        transport.verification_key()
-    assert pauses == [3, 3]
-    application = Stumbling(server, [429], [("Retry-After", "86400")])
-    with listening(application) as url, HttpTransport(url) as transport:
-        transport.verification_key()
-    assert pauses[2:] == [10]
+    for statuses, retry_after in (([429, 503], "3"), ([429], "86400")):
+        stumbling = Stumbling(server, "GET", statuses, retry_after)
+        with listening(stumbling) as url, HttpTransport(url) as transport:
+            transport.verification_key()
+    assert pauses == [3, 3, 10]
 
 
 def test_http_lasting_error_gives_up_after_the_stated_attempts(server):
-    application = Stumbling(server, [503] * 10, [])
+    application = Stumbling(server, "GET", [503] * 10)
     with (
         listening(application) as url,
         HttpTransport(url, retries=AT_ONCE.new(total=2)) as transport,
@@ -117,7 +83,7 @@ def test_http_lasting_error_gives_up_after_the_stated_attempts(server):
 
 
 def test_http_refusal_is_not_retried(server):
-    application = Stumbling(server, [404] * 2, [])
+    application = Stumbling(server, "GET", [404] * 2)
     with listening(application) as url, HttpTransport(url) as transport, pytest.raises(TransportError):
         transport.recipe("f" * 64)
     assert len(application.statuses) == 1

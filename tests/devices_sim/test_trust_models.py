@@ -3,8 +3,8 @@
 import pytest
 
 from devices_sim.trust_models import TRUST_MODELS, ReportingModel
-from panprivacy.errors import FieldError
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.errors import FieldError
 
 
 def test_every_trust_model_is_in_the_table() -> None:

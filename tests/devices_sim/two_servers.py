@@ -2,7 +2,6 @@
 
 import base64
 import functools
-import json
 import random
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
@@ -12,13 +11,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.state_file import Enrolment
 from devices_sim.transport import ServedRecipe
-from panprivacy.catalogue import statistic_class
-from panprivacy.dap.basics import ReportError, Role
-from panprivacy.dap.hpke import Recipient, generate_keypair, open_input_share
-from panprivacy.dap.media import is_media_type, media_type, problem_type
-from panprivacy.dap.recipe_task import task_of
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.upload import (
+from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
+from panprivacy.encryption.interface import PrivateKey
+from panprivacy.protocols.dap.basics import ReportError, Role
+from panprivacy.protocols.dap.hpke import Recipient, generate_keypair, open_input_share
+from panprivacy.protocols.dap.media import is_media_type, media_type, problem_type
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.upload import (
     HpkeConfigList,
     InputShareAad,
     Report,
@@ -26,15 +25,15 @@ from panprivacy.dap.upload import (
     UploadErrors,
     UploadRequest,
 )
-from panprivacy.dap.vdafs import verifier_for
-from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-from panprivacy.encryption.interface import PrivateKey
-from panprivacy.prio3.interface import Prepared, ReportInput
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust_models.two_server import TwoServers
+from panprivacy.protocols.dap.vdafs import verifier_for
+from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.recipe.dap_task import task_of
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.catalogue import statistic_class
+from panprivacy.statistics.trust_models.two_server import TwoServers
 from tests.devices_sim.in_process import InProcessTransport
-from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
+from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY, answered, page_of
 from tests.tokens import ATTESTER_URL, ISSUER_KEY, token_admission
 
 HELPER_SIGNING_KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -155,8 +154,8 @@ class MemoryAggregators:
             return self._configs(Role.LEADER, start_response)
         name = base64.urlsafe_b64encode(self.task_id).rstrip(b"=").decode()
         if (environ["REQUEST_METHOD"], path) != ("POST", f"/tasks/{name}/reports"):
-            start_response("404 Not Found", [("Content-Type", "application/problem+json")])
-            return [json.dumps({"type": problem_type("unrecognizedTask"), "title": "No such task"}).encode()]
+            problem = {"type": problem_type("unrecognizedTask"), "title": "No such task"}
+            return answered(start_response, 404, problem)
         assert is_media_type(environ["CONTENT_TYPE"], UploadRequest)
         uploaded = UploadRequest.decode(environ["wsgi.input"].read()).reports
         self.batches.append(len(uploaded))
@@ -253,18 +252,7 @@ class MemoryPair(MemoryAggregators):
         if environ["PATH_INFO"].startswith("/leader/"):
             return self.leader(environ, start_response)
         assert environ["PATH_INFO"] == f"/api/v1/recipes/{self.recipe.identifier}/"
-        served = self.served
-        start_response("200 OK", [("Content-Type", "application/json")])
-        members = {
-            "id": served.identifier,
-            "document": served.document,
-            "signature": base64.b64encode(served.signature).decode(),
-            "helper_signature": base64.b64encode(served.partner_signature).decode(),
-            "status": served.status,
-        }
-        if served.issuer_signature is not None:
-            members["issuer_signature"] = base64.b64encode(served.issuer_signature).decode()
-        return [json.dumps(members).encode()]
+        return answered(start_response, 200, page_of(self.served))
 
     def counts(self) -> tuple[int, ...]:
         """What both servers make of all reports: the sum of what was sent, before it is debiased."""

@@ -20,21 +20,21 @@ from devices_sim.state_file import FORMAT, LiveState, decode
 from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
 from devices_sim.tokens import TokenClient, TokenState
 from devices_sim.transport import JSON, HttpTransport
-from panprivacy.admission import token_require
-from panprivacy.dap.basics import ReportError
-from panprivacy.dap.token_extension import token_of
-from panprivacy.oblivious_http import capsules, signed_keys
-from panprivacy.oblivious_http.padding import class_of
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.request_bytes import published_report_bytes
-from panprivacy.trust_models.single_server import OneServer
+from panprivacy.protocols.dap.basics import ReportError
+from panprivacy.protocols.dap.token_extension import token_of
+from panprivacy.protocols.oblivious_http import capsules, signed_keys
+from panprivacy.protocols.oblivious_http.padding import class_of
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.request_bytes import published_report_bytes
+from panprivacy.recipe.token import token_require
+from panprivacy.statistics.trust_models.single_server import OneServer
 from tests.devices_sim.attester import MemoryAttester, problem
 from tests.devices_sim.public_log import ORIGIN, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
 from tests.devices_sim.relay import PROBLEM, Gateway, Relay
 from tests.devices_sim.server import MemoryServer, listening
 from tests.devices_sim.two_servers import HELPER_SIGNING_KEY, MemoryPair
 from tests.devices_web import vectors
-from tests.panprivacy.privacy_pass.keys import seeded_key
+from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.peers.conversations import Peer, PeerRefusedError, talking
 from tests.peers.node_packages import installed
 from tests.tokens import token_admission
@@ -93,16 +93,6 @@ def server() -> MemoryServer:
     return MemoryServer(vectors.recipe_of("count"), vectors.private_key())
 
 
-def test_a_report_arrives_once_and_a_second_one_is_the_same(
-    server: MemoryServer, device: Any, listen: Listen
-) -> None:
-    browser = device(server.recipe, listen(server))
-    browser.joined_and_finished()
-    for _ in range(2):  # as after a lost answer
-        assert browser.ask("deliver") == {}
-    assert len(server.reports) == 1
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -112,11 +102,14 @@ def test_a_report_arrives_once_and_a_second_one_is_the_same(
         ({"_answer": lambda *_: (503, {"type": "/problems/unavailable"})}, "NoAnswerError: .* 503"),
     ],
 )
-def test_what_can_succeed_later_is_told_from_what_cannot(
+def test_a_report_arrives_once_or_is_refused_for_now_or_for_good(
     server: MemoryServer, device: Any, listen: Listen, change: dict[str, Any], message: str
 ) -> None:
     browser = device(server.recipe, listen(server))
     browser.joined_and_finished()
+    for _ in range(2):  # as after a lost answer
+        assert browser.ask("deliver") == {}
+    assert len(server.reports) == 1
     for name, value in change.items():
         setattr(server, name, value)
     with pytest.raises(PeerRefusedError, match=message):
@@ -159,36 +152,28 @@ def test_two_servers_get_a_sealed_share_each(device: Any, listen: Listen) -> Non
         browser.ask("deliver")
 
 
+def recipe_with(**asked: object) -> RecipeDraft:
+    members = {"name": "Asked", "question": "How many?", "statistic": "count_nonzero", "steps": 2}
+    return RecipeDraft.from_mapping({**members, "epsilon": 2.0, "delta": 1e-6, "cohort_size": 5, **asked})
+
+
+SERVERS = OneServer.of(vectors.private_key().public_key)
+OPENS_AT = vectors.recipe_of("count").opens_at
+
+
 class Relayed:
     """A recipe with a relay, its server and its log behind a gateway; all at one address."""
 
     def __init__(self, listen: Listen, **asked: object) -> None:
         self.plain: list[str] = []
-        address = listen(self)
-        draft = RecipeDraft.from_mapping(
-            {
-                "name": "Relayed",
-                "question": "How many?",
-                "statistic": "count_nonzero",
-                "steps": 2,
-                "epsilon": 2.0,
-                "delta": 1e-6,
-                "cohort_size": 5,
-                "relay": True,
-                **asked,
-            }
-        )
-        self.recipe = draft.publish(
-            OneServer.of(vectors.private_key().public_key),
-            vectors.recipe_of("count").opens_at,
-            simulation=True,
-            relay=f"{address}/relay/site",
-        )
+        self.address = listen(self)
+        relay = f"{self.address}/relay/site"
+        draft = recipe_with(relay=True, **asked)
+        self.recipe = draft.publish(SERVERS, OPENS_AT, simulation=True, relay=relay)
         self.server = MemoryServer(self.recipe, vectors.private_key())
         self.log = MemoryLog([entry_of(self.recipe.identifier), *other_entries(3)], 0, self.server)
         self.gateway = Gateway(self.log)
         self.relay = Relay({"/relay/site": self.gateway})
-        self.address = address
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
         if environ["PATH_INFO"].startswith("/relay/"):
@@ -198,7 +183,7 @@ class Relayed:
 
 
 @pytest.mark.parametrize("asked", [{}, {"statistic": "histogram", "k": 20}])
-def test_with_a_relay_only_the_recipe_is_fetched_in_the_clear_and_all_capsules_are_of_one_length(
+def test_relay_hides_all_but_the_recipe_in_capsules_of_one_length(
     device: Any, listen: Listen, asked: dict[str, object]
 ) -> None:
     scene = Relayed(listen, **asked)
@@ -209,39 +194,27 @@ def test_with_a_relay_only_the_recipe_is_fetched_in_the_clear_and_all_capsules_a
     assert scene.plain == [f"GET /api/v1/recipes/{scene.recipe.identifier}/"]
     assert len(scene.server.reports) == 1
     # A proof before joining; another one before the report.
-    assert [request.path.rsplit(b"/", 2)[1] for request in scene.gateway.asked] == [
-        b"proof",
-        b"proof",
-        b"reports",
-    ]
+    paths = [request.path.rsplit(b"/", 2)[1] for request in scene.gateway.asked]
+    assert paths == [b"proof", b"proof", b"reports"]
     assert set(scene.gateway.lengths) == {class_of(published_report_bytes(scene.recipe))}
 
 
-@pytest.mark.parametrize(
-    ("said", "message"),
-    [
+def test_what_the_relay_says_by_itself_is_no_answer(device: Any, listen: Listen) -> None:
+    scene = Relayed(listen)
+    browser = device(scene.recipe, scene.address)
+    browser.joined_and_finished()
+    for said, message in (
         ((201, JSON, b'{"status": "accepted"}'), "the relay answers 201"),
         ((409, PROBLEM, b'{"type": "/problems/recipe-not-open"}'), "the relay answers 409"),
         ((422, PROBLEM, b'{"reason": "duplicate_nonce"}'), "the relay answers 422"),
         ((200, capsules.RESPONSE_MEDIA_TYPE, bytes(64)), "is not the server's"),
-    ],
-)
-def test_what_the_relay_says_by_itself_is_no_answer(
-    device: Any, listen: Listen, said: tuple[int, str, bytes], message: str
-) -> None:
-    scene = Relayed(listen)
-    browser = device(scene.recipe, scene.address)
-    browser.joined_and_finished()
-    scene.relay.meddle = lambda _capsule, _ask: said
-    with pytest.raises(PeerRefusedError, match=f"NoAnswerError: .*{message}"):
-        browser.ask("deliver")
-
-
-def test_keys_that_the_relay_made_are_refused(device: Any, listen: Listen) -> None:
-    scene = Relayed(listen)
-    browser = device(scene.recipe, scene.address)
-    browser.joined_and_finished()
+    ):
+        scene.relay.meddle = lambda _capsule, _ask, said=said: said
+        with pytest.raises(PeerRefusedError, match=f"NoAnswerError: .*{message}"):
+            browser.ask("deliver")
+    # Keys that the relay made are refused, too.
     scene.gateway.signing_key = Ed25519PrivateKey.generate()
+    scene.relay.capsules.clear()
     with pytest.raises(PeerRefusedError, match="keys are not signed by the server"):
         browser.ask("deliver")
     assert scene.relay.capsules == []
@@ -313,6 +286,8 @@ def test_a_larger_log_without_its_hashes_is_asked_again(
 ) -> None:
     own = entry_of(server.recipe.identifier)
     log = MemoryLog([own, *other_entries(9)], 0, server)
+    with pytest.raises(PeerRefusedError, match="NoAnswerError: the site has no proof"):
+        device(server.recipe, listen(server), WITHOUT_WITNESSES).ask("join")
     browser = device(server.recipe, listen(log), WITHOUT_WITNESSES)
     browser.ask("join")
     log.show([own, *other_entries(20)])
@@ -323,37 +298,15 @@ def test_a_larger_log_without_its_hashes_is_asked_again(
     assert browser.ask("join") == {"phase": "collecting"}
 
 
-def test_without_a_proof_no_device_joins(server: MemoryServer, device: Any, listen: Listen) -> None:
-    with pytest.raises(PeerRefusedError, match="NoAnswerError: the site has no proof"):
-        device(server.recipe, listen(server), WITHOUT_WITNESSES).ask("join")
-
-
 class WithTokens:
     """A server and an attester, whose recipe takes reports with a token only."""
 
     def __init__(self, device: Any, listen: Listen, **asked: object) -> None:
         self.attester = MemoryAttester({})
-        url = listen(self.attester)
-        self.attester.url = url
-        draft = RecipeDraft.from_mapping(
-            {
-                "name": "With tokens",
-                "question": "How many?",
-                "statistic": "count_nonzero",
-                "steps": 2,
-                "epsilon": 2.0,
-                "delta": 1e-6,
-                "cohort_size": 5,
-                "admission": "token",
-                **asked,
-            }
-        )
-        self.recipe = draft.publish(
-            OneServer.of(vectors.private_key().public_key),
-            vectors.recipe_of("count").opens_at,
-            simulation=True,
-            admission=token_admission(attester_url=url),
-        )
+        self.attester.url = listen(self.attester)
+        admission = token_admission(attester_url=self.attester.url)
+        draft = recipe_with(admission="token", **asked)
+        self.recipe = draft.publish(SERVERS, OPENS_AT, simulation=True, admission=admission)
         self.attester.token_keys[self.recipe.identifier] = seeded_key()
         self.server = MemoryServer(self.recipe, vectors.private_key())
         self.browser: Browser = device(self.recipe, listen(self.server))
@@ -387,41 +340,31 @@ def test_token_is_asked_for_once_and_the_server_takes_the_report_with_it(device:
     assert list(scene.server.reports) == [token.report_nonce]
 
 
-def test_capsule_is_stored_before_it_is_sent_and_sent_again_after_a_lost_answer(
-    device: Any, listen: Listen
-) -> None:
+def test_capsule_is_stored_before_it_is_sent_and_sent_again(device: Any, listen: Listen) -> None:
+    """By a browser that begins anew, or by a device of this side with the browser's state."""
     scene = WithTokens(device, listen)
     browser, attester = scene.browser, scene.attester
     attester.meddle = lambda _: (503, PROBLEM, b"{}")
     with pytest.raises(PeerRefusedError, match="NoAnswerError: the attester answers 503"):
         browser.ask("token")
     [before] = scene.stored()
+    live = state_read(browser.ask("state"))
+    assert live.token is not None
     attester.meddle = lambda said: said
     browser.ask("resume", state=browser.ask("state"))
     browser.ask("token")
     [after] = scene.stored()
     assert attester.capsules == [before.capsule] * 2
-    assert len(attester.blinded) == 1
     assert (after.capsule, after.secret, after.factor) == (b"", b"", 0)
     token_require(scene.recipe, after.token, before.report_nonce)
-
-
-def test_device_of_this_side_goes_on_with_the_request_of_a_browser(device: Any, listen: Listen) -> None:
-    scene = WithTokens(device, listen)
-    scene.attester.meddle = lambda _: (503, PROBLEM, b"{}")
-    with pytest.raises(PeerRefusedError):
-        scene.browser.ask("token")
-    scene.attester.meddle = lambda said: said
-    live = state_read(scene.browser.ask("state"))
-    assert live.token is not None
     stored: list[TokenState] = []
-    with HttpTransport(scene.attester.url) as transport, TokenClient(live.recipe, transport) as client:
+    with HttpTransport(attester.url) as transport, TokenClient(live.recipe, transport) as client:
         done = client.obtained(
             live.token, IDENTITY, stored.append, random_source=random.Random(1), created=int(time.time())
         )
     assert stored == [done]
     token_require(scene.recipe, done.token, live.token.report_nonce)
-    assert len(scene.attester.blinded) == 1
+    assert len(attester.blinded) == 1
 
 
 def test_issuer_with_a_new_key_is_asked_once_more_and_issues_one_token(
@@ -452,18 +395,7 @@ def test_unknown_device_is_told_by_its_key_and_enrols_with_a_code(device: Any, l
     assert len(set(scene.attester.capsules)) == 1
 
 
-def test_device_that_lost_its_token_gets_no_other(device: Any, listen: Listen) -> None:
-    scene = WithTokens(device, listen)
-    scene.browser.ask("token")
-    assert scene.browser.ask("join") == {"phase": "collecting"}  # as after a profile was wiped
-    with pytest.raises(PeerRefusedError, match="UndeliverableError: the attester answers 409"):
-        scene.browser.ask("token")
-    assert len(scene.attester.issued[scene.recipe.identifier]) == 1
-
-
-def test_answer_of_attester_or_issuer_is_final_or_another_attempt_brings_the_token(
-    device: Any, listen: Listen
-) -> None:
+def test_answer_is_final_or_another_attempt_brings_the_token(device: Any, listen: Listen) -> None:
     """The table itself is in the vectors; what only the issuer may say is believed of nobody else."""
     sides = {"attester": OF_ATTESTER, "issuer": OF_ISSUER}
     for side, kind in itertools.product(sides, [*OF_ATTESTER, *OF_ISSUER, "/problems/unavailable"]):
@@ -489,17 +421,15 @@ def test_answer_of_attester_or_issuer_is_final_or_another_attempt_brings_the_tok
         token_require(scene.recipe, scene.stored()[-1].token, first.report_nonce)
 
 
-@pytest.mark.parametrize("signed", [lambda *_: bytes(256), lambda *_: bytes([255] * 256), lambda *_: b"no"])
-def test_answer_that_gives_no_token_is_noticed_and_not_kept(
-    device: Any, listen: Listen, signed: Callable[..., bytes]
-) -> None:
-    scene = WithTokens(device, listen)
-    scene.attester.sign = signed
-    with pytest.raises(PeerRefusedError, match="UndeliverableError: the issuer's answer gives no token"):
-        scene.browser.ask("token")
-    token = state_read(scene.browser.ask("state")).token
-    assert token is not None
-    assert token.token == b""
+def test_answer_that_gives_no_token_is_noticed_and_not_kept(device: Any, listen: Listen) -> None:
+    for number, signed in enumerate((bytes(256), bytes([255] * 256), b"no")):
+        scene = WithTokens(device, listen, name=f"Wrong {number}")
+        scene.attester.sign = lambda *_, signed=signed: signed
+        with pytest.raises(PeerRefusedError, match="UndeliverableError: the issuer's answer gives no token"):
+            scene.browser.ask("token")
+        token = state_read(scene.browser.ask("state")).token
+        assert token is not None
+        assert token.token == b""
 
 
 def test_keys_that_the_attester_made_are_not_sealed_to(
@@ -511,16 +441,6 @@ def test_keys_that_the_attester_made_are_not_sealed_to(
     with pytest.raises(PeerRefusedError, match=r"NoAnswerError: .* not signed by the server"):
         scene.browser.ask("token")
     assert scene.attester.capsules == []
-
-
-def test_recipe_that_the_issuer_does_not_know_is_asked_for_anew_later(device: Any, listen: Listen) -> None:
-    scene = WithTokens(device, listen)
-    known = scene.attester.token_keys.pop(scene.recipe.identifier)
-    with pytest.raises(PeerRefusedError, match="NoAnswerError: the issuer answers 404"):
-        scene.browser.ask("token")
-    assert scene.stored()[-1].capsule == b""
-    scene.attester.token_keys[scene.recipe.identifier] = known
-    assert scene.browser.ask("token") == {"asked": True}
 
 
 def test_two_servers_take_a_report_whose_token_a_browser_asked_for(device: Any, listen: Listen) -> None:

@@ -22,67 +22,62 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from devices_sim import state_file
 from devices_sim.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
 from devices_sim.randomized_report import RandomizedReports
-from devices_sim.state_file import Enrolment, kept_ciphertexts
+from devices_sim.state_file import Enrolment
 from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER
 from devices_sim.tokens import TokenState, token_drawn
 from devices_sim.transport import WireReport
-from panprivacy.admission import challenge
-from panprivacy.dap.client import ShardedReport, seal_report
-from panprivacy.dap.hpke import generate_keypair
-from panprivacy.dap.recipe_task import REPORT_TIME, task_of
-from panprivacy.dap.token_extension import token_extension
-from panprivacy.dap.upload import ReportMetadata
+from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.mechanisms import discrete_gaussian
-from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
-from panprivacy.oblivious_http.binary_http import Request, Response
-from panprivacy.privacy_pass import issuance, rsa_keys
-from panprivacy.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
-from panprivacy.randomizers.categories import CategoriesParameters
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.request_bytes import published_report_bytes
-from panprivacy.transparency.cosignature import cosign
-from panprivacy.transparency.policy import Policy
-from panprivacy.transparency.proof import Proof
-from panprivacy.transparency.signed_note import COSIGNATURE, VerifierKey
-from panprivacy.trust import Trust
-from panprivacy.trust_models.single_server import OneServer
-from panprivacy.two_server.shared_key import SharedKey
+from panprivacy.protocols.dap.basics import HpkeConfig
+from panprivacy.protocols.dap.client import ShardedReport, seal_report
+from panprivacy.protocols.dap.hpke import generate_keypair
+from panprivacy.protocols.dap.token_extension import token_extension
+from panprivacy.protocols.dap.upload import ReportMetadata
+from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import Request, Response
+from panprivacy.protocols.privacy_pass import issuance, rsa_keys
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
+from panprivacy.protocols.transparency.cosignature import cosign
+from panprivacy.protocols.transparency.policy import Policy
+from panprivacy.protocols.transparency.proof import Proof
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, VerifierKey
+from panprivacy.recipe.dap_task import REPORT_TIME, task_of
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.request_bytes import published_report_bytes
+from panprivacy.recipe.token import challenge
+from panprivacy.statistics.events import discrete_gaussian
+from panprivacy.statistics.randomized.categories import CategoriesParameters
+from panprivacy.statistics.trust_models.single_server import OneServer
 from tests.devices_sim.public_log import LOG, MemoryLog, entry_of, other_entries
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
 from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, served_by_two, two_server_recipe
-from tests.panprivacy import ed25519_cases
-from tests.panprivacy.privacy_pass.keys import seeded_key
+from tests.panprivacy.protocols import ed25519_cases
+from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY, token_admission
 
 FOLDER = Path(__file__).parent.parent.parent / "devices_web" / "vectors"
 STEPS = 5
 
+TWO_SERVERS, TOKEN = {"trust": "two_server"}, {"admission": "token"}
 ASKED: dict[str, dict[str, Any]] = {
     "count": {"statistic": "count_nonzero"},
     "count-of-some": {"statistic": "count_nonzero", "sampling_rate": 0.5},
     "histogram": {"statistic": "histogram", "k": 2},
     "mean": {"statistic": "mean", "k": 2, "guarantee": "local"},
     "categories": {"statistic": "categories", "k": 6, "steps": None},
-    "count-two-servers": {"statistic": "count_nonzero", "trust": "two_server"},
-    "histogram-two-servers": {"statistic": "histogram", "k": 2, "trust": "two_server"},
-    "categories-two-servers": {"statistic": "categories", "k": 6, "steps": None, "trust": "two_server"},
-    "count-with-token": {"statistic": "count_nonzero", "admission": "token"},
-    "count-of-some-with-token": {"statistic": "count_nonzero", "sampling_rate": 0.5, "admission": "token"},
-    "histogram-two-servers-with-token": {
-        "statistic": "histogram",
-        "k": 2,
-        "trust": "two_server",
-        "admission": "token",
-    },
+    "count-two-servers": {"statistic": "count_nonzero"} | TWO_SERVERS,
+    "histogram-two-servers": {"statistic": "histogram", "k": 2} | TWO_SERVERS,
+    "categories-two-servers": {"statistic": "categories", "k": 6, "steps": None} | TWO_SERVERS,
+    "count-with-token": {"statistic": "count_nonzero"} | TOKEN,
+    "count-of-some-with-token": {"statistic": "count_nonzero", "sampling_rate": 0.5} | TOKEN,
+    "histogram-two-servers-with-token": {"statistic": "histogram", "k": 2} | TWO_SERVERS | TOKEN,
 }
 """Name of a case → what its recipe asks."""
 
 EVENTS = ([0, 0, 0, 0, 0], [0, 1, 0, 1, 1])
-
-
 TICKS = {"count": [0, 1, 0], "count-two-servers": [1, 0], "histogram": [0, 0]}
 """Name of a case → whether an event happened before each tick."""
 
@@ -179,16 +174,6 @@ def kept(state: DeviceState) -> dict[str, Any]:
     }
 
 
-def state_of(recipe: PublishedRecipe, members: dict[str, Any]) -> DeviceState:
-    """Inverse of `kept`."""
-    return DeviceState(
-        phase=Phase(members["phase"]),
-        step=members.get("step", 0),
-        ciphertexts=kept_ciphertexts(recipe, map(base64.b64decode, members.get("ciphertexts", []))),
-        nonce=base64.b64decode(members.get("nonce", "")),
-    )
-
-
 def ticked(recipe: PublishedRecipe, state: DeviceState, event: bool, source: random.Random) -> DeviceState:
     """The state after a tick between steps, which only browsers take: only a count takes events in."""
     key, ciphertexts = recipe.public_key.bound_to(state.nonce), state.ciphertexts
@@ -243,19 +228,19 @@ def shares_of(recipe: PublishedRecipe, parts: Sequence[bytes]) -> Sequence[bytes
     return b"", b"".join(leader for leader, _ in split), b"".join(helper for _, helper in split)
 
 
+def hpke_configs() -> list[HpkeConfig]:
+    """That `uploaded` seals to, the leader's first."""
+    return [generate_keypair(side, GivenBytes(f"hpke {side}"))[0] for side in (0, 1)]
+
+
 def uploaded(recipe: PublishedRecipe, report: WireReport, seed: str) -> str:
     """The upload of a report to two servers, sealed to keys that everyone knows."""
     task_id, configuration = task_of(recipe)
     extensions = () if report.token is None else (token_extension(report.token),)
     metadata = ReportMetadata(report.nonce, REPORT_TIME, extensions)
     sharded = ShardedReport(metadata, *shares_of(recipe, report.ciphertexts))
-    configs = [generate_keypair(side, GivenBytes(f"hpke {side}"))[0] for side in (0, 1)]
-    return _text(seal_report(sharded, task_id, configuration, *configs, GivenBytes(f"{seed} seal")).encode())
-
-
-def hpke_keys() -> list[str]:
-    """The public keys that `uploaded` seals to, the leader's first."""
-    return [_text(generate_keypair(side, GivenBytes(f"hpke {side}"))[0].public_key) for side in (0, 1)]
+    source = GivenBytes(f"{seed} seal")
+    return _text(seal_report(sharded, task_id, configuration, *hpke_configs(), source).encode())
 
 
 def device_case(name: str, seed: str, events: Sequence[int], ticks: Sequence[int] = ()) -> dict[str, Any]:
@@ -404,7 +389,7 @@ def contents() -> dict[str, Any]:
     """The file that Python writes."""
     return {
         "recipes": {name: served(recipe_of(name)) for name in ASKED},
-        "hpke_keys": hpke_keys(),
+        "hpke_keys": [_text(config.public_key) for config in hpke_configs()],
         "request_bytes": {
             name: published_report_bytes(recipe_of(name))
             for name, asked in ASKED.items()

@@ -2,17 +2,20 @@
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from enum import StrEnum
-from typing import Any
 
 from django.db import connection
-from django.test import Client
 
+from tests.concurrency import KilledError, killed_at_statement
 from tests.faults.machines import Machine
+from tests.network import Answer, in_process
 
-Answer = tuple[int, Mapping[str, str], bytes]
+Killed = KilledError
+"""Under the name by which tests of other packages know it."""
+
+_answer = in_process("http://testserver")
 
 
 class Fault(StrEnum):
@@ -28,26 +31,6 @@ class Fault(StrEnum):
     GARBLE = "garble the answer"
     ERROR = "answer 502 on the way"
     CRASH = "kill the helper at some statement"
-
-
-class Killed(BaseException):
-    """A process that ends here. Not an Exception: no handler of the product may go on after it."""
-
-
-@contextmanager
-def killed_at_statement(number: int) -> Iterator[None]:
-    """Let the process die before its `number`-th statement to the database, counted from 0."""
-    left = number
-
-    def execute(call: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
-        nonlocal left
-        if left == 0:
-            raise Killed
-        left -= 1
-        return call(sql, params, many, context)
-
-    with connection.execute_wrapper(execute):
-        yield
 
 
 class Network:
@@ -92,7 +75,7 @@ class Network:
             raise TimeoutError
         if fault is Fault.CRASH:
             at = self._choices.randrange(25)
-            with suppress(Killed):
+            with suppress(KilledError):
                 self._helper.run(lambda: _die_at(at, lambda: _answer(method, url, headers, body)))
             raise ConnectionResetError
         if fault is Fault.ERROR:
@@ -116,11 +99,3 @@ class Network:
 def _die_at(number: int, work: Callable[[], Answer]) -> Answer:
     with killed_at_statement(number):
         return work()
-
-
-def _answer(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
-    headers = dict(headers)
-    content_type = headers.pop("Content-Type", "application/octet-stream")
-    path = url.removeprefix("http://testserver")
-    response = Client().generic(method, path, data=body, content_type=content_type, headers=headers)
-    return response.status_code, dict(response.headers), response.content

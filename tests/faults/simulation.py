@@ -22,19 +22,18 @@ from leader.advancing import tasks_advance
 from leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
 from leader.collecting import collection_job_create, collection_job_drive
 from leader.errors import CollectionRefusedError
-from leader.models import AggregationJob, CollectionJob, Exchange, Uploads
+from leader.models import AggregationJob, CollectionJob, Uploads
 from leader.operations import task_create
 from leader.peers import peer_of
 from leader.results import Refusal, TaskResult, collection_result
-from panprivacy import base64_text
-from panprivacy.admission import report_nonce
-from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval, ReportError, Role
-from panprivacy.dap.collection import CollectionJobReq, Query
-from panprivacy.dap.hpke import generate_keypair, seal_input_share
-from panprivacy.dap.media import media_type
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.token_extension import token_extension
-from panprivacy.dap.upload import (
+from panprivacy.formats import base64_text
+from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval, ReportError, Role
+from panprivacy.protocols.dap.collection import CollectionJobReq, Query
+from panprivacy.protocols.dap.hpke import generate_keypair, seal_input_share
+from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.token_extension import token_extension
+from panprivacy.protocols.dap.upload import (
     HpkeConfigList,
     InputShareAad,
     PlaintextInputShare,
@@ -43,12 +42,14 @@ from panprivacy.dap.upload import (
     UploadErrors,
     UploadRequest,
 )
-from panprivacy.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
-from panprivacy.recipe import PublishedRecipe
+from panprivacy.protocols.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.token import report_nonce
 from peers.helper_calls import plain_task_register
 from peers.partner import Partner
+from tests.concurrency import KilledError, killed_at_statement
 from tests.faults.machines import Machine
-from tests.faults.network import Fault, Killed, Network, killed_at_statement
+from tests.faults.network import Fault, Network
 from tests.tokens import issued_token
 
 HISTOGRAM = 4
@@ -107,7 +108,6 @@ class Simulation:
         self.choices = random.Random(self.seed)
         self.network = Network(self.helper, self.choices)
         self.made: list[Report] = []
-        self._once: tuple[Fault, type[Exchange]] | None = None
         self._handed_out: tuple[HpkeConfig, HpkeConfig] | None = None
         self.configuration = TaskConfiguration(
             task_info=b"faults",
@@ -169,11 +169,6 @@ class Simulation:
             self.made.append(self._report(len(self.made), hours_ago=self.choices.randrange(2)))
         if self.made[first:]:
             self._send(dict(enumerate(self.made[first:], first)))
-
-    def upload_all(self, count: int) -> None:
-        """So many new reports in one upload that goes well."""
-        self.made += [self._report(number) for number in range(count)]
-        self._send(dict(enumerate(self.made)), faults=False)
 
     def replay(self) -> None:
         """Reports of before once more: as a client that got no answer, or an attacker, would."""
@@ -247,7 +242,7 @@ class Simulation:
         try:
             with killed_at_statement(self.choices.randrange(30)):
                 return work()
-        except Killed:
+        except KilledError:
             self.deaths += 1
             self.log.append("  the leader died")
             return None
@@ -255,8 +250,6 @@ class Simulation:
     def _drive(self, job: AggregationJob | CollectionJob | None, faults: bool) -> None:
         if job is None:
             return
-        if self._once is not None and isinstance(job, self._once[1]):
-            self.network.next_fault, self._once = self._once[0], None
         if faults:
             self.network.next_fault = self.choices.choice([Fault.NONE, Fault.NONE, *Fault])
             self.log.append(f"  {self.network.next_fault.value}")
@@ -364,12 +357,6 @@ class Simulation:
                 return
             self.clock.now += timedelta(minutes=10)
         raise AssertionError("a collection never comes to an end")
-
-    def finish(self, fault: Fault, kind: type[Exchange]) -> None:
-        """`settle`, but for one fault at the first request of a `kind`."""
-        self._once = (fault, kind)
-        self.settle()
-        assert self._once is None, "the fault never happened"
 
     def _advance(self) -> bool:
         """One round of the leader's work without faults; whether anything is left to do."""

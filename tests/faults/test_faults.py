@@ -9,19 +9,12 @@ import hypothesis
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from dap.models import Task
-from helper import aggregating
-from leader import exchange
-from leader.models import AggregationJob, CollectionJob, Exchange, Uploads
-from panprivacy.dap.basics import BatchMode
-from panprivacy.prio3.interface import VerificationError
-from panprivacy.prio3.verifier import Prio3Verifier
+from panprivacy.protocols.dap.basics import BatchMode
 from tests.clock import time_is
 from tests.faults.machines import Template
-from tests.faults.network import Fault
 from tests.faults.simulation import SMALLEST_BATCH, Clock, Simulation, Verdict
-from tests.panprivacy.test_admission import with_tokens
-from tests.panprivacy.test_servers import two_servers
+from tests.panprivacy.recipe.test_token import with_tokens
+from tests.panprivacy.statistics.test_servers import two_servers
 
 STEPS = 120
 FIXED_SEEDS = range(5)
@@ -145,100 +138,14 @@ def outcomes(simulation: Simulation, verdict: Verdict) -> dict[str, int]:
     }
 
 
-def test_faults_of_reports_with_tokens_lose_nothing_and_double_nothing(
-    pair: Callable[..., Simulation],
-) -> None:
+def test_faults_of_reports_with_tokens_lose_and_double_nothing(pair: Callable[..., Simulation]) -> None:
     """Both servers verify tokens in the middle of every kill; a replayed token never counts again."""
     run(pair(QUICK_SEED, BatchMode.TIME_INTERVAL, with_tokens(two_servers())))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("mode", [BatchMode.TIME_INTERVAL, BatchMode.LEADER_SELECTED])
-def test_faults_of_a_fresh_seed_lose_nothing_and_double_nothing(
-    pair: Callable[[int, BatchMode], Simulation], mode: BatchMode
-) -> None:
+def test_a_fresh_seed_loses_nothing(pair: Callable[[int, BatchMode], Simulation], mode: BatchMode) -> None:
     fixed = hypothesis.settings.default.derandomize  # all but the profile `anew`
     for seed in [len(FIXED_SEEDS)] if fixed else [secrets.randbits(48) for _ in range(FRESH_SEEDS)]:
         run(pair(seed, mode))
-
-
-@pytest.mark.parametrize("fault", [fault for fault in Fault if fault is not Fault.NONE])
-@pytest.mark.parametrize("kind", [AggregationJob, CollectionJob])
-def test_collection_whose_request_fails_once_ends_with_every_report(
-    pair: Callable[[int, BatchMode], Simulation], kind: type[Exchange], fault: Fault
-) -> None:
-    """Among them the aggregation job whose answer is lost, which has made batches uncollectable elsewhere."""
-    simulation = pair(1, BatchMode.TIME_INTERVAL)
-    simulation.upload_all(SMALLEST_BATCH + 1)
-
-    simulation.finish(fault, kind)
-
-    (result,) = simulation.verdict().results
-    assert result.report_count == sum(result.values) == SMALLEST_BATCH + 1
-
-
-def fails_within(simulations: Iterator[Simulation]) -> bool:
-    """Whether the oracle objects to one of them."""
-    for simulation in simulations:
-        try:
-            run(simulation)
-        except AssertionError:
-            return True
-    return False
-
-
-@pytest.mark.long
-def test_oracle_with_a_helper_that_forgets_its_answers_objects(
-    pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def forgotten(task: Task, body: bytes) -> bytes:
-        return secrets.token_bytes(16)
-
-    monkeypatch.setattr(aggregating, "resource_id_of", forgotten)
-
-    assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
-
-
-@pytest.mark.long
-def test_oracle_with_a_leader_that_abandons_a_job_after_a_lost_answer_objects(
-    pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def abandoned(row: Exchange, **_: Any) -> None:
-        if isinstance(row, AggregationJob):
-            Uploads.objects.filter(job=row.pk).update(job=None)
-            row.delete()
-
-    monkeypatch.setattr(exchange, "exchange_failed", abandoned)
-
-    assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
-
-
-@pytest.mark.long
-def test_oracle_with_a_helper_that_counts_an_identifier_twice_objects(
-    pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def every(task: Task, report_ids: Any) -> set[bytes]:
-        return set(report_ids)
-
-    monkeypatch.setattr(aggregating, "resource_id_of", lambda task, body: secrets.token_bytes(16))
-    monkeypatch.setattr(aggregating, "reports_claim", every)
-
-    assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)
-
-
-@pytest.mark.parametrize("side", ["leader", pytest.param("helper", marks=pytest.mark.long)])
-def test_oracle_with_a_server_that_rejects_good_reports_objects(
-    pair: Callable[[int, BatchMode], Simulation], monkeypatch: pytest.MonkeyPatch, side: str
-) -> None:
-    honest = Prio3Verifier.leader_init if side == "leader" else Prio3Verifier.helper_init
-
-    def rejecting(self: Prio3Verifier, reports: Any, *inbound: Any) -> list[Any]:
-        prepared = honest(self, reports, *inbound)
-        return [
-            VerificationError() if report.nonce[0] % 2 else one
-            for report, one in zip(reports, prepared, strict=True)
-        ]
-
-    monkeypatch.setattr(Prio3Verifier, f"{side}_init", rejecting)
-
-    assert fails_within(pair(seed, BatchMode.TIME_INTERVAL) for seed in FIXED_SEEDS)

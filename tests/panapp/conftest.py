@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.panapp.environments import complete
+from tests.panapp.scene import complete
 
 
 @pytest.fixture

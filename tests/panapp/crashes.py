@@ -11,8 +11,7 @@ from aggregation.models import Chunk, SubAggregate
 from panapp.services import Services, wait_until
 from recipes.models import Recipe
 from releases.models import Release
-from reports.operations import reports_submit
-from tests.factories import published_recipe, report_of_values
+from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.patience import PATIENCE
 from trust_models.publishing import recipe_close
 
@@ -86,7 +85,7 @@ def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Chunk.Ste
     for i in range(reports):
         report = report_of_values(recipe, [int(i < ones)])
         batch.append(report | {"ciphertexts": [*report["ciphertexts"], *others[i < ones]]})
-    assert reports_submit(recipe=recipe, reports=batch, decode=lambda raw: raw) == []
+    assert raw_reports_submit(recipe=recipe, reports=batch) == []
     recipe_close(recipe=recipe, actor=None)
     worker_children(services)
     assert wait_until(lambda: Chunk.objects.filter(step=step).exists(), PATIENCE, interval=0.005)

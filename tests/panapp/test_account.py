@@ -135,26 +135,8 @@ def test_account_answers_every_line_whatever_it_is(ask, seed):
     """Extreme parameters, of which few are allowed, and what is none; each line has an answer."""
     source = random.Random(seed)
     values = [
-        1e-7,
-        1e-6,
-        1e-3,
-        0.3,
-        0.5,
-        1,
-        2,
-        50,
-        1e6,
-        1e9,
-        1e300,
-        5e-324,
-        0,
-        -1,
-        None,
-        "1",
-        [],
-        {},
-        True,
-        10**30,
+        *(1e-7, 1e-6, 1e-3, 0.3, 0.5, 1, 2, 50, 1e6, 1e9, 1e300, 5e-324, 0, -1, 10**30),
+        *(None, "1", [], {}, True),
     ]
     fields = {
         "gaussian": ["sigma", "sampling_rate", "rounds"],
@@ -176,12 +158,6 @@ def test_account_answers_every_line_whatever_it_is(ask, seed):
     for answer in answers:
         assert ("error" in answer) != ("method" in answer)
     assert any("method" in answer for answer in answers)
-
-
-@pytest.mark.long
-def test_account_answers_a_line_with_a_million_rounds(ask):
-    (answer,) = ask({**GAUSSIAN, "sigma": 0.5, "sampling_rate": 1e-6, "rounds": 10**6})
-    assert answer["epsilon"] == pytest.approx(0.29631, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +202,7 @@ def test_account_answers_extreme_lines_with_bounded_work(ask, question, monkeypa
     assert answer.get("field") == "n" if "epsilon" in question else answer["epsilon"] > 0
 
 
-def test_account_answers_each_line_before_the_next_arrives_and_needs_no_database(tmp_path):
+def test_account_answers_each_line_at_once_without_a_database(tmp_path):
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PANAPP_")}
     environment |= {"PANAPP_DATA_DIR": str(tmp_path), "DATABASE_URL": f"sqlite:///{tmp_path}/none.sqlite3"}
     command = [sys.executable, str(ROOT / "manage.py"), "account"]

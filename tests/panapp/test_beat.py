@@ -104,7 +104,7 @@ def test_beat_ends_with_its_worker_when_nobody_is_left_to_end_it(ticking: Tickin
 
 
 @pytest.mark.parametrize(("state", "killed"), [("running", True), ("closing", False), ("terminating", False)])
-def test_worker_is_killed_when_its_beat_has_ended_unless_it_is_being_stopped(
+def test_worker_is_killed_with_its_beat_unless_it_is_being_stopped(
     state: str, killed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     signals: list[tuple[int, int]] = []

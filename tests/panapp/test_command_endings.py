@@ -13,9 +13,7 @@ PRINTING = [
     "manage.py help",
     "manage.py collect --help",
     "-m devices_sim --help",
-    "-m panprivacy.prio3 check-vectors missing.json",
-    "-m panprivacy.privacy_pass check-vectors missing.json",
-    "-m panprivacy.transparency check-vectors missing.json",
+    "-m panprivacy.protocols.prio3 check-vectors missing.json",
     "-m panapp.generate_secrets",
 ]
 COLLECT = "manage.py collect examples/recipe.json --events examples/events.csv"
@@ -34,7 +32,7 @@ sys.meta_path.insert(0, Finder())
 
 LOST = """
 import signal
-from panprivacy import console
+from panprivacy.formats import console
 
 class Interrupted:
     def __del__(self):
@@ -93,9 +91,9 @@ def test_command_whose_output_was_closed_before_it_began_says_so_in_a_line(comma
     [
         ("manage.py help", "django.core.management"),
         ("manage.py help", "recipes.models"),
-        (COLLECT, "panprivacy.recipe_draft"),
+        (COLLECT, "panprivacy.recipe.draft"),
         ("-m devices_sim --help", "devices_sim.fleet"),
-        ("-m panprivacy.prio3 check-vectors missing.json", "panprivacy.vector_files"),
+        ("-m panprivacy.protocols.prio3 check-vectors missing.json", "panprivacy.formats.vector_files"),
         ("-m panapp.generate_secrets", "django"),
     ],
 )

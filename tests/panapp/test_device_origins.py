@@ -10,7 +10,7 @@ from django.core.exceptions import ImproperlyConfigured
 from panapp import environment
 from panapp.device_origins import DeviceOrigins
 from panapp.roles import ROLES
-from panprivacy.attestation import sign_capsule
+from panprivacy.protocols.attestation import sign_capsule
 
 LIBRARY = "https://library.example"
 RECIPE = f"/api/v1/recipes/{'a' * 64}/"
@@ -51,7 +51,7 @@ def answered(role: str, path: str, method: str = "GET", **environ: str) -> tuple
         ("attester", "/attester/enrolments"),
     ],
 )
-def test_a_page_of_a_named_origin_reads_what_devices_ask_and_no_other_page_does(role: str, path: str) -> None:
+def test_only_pages_of_a_named_origin_read_what_devices_ask(role: str, path: str) -> None:
     _, header = answered(role, path, HTTP_ORIGIN=LIBRARY)
     assert header["Access-Control-Allow-Origin"] == LIBRARY
     assert "Access-Control-Allow-Credentials" not in header

@@ -1,15 +1,33 @@
 """The recipe files in examples/ that docs/commands.md gives to `collect`: they fit the files beside them."""
 
 import re
+from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from devices_sim.trust_models import reporting_model
+from devices_sim.workloads.flights import flights, home_airports
+from examples.federated_learning import (
+    ROUNDS,
+    clipped,
+    flights_by_aircraft,
+    model_of,
+    moved,
+    recipe,
+    together,
+)
+from examples.targeting import AIRLINE, ASKED, ATTRIBUTE, COUNT, VALUES, targeted
 from panapp.recipe_file import has_rounds, read_recipe_file
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.rounds.draft import RoundsDraft
-from panprivacy.trust_models import TRUST_MODELS
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.rounds.document import PublishedRounds
+from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.rounds.public_input import RoundInput
+from panprivacy.recipe.targeting.sizes import FAILURE_PROBABILITY, Sizes, require_apart, require_large
+from panprivacy.recipe.targeting.target import EVERYBODY
+from panprivacy.statistics.randomized.categories import Categories
+from panprivacy.statistics.trust_models import TRUST_MODELS
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTED = re.findall(
@@ -41,3 +59,59 @@ def test_a_command_of_the_docs_has_a_cohort_and_the_devices_for_it(
 def test_the_docs_collect_each_kind_of_value_and_rounds() -> None:
     named = {Path(recipe).stem for recipe, _, _ in COLLECTED}
     assert {"recipe", "categories", "rare_categories", "vector_mean", "rounds", "shuffle"} <= named
+
+
+@pytest.fixture(scope="module")
+def aircraft():
+    return flights_by_aircraft()
+
+
+def test_gradient_is_the_slope_of_the_loss(aircraft):
+    given = RoundInput.made(of="0" * 64, number=1, content={"model": [0.5, -1, 0, 1, -0.5, 0, 0.25, 1]})
+    flights, model = next(iter(aircraft.values())), model_of(given)
+
+    def loss(at):
+        margins = np.where(flights.late > 0, 1, -1) * (flights.features @ at)
+        return np.mean(np.log1p(np.exp(-margins)))
+
+    slope = [(loss(model + step) - loss(model - step)) / 2e-6 for step in np.eye(8) * 1e-6]
+    assert model == pytest.approx(given.content["model"])
+    assert flights.gradient(model) == pytest.approx(slope, abs=1e-7)
+    assert np.linalg.norm(clipped(flights.gradient(model) * 1e3)) == pytest.approx(1.0)
+
+
+def test_training_without_noise_predicts_better_than_to_say_never(aircraft):
+    unseen = together([found for place, found in enumerate(aircraft.values()) if place % 5 == 0])
+    training = [found for place, found in enumerate(aircraft.values()) if place % 5]
+    model = np.zeros(8)
+    for number in range(10):
+        model = moved(model, np.mean([clipped(found.gradient(model)) for found in training], axis=0), number)
+    assert unseen.accuracy(model) > 1 - unseen.late.mean() + 0.05
+
+
+@pytest.mark.long
+def test_all_rounds_have_a_promise_that_two_servers_can_keep():
+    stated = PublishedRounds.of(RoundsDraft.from_mapping(recipe(8)), series="0" * 16, simulation=True)
+    stated.require_promise()
+    honest = {one["model"]: one["epsilon"] for one in stated.privacy if one["dishonest_fraction"] == 0}
+    assert honest["sampled"] < 1 < honest["aggregator"] < ROUNDS
+
+
+def test_the_count_shows_that_the_target_and_the_others_are_large_enough() -> None:
+    """Also where each estimate is 20 devices too low. A bit is flipped with 0.018, so that estimates of 510
+    devices have a standard error of 3.1: they are as low as that with a probability below 1e-9."""
+    asked = RecipeDraft.from_mapping(targeted("0" * 64)).target
+    assert asked is not None
+    assert asked.target.where == {ATTRIBUTE: ASKED}
+    names = {name for name, _ in flights(AIRLINE)}
+    homes = Counter(VALUES[int(home)] for name, home in home_airports() if name in names)
+    count = RecipeDraft.from_mapping(COUNT).calibrated_statistic()
+    assert isinstance(count, Categories)
+    reports, flip = homes.total(), 1 / (1 + 2.718281828**4)
+    ones = [round((homes[value] - 20) * (1 - 2 * flip) + reports * flip) for value in VALUES]
+    estimates = count.estimate(ones, reports).values
+    *bounds, everybody = count.size_bounds(list(estimates), reports, FAILURE_PROBABILITY)
+    sizes = {ATTRIBUTE: Sizes(dict(zip(VALUES, bounds, strict=True)), everybody)}
+    smallest = targeted("0" * 64)["smallest_target"]
+    require_large(asked.target, sizes, smallest)
+    require_apart(asked.target, [EVERYBODY], sizes, smallest)

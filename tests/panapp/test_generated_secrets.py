@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from panapp.generate_secrets import named_secrets
 from storage.key_halves import public_half
-from tests.panapp.environments import PLACES, ROOT, VALUES
+from tests.panapp.scene import PLACES, ROOT, VALUES
 
 
 def test_generated_secrets_are_fresh_each_time() -> None:
@@ -32,7 +32,7 @@ def run_module(name: str, **environment: str) -> subprocess.CompletedProcess[str
     )
 
 
-def test_generate_secrets_prints_secrets_for_us_and_apart_from_them_the_key_for_the_other_side() -> None:
+def test_generate_secrets_prints_secrets_and_apart_the_public_key() -> None:
     made = run_module("panapp.generate_secrets")
     assert made.returncode == 0, made.stderr
     ours = dict(line.split("=", 1) for line in made.stdout.splitlines())
@@ -54,9 +54,7 @@ def test_verification_key_of_an_existing_signing_key_is_printed_again() -> None:
 
 
 @pytest.mark.parametrize("role", [pytest.param("all-in-one", marks=pytest.mark.long), "shuffler"])
-def test_verification_key_of_a_local_installation_is_the_one_it_really_uses(
-    role: str, tmp_path: Path
-) -> None:
+def test_verification_key_of_a_local_installation_is_the_used_one(role: str, tmp_path: Path) -> None:
     environment = {
         "PANAPP_MODE": "local",
         "PANAPP_ROLE": role,

@@ -25,15 +25,15 @@ from panapp import shared_installation as starting
 from panapp.collection import admitting_beside, wait_until_heard
 from panapp.pairing import KINDS, RelayPairing
 from panapp.services import Services
-from panprivacy import base64_text
-from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.formats import base64_text
+from panprivacy.recipe.draft import RecipeDraft
 from public_log.integrating import integrate
 from reports.models import ReportNonce
 from storage.signing_key import verification_key
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
 from tests.panapp.test_roles import APPS, migrated_apps
-from tests.panprivacy.targeting.results import members_of
+from tests.panprivacy.recipe.targeting.results import members_of
 from tests.processes import collect, services_of_a_module, without_witnesses
 from tests.target_scene import declare, file_of
 from tests.test_readme import COLLECTING, ROOT
@@ -81,7 +81,7 @@ def test_each_partner_has_the_tables_of_its_role_alone(services: Services, data:
 
 
 @pytest.mark.parametrize("trust", RECIPES)
-def test_collect_with_tokens_through_a_relay_issues_one_per_device_and_releases(
+def test_collect_with_tokens_through_a_relay_issues_one_per_device(
     services: Services, data: Path, trust: str
 ) -> None:
     """The attester has the devices and no recipe, and the issuer the reverse."""
@@ -96,11 +96,9 @@ def test_collect_with_tokens_through_a_relay_issues_one_per_device_and_releases(
     assert result["recipe"] not in contents["attester"]
 
 
-def test_rare_categories_are_sent_by_those_that_count_alone_through_relay_and_both_servers(
-    services: Services,
-) -> None:
-    """Devices count with 0.23, or with 0.46: fewer than 22 of 130 do with a probability below 1e-7; with so
-    many there surely is a result, as the margin is at most 12. A bit is
+def test_rare_categories_are_sent_by_those_that_count_alone(services: Services) -> None:
+    """Through the relay and both servers. Devices count with 0.23, or with 0.46: fewer than 22 of 130 do with
+    a probability below 1e-7; with so many there surely is a result, as the margin is at most 12. A bit is
     flipped with 2.5e-3, so that an estimate is off by more than 7 standard errors with less than 1e-8."""
     members = recipe_members(
         statistic="rare_categories",
@@ -139,7 +137,7 @@ with Linux and 19 others are sure."""
 ATTRIBUTES = {f"d{n}": {"os": "linux" if n < LINUX else "other"} for n in range(DEVICES)}
 
 
-def test_a_target_takes_a_token_of_every_device_and_a_report_of_those_in_it(
+def test_a_target_takes_a_token_of_all_and_a_report_of_those_in_it(
     services: Services, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Resting on a count that the same devices made through the same servers."""

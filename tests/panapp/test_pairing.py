@@ -1,6 +1,7 @@
 """An installation and a partner started together: each knows the other's address and key, and no more."""
 
 import stat
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,8 @@ from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, log_policy_t
 from panapp.ports import HOST
 from panapp.roles import ROLES
 from panapp.services import ServiceError, running_services
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.transparency.policy import Policy
+from panprivacy.protocols.transparency.policy import Policy
+from panprivacy.recipe.draft import RecipeDraft
 from storage.key_halves import public_half
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
@@ -27,6 +28,16 @@ KINDS = pytest.mark.parametrize("kind", [HelperPairing, ShufflerPairing])
 def paired(kind: type[Pairing], data: Path) -> Pairing:
     with pair(kind, site_port=8000, data=data) as pairing:
         return pairing
+
+
+@pytest.fixture
+def beside(tmp_path: Path) -> Iterator[dict[str, Pairing]]:
+    """A partner of each role."""
+    with ExitStack() as stack:
+        yield {
+            role: stack.enter_context(pair(kind, site_port=8000, data=tmp_path / role))
+            for role, kind in PAIRINGS.items()
+        }
 
 
 @pytest.mark.parametrize(("kind", "site_role"), [(HelperPairing, "leader"), (ShufflerPairing, "all-in-one")])
@@ -44,13 +55,8 @@ def test_pairing_gives_each_role_exactly_what_it_requires(
         assert {name for name in variables if name.endswith(("_URL", "_KEY"))} == needed[role]
 
 
-def test_issuer_attester_and_relay_are_told_exactly_what_they_require(tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        beside = {
-            role: stack.enter_context(pair(kind, site_port=8000, data=tmp_path / role))
-            for role, kind in PAIRINGS.items()
-        }
-        told = {role: pairing.partner_variables({}, beside) for role, pairing in beside.items()}
+def test_issuer_attester_and_relay_get_exactly_what_they_require(beside: dict[str, Any]) -> None:
+    told = {role: pairing.partner_variables({}, beside) for role, pairing in beside.items()}
     for role in ("issuer", "attester", "relay"):
         ROLES[role].check_required(told[role])
         extra = {"PANAPP_ROLE", "PANAPP_DATA_DIR"} | ({"PANAPP_ATTESTATION"} if role == "attester" else set())
@@ -67,12 +73,7 @@ def test_issuer_attester_and_relay_are_told_exactly_what_they_require(tmp_path: 
     ]
 
 
-def test_each_partner_but_the_relay_is_a_witness_of_the_sites_log(tmp_path: Path) -> None:
-    with ExitStack() as stack:
-        beside = {
-            role: stack.enter_context(pair(kind, site_port=8000, data=tmp_path / role))
-            for role, kind in PAIRINGS.items()
-        }
+def test_each_partner_but_the_relay_is_a_witness_of_the_sites_log(beside: dict[str, Any]) -> None:
     policy = Policy.parse(log_policy_text(beside.values()).encode())
     assert set(policy.witnesses) == {"helper", "shuffler", "issuer", "attester"}
     assert policy.witnesses["helper"].url == f"http://{HOST}:{beside['helper'].port}/witness"
@@ -80,47 +81,29 @@ def test_each_partner_but_the_relay_is_a_witness_of_the_sites_log(tmp_path: Path
     assert not policy.is_met(frozenset())
     (log,) = policy.logs
     assert log.name == settings.LOG_ORIGIN
-    told = beside["helper"].partner_variables({}, beside)
-    assert told["PANAPP_WITNESSED_LOGS"] == log.text
+    assert beside["helper"].partner_variables({}, beside)["PANAPP_WITNESSED_LOGS"] == log.text
     alone = Policy.parse(log_policy_text(()).encode())
     assert (alone.logs, alone.is_met(frozenset())) == ((log,), True)
 
 
 @KINDS
-def test_partner_gets_nothing_of_the_sites_services_and_secrets(tmp_path: Path, kind: type[Pairing]) -> None:
-    sites = {
-        "DATABASE_URL": "postgres://leader",
-        "CELERY_BROKER_URL": "redis://leader",
-        "PANAPP_SIGNING_KEY": "secret",
-        "PANAPP_KEY_ENCRYPTION_KEY": "secret",
-        "PANAPP_DATA_DIR": "/leader",
-        "PATH": "/bin",
-    }
-    variables = paired(kind, tmp_path).partner_variables(sites)
-    assert not set(variables.values()) & (set(sites.values()) - {"/bin"})
-    assert variables["PATH"] == "/bin"
-
-
-@KINDS
-def test_partner_has_keys_of_its_own_that_only_the_owner_can_read(
+def test_partner_keeps_its_own_keys_and_gets_nothing_of_the_sites(
     tmp_path: Path, kind: type[Pairing]
 ) -> None:
     pairing = paired(kind, tmp_path / "partner")
     file = tmp_path / "partner" / "local-secrets.json"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
-    assert not set(local_secrets(file).values()) & set(
-        local_secrets(settings.DATA_DIR / "local-secrets.json").values()
-    )
+    ours = local_secrets(settings.DATA_DIR / "local-secrets.json")
+    assert not set(local_secrets(file).values()) & set(ours.values())
     assert pairing.site_key == public_half(settings.SIGNING_KEY)
     assert pairing.key != pairing.site_key
-
-
-@KINDS
-def test_pairing_again_finds_the_partner_under_the_same_address_and_key(
-    tmp_path: Path, kind: type[Pairing]
-) -> None:
-    first, second = (paired(kind, tmp_path) for _ in range(2))
-    assert first == second
+    sites = {"DATABASE_URL": "postgres://leader", "CELERY_BROKER_URL": "redis://leader"}
+    sites |= {"PANAPP_DATA_DIR": "/leader"}
+    sites |= {"PANAPP_SIGNING_KEY": "secret", "PANAPP_KEY_ENCRYPTION_KEY": "secret"}
+    variables = pairing.partner_variables({**sites, "PATH": "/bin"})
+    assert not set(variables.values()) & set(sites.values())
+    assert variables["PATH"] == "/bin"
+    assert paired(kind, tmp_path / "partner") == pairing, "the same address and keys again"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +124,7 @@ def test_a_recipe_has_just_the_partners_beside_that_it_needs(
 
 
 @pytest.mark.processes
-def test_helper_whose_database_cannot_be_made_ready_stops_the_start_and_says_so(tmp_path: Path) -> None:
+def test_start_stops_if_the_helpers_database_cannot_be_made_ready(tmp_path: Path) -> None:
     (tmp_path / "panapp.sqlite3").write_bytes(b"this is no database" * 100)
     with pytest.raises(ServiceError, match="the helper's database cannot be made ready"):
         with running_services(partners={"helper": tmp_path}):

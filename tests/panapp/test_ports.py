@@ -10,7 +10,7 @@ from panapp.pairing import KINDS, pair
 from panapp.ports import HOST, held_lasting_port, held_port, is_free
 
 
-def test_held_port_is_nobody_elses_before_our_server_listens_and_while_it_is_away() -> None:
+def test_held_port_is_ours_before_and_between_servers() -> None:
     with held_port() as port:
         assert not is_free(port)
         for _ in range(2):
@@ -22,7 +22,7 @@ def test_held_port_is_nobody_elses_before_our_server_listens_and_while_it_is_awa
     assert is_free(port)
 
 
-def test_port_that_is_named_is_held_though_its_last_connections_are_still_winding_down() -> None:
+def test_named_port_is_held_while_connections_wind_down() -> None:
     with held_port() as port:
         pass
     with socket.create_server((HOST, port)) as server, socket.create_connection((HOST, port)) as client:
@@ -34,15 +34,8 @@ def test_port_that_is_named_is_held_though_its_last_connections_are_still_windin
 
 
 @pytest.mark.parametrize("content", ["", "80 80", "-1", "0", "70000"])
-def test_lasting_port_of_a_file_not_written_whole_is_a_fresh_one(tmp_path: Path, content: str) -> None:
+def test_lasting_port_is_kept_and_gives_way_where_it_is_in_use(tmp_path: Path, content: str) -> None:
     (tmp_path / "port").write_text(content)
-    with held_lasting_port(tmp_path / "port") as first:
-        pass
-    with held_lasting_port(tmp_path / "port") as second:
-        assert second == first
-
-
-def test_lasting_port_that_is_in_use_gives_way_for_this_time_only(tmp_path: Path) -> None:
     with held_lasting_port(tmp_path / "port") as port:
         pass
     with socket.create_server((HOST, port)), held_lasting_port(tmp_path / "port") as other:

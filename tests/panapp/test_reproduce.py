@@ -13,6 +13,8 @@ from panprivacy.accounting.guarantees import Relation
 from research import stored_document
 from research.reproduction import results
 from research.statements import Figure, Line, Panel, Paper, Role, Statement
+from research.theory import DEMONSTRATIONS
+from research.theory import results as theory_results
 
 Computed = tuple[tuple[Statement, ...], tuple[Figure, ...]]
 
@@ -67,14 +69,9 @@ def test_reproduce_prints_every_claim_and_reports_progress_beside(reproduce: Any
     assert "Example 5               0.8               1.0204        differs" in table
     assert "Example 1: something" in progress
     assert "Example 1: something" not in table
-
-
-def test_reproduce_as_json_is_one_document_and_nothing_else(reproduce: Any) -> None:
     text, progress = reproduce("--json")
     document = json.loads(text)
-    assert document["problems"] == []
-    assert len(document["claims"]) > 30
-    assert progress == ""
+    assert (document["problems"], len(document["claims"]), progress) == ([], len(computed[0]), "")
 
 
 def test_reproduce_writes_figures_that_need_nothing_else(
@@ -90,30 +87,43 @@ def test_reproduce_writes_figures_that_need_nothing_else(
     assert 'src="http' not in page
     assert computed[1][-1].caption in page
     assert COLOURS["sampled"] in page
-
-
-def test_reproduce_refuses_a_directory_that_cannot_be_made(reproduce: Any, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
     with pytest.raises(CommandError) as caught:
-        reproduce("--figures", str(tmp_path / "file"))
+        reproduce("--figures", str(written))
     assert caught.value.returncode == 2
 
 
-def test_reproduce_fails_where_a_value_said_to_agree_does_not(reproduce: Any, computed: Computed) -> None:
+def theory(*arguments: str) -> tuple[str, str]:
+    stdout, stderr = StringIO(), StringIO()
+    call_command("theory", *arguments, stdout=stdout, stderr=stderr)
+    return stdout.getvalue(), stderr.getvalue()
+
+
+def test_reproduce_without_its_package_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in production, which has no `dp_accounting`."""
+
+    def compute(_: Callable[[str], None]) -> Computed:
+        raise ModuleNotFoundError("No module named 'dp_accounting'", name="dp_accounting")
+
+    monkeypatch.setattr(results, "compute", compute)
+    with pytest.raises(CommandError, match="dp_accounting: `pip install -r requirements-dev") as caught:
+        call_command("reproduce", stdout=StringIO(), stderr=StringIO())
+    assert caught.value.returncode == 2
+
+
+def test_reproduce_fails_where_a_value_has_moved_or_does_not_agree(
+    reproduce: Any, computed: Computed
+) -> None:
     claims, figures = computed
     agreeing = next(claim for claim in claims if claim.expected is True)
     broken = tuple(replace(claim, agrees=False) if claim is agreeing else claim for claim in claims)
-    with pytest.raises(CommandError, match=f"{agreeing.place}.*said to agree") as caught:
-        reproduce(changed=(broken, figures))
-    assert caught.value.returncode == 1
-
-
-def test_reproduce_fails_where_a_number_has_moved(reproduce: Any, computed: Computed) -> None:
-    claims, figures = computed
     moved = (replace(claims[0], value=claims[0].value * 1.001), *claims[1:])
-    with pytest.raises(CommandError, match=r"moved from the stored value: claims\[0\]\.computed") as caught:
-        reproduce(changed=(moved, figures))
-    assert caught.value.returncode == 1
+    for changed, message in (
+        (broken, f"{agreeing.place}.*said to agree"),
+        (moved, r"moved from the stored value: claims\[0\]\.computed"),
+    ):
+        with pytest.raises(CommandError, match=message) as caught:
+            reproduce(changed=(changed, figures))
+        assert caught.value.returncode == 1
 
 
 def test_reproduce_stores_what_the_page_reads(
@@ -126,5 +136,68 @@ def test_reproduce_stores_what_the_page_reads(
     assert stored_document.differences(json.loads(before), written) == []
 
 
-def test_every_role_has_a_colour_in_files_too() -> None:
-    assert set(COLOURS) == set(Role)
+@pytest.fixture
+def stored_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Demonstrations as they are stored, instead of half a minute of computing."""
+    by_name = {entry["key"]: entry for entry in theory_results.committed()["demonstrations"]}
+
+    class Stored:
+        def __init__(self, name: str, seed: int) -> None:
+            self.entry = {**by_name[name], "seed": seed}
+
+        def as_dict(self) -> dict[str, Any]:
+            return self.entry
+
+    for name in DEMONSTRATIONS:
+        monkeypatch.setitem(DEMONSTRATIONS, name, lambda seed, name=name: Stored(name, seed))
+
+
+@pytest.mark.long
+def test_theory_computes_what_is_stored() -> None:
+    # The real computation of one demonstration, with the seed of the stored document.
+    text, progress = theory("encryption-from-counter", "--json")
+    (computed,) = json.loads(text)["demonstrations"]
+    (stored,) = (
+        entry
+        for entry in theory_results.committed()["demonstrations"]
+        if entry["key"] == "encryption-from-counter"
+    )
+    assert stored_document.differences(stored, computed) == [], "run `manage.py theory --write`"
+    assert progress == ""
+
+
+@pytest.mark.usefixtures("stored_only")
+def test_theory_prints_a_table_for_every_demonstration() -> None:
+    text, progress = theory()
+    for entry in theory_results.committed()["demonstrations"]:
+        assert entry["title"] in text
+        assert entry["key"] in progress
+        for chart in entry["charts"]:
+            assert f"{chart['title']} ({chart['y_title']})" in text
+    assert text.count("01001000 01101001 00100001") == 2
+    assert f"Simulation, seed {theory_results.SEED}." in text
+
+
+@pytest.mark.usefixtures("stored_only")
+def test_theory_of_a_name_shows_that_alone_with_the_seed_asked_for() -> None:
+    name = next(iter(DEMONSTRATIONS))
+    (entry,) = json.loads(theory(name, "--json", "--seed", "7")[0])["demonstrations"]
+    assert (entry["key"], entry["seed"]) == (name, 7)
+
+
+def test_theory_of_an_unknown_name_names_those_there_are() -> None:
+    with pytest.raises(
+        CommandError, match=r"name: must be one of square-root-of-t, .*not 'gravity'"
+    ) as caught:
+        theory("gravity")
+    assert caught.value.returncode == 2
+
+
+@pytest.mark.usefixtures("stored_only")
+def test_theory_stores_what_the_page_reads(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = theory_results.FILE.read_text(encoding="utf-8")
+    monkeypatch.setattr(theory_results, "FILE", tmp_path / "theory_results.json")
+    theory("--write")
+    assert (tmp_path / "theory_results.json").read_text(encoding="utf-8") == before
+    with pytest.raises(CommandError, match="leave the names out"):
+        theory(next(iter(DEMONSTRATIONS)), "--write")

@@ -130,15 +130,6 @@ def test_web_worker_ends_with_its_server_when_that_is_killed() -> None:
     assert wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE, PATIENCE)
 
 
-def test_look_is_a_workers_or_left_to_the_beat_without_a_broker() -> None:
-    with services._broker() as server:
-        broker_url = f"redis+socket://{server.unix_socket_path}"
-        services._look(broker_url, QueueNames.of("ours").advance)
-        (waiting,) = server.client().lrange("ours-advance", 0, -1)
-        assert json.loads(waiting)["headers"]["task"] == "releases.tasks.advance_collections"
-    services._look(broker_url, QueueNames.of("ours").advance)
-
-
 def test_broker_that_does_not_start_again_at_once_is_tried_until_it_does(started: Any) -> None:
     broker = Broker(failures=3)
     watched = started(broker)
@@ -146,9 +137,7 @@ def test_broker_that_does_not_start_again_at_once_is_tried_until_it_does(started
     watched.check()
 
 
-def test_broker_that_never_starts_again_is_said_by_check_and_does_not_keep_stop_from_stopping(
-    started: Any,
-) -> None:
+def test_broker_that_never_starts_again_fails_check_but_not_stop(started: Any) -> None:
     watched = started(Broker(failures=float("inf")))
 
     def given_up() -> bool:
@@ -192,18 +181,7 @@ def test_stop_of_services_of_which_one_did_not_start_ends_the_others() -> None:
     assert not psutil.pid_exists(pid)
 
 
-def send_to_each(broker_url: str, name: str) -> None:
-    """One task into each queue, as web servers and the beat do."""
-    queues = QueueNames.of(name)
-    with Celery(broker=broker_url) as sender:
-        sender.conf.update(task_queues=queues.queues(), task_default_queue=queues.default)
-        for queue in queues:
-            sender.send_task("a.task", queue=queue)
-
-
-@pytest.mark.parametrize(
-    "end", [None, SystemExit(143), KeyboardInterrupt(), ServiceError("it did not start")], ids=repr
-)
+@pytest.mark.parametrize("end", [None, SystemExit(143), ServiceError("it did not start")], ids=repr)
 def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
     end: BaseException | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -212,8 +190,13 @@ def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
     with services._broker() as server:
         broker_url = f"redis+socket://{server.unix_socket_path}"
         with suppress(type(end)) if end else nullcontext(), services._queue(broker_url) as name:
-            send_to_each(broker_url, name)
-            assert {queue.encode() for queue in QueueNames.of(name)} <= set(server.client().keys())
+            queues = QueueNames.of(name)
+            # One task into each, as web servers and the beat do.
+            with Celery(broker=broker_url) as sender:
+                sender.conf.update(task_queues=queues.queues(), task_default_queue=queues.default)
+                for queue in queues:
+                    sender.send_task("a.task", queue=queue)
+            assert {queue.encode() for queue in queues} <= set(server.client().keys())
             if end is not None:
                 raise end
         assert server.client().keys() == []
@@ -233,15 +216,20 @@ needs_util_linux = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("name", ["a b", "it's", "#1", "é", 100 * "x"])
-def test_broker_is_reached_whatever_the_temporary_folder_is_called(
+@pytest.mark.parametrize("name", ["it's a b#1é", 100 * "x"])
+def test_look_is_left_to_a_worker_whatever_the_temporary_folder_is_called(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / name).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / name))
+    queue = QueueNames.of("ours").advance
     with services._broker() as server:
-        services._look(f"redis+socket://{server.unix_socket_path}", "ours-advance")
-        assert server.client().llen("ours-advance") == 1
+        url = f"redis+socket://{server.unix_socket_path}"
+        services._look(url, queue, services.ADVANCE_COLLECTIONS)
+        (waiting,) = server.client().lrange("ours-advance", 0, -1)
+        assert json.loads(waiting)["headers"]["task"] == "releases.tasks.advance_collections"
+    # Without a broker it is left to the beat.
+    services._look(url, queue, services.ADVANCE_COLLECTIONS)
 
 
 @needs_util_linux
@@ -263,7 +251,7 @@ def test_broker_ends_with_the_process_that_started_it_when_that_is_killed(tmp_pa
     assert not broker.is_running()
 
 
-def test_broker_that_is_gone_in_the_end_does_not_hide_why_the_services_ended(tmp_path: Path) -> None:
+def test_broker_that_is_gone_hides_no_other_reason(tmp_path: Path) -> None:
     nobody_listens = f"redis+socket://{tmp_path}/broker.sock"
     with capture_logs() as logged, pytest.raises(ServiceError, match="it did not start"):
         with services._queue(nobody_listens):
@@ -281,26 +269,17 @@ def queues_of(variables: dict[str, str]) -> dict[str, list[str]]:
     }
 
 
-def test_workers_to_a_partner_have_several_requests_under_way_and_others_one_task() -> None:
-    programs = _worker_programs(2, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=3)
-    children = {
-        name: program.command[program.command.index("--concurrency") + 1]
-        for name, program in programs.items()
-    }
-    assert children == {"worker": "2", "worker to helper": "6"}
-
-
-def test_installation_has_one_beat_whatever_workers_it_has() -> None:
-    programs = _worker_programs(2, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=3)
+def test_installation_has_one_beat_and_several_requests_to_a_partner() -> None:
+    programs = _worker_programs(2, {"PANAPP_HELPER_URL": "http://h/helper"}, partner_jobs=3, devices=5)
     assert [name for name, program in programs.items() if "--beat" in program.command] == ["worker"]
-
-
-def test_installation_without_partners_has_a_worker_for_everything() -> None:
-    assert queues_of({}) == {"worker": []}
+    commands = {name: program.command for name, program in programs.items()}
+    children = {name: command[command.index("--concurrency") + 1] for name, command in commands.items()}
+    assert children == {"worker": "5", "worker to helper": "6"}
 
 
 def test_requests_to_each_partner_are_left_to_workers_of_their_own() -> None:
     both = {"PANAPP_HELPER_URL": "http://h/helper", "PANAPP_SHUFFLER_URL": "http://s/shuffler"}
+    assert queues_of({}) == {"worker": []}
     assert queues_of(both) == {
         "worker": ["--exclude-queues", "panapp-helper,panapp-shuffler"],
         "worker to helper": ["--queues", "panapp-helper"],

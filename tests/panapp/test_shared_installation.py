@@ -13,8 +13,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
+from django.test import override_settings
 
 from panapp import shared_installation as module
+from panapp import static_files
 from panapp.services import ServiceError, Services
 from panapp.shared_installation import LOCK, Holder, shared_installation
 from tests.factories import recipe_members
@@ -82,12 +85,18 @@ def test_command_waits_for_an_installation_that_ends_by_itself_and_says_so(
     assert scene.warnings == [f"waiting for `manage.py other` (process 12), which runs on {scene.data}"]
 
 
-def test_command_uses_an_installation_that_lasts_until_that_ends(scene: Scene) -> None:
-    scene.held(ports={"site": 8000, "helper": 8001})
+def test_command_uses_an_installation_until_that_or_another_runs(scene: Scene) -> None:
+    ports = {"site": 8000, "helper": 8001}
+    scene.held(ports=ports)
     with scene.share() as services:
         assert services.base_url == "http://127.0.0.1:8000"
         assert services.pairings["helper"].url == "http://127.0.0.1:8001/helper"
         assert set(services.log_policy.witnesses) == {"helper"}
+        services.check()
+        scene.written(ports=ports, process=13)
+        with pytest.raises(ServiceError, match="has ended"):
+            services.check()
+        scene.written(ports=ports)
         services.check()
         scene.ended()
         with pytest.raises(ServiceError, match=r"process 12\) has ended"):
@@ -96,12 +105,11 @@ def test_command_uses_an_installation_that_lasts_until_that_ends(scene: Scene) -
     assert said == "using the servers of `manage.py other` (process 12) at http://127.0.0.1:8000"
 
 
-def test_command_sees_that_another_installation_runs_than_it_used(scene: Scene) -> None:
-    scene.held(ports={"site": 8000})
+def test_what_a_killed_command_left_holds_no_command_up(scene: Scene) -> None:
+    scene.written(ports={"site": 8000})
     with scene.share() as services:
-        scene.written(ports={"site": 8000}, process=13)
-        with pytest.raises(ServiceError, match="has ended"):
-            services.check()
+        assert services.base_url == OWN_URL
+    assert scene.warnings == []
 
 
 @pytest.mark.parametrize(("lasts", "database"), [(True, None), (False, "elsewhere:5432/panapp")])
@@ -113,11 +121,18 @@ def test_second_dashboard_and_another_database_are_refused_at_once(
         scene.share(lasts=lasts).__enter__()
 
 
-def test_what_a_killed_command_left_holds_nobody_up(scene: Scene) -> None:
-    scene.written(ports={"site": 8000})
-    with scene.share() as services:
-        assert services.base_url == OWN_URL
-    assert scene.warnings == []
+def test_files_that_another_process_collected_meanwhile_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with override_settings(STATIC_ROOT=str(tmp_path)):
+        waiting = ManifestStaticFilesStorage()
+        # What the other one leaves when it gives back the lock.
+        manifest = {"version": "1.1", "paths": {"icon.svg": "icon.0123.svg"}, "hash": ""}
+        (tmp_path / waiting.manifest_name).write_text(json.dumps(manifest))
+        (tmp_path / static_files.STAMP).write_text(static_files._fingerprint())
+        monkeypatch.setattr(static_files, "staticfiles_storage", waiting)
+        static_files.static_files_prepare()
+    assert waiting.hashed_files == manifest["paths"]
 
 
 HOLDING = """
@@ -130,26 +145,26 @@ with shared_installation(partners=["helper"], warn=print, lasts=True):
 """
 
 
+def begun(data: Path, temporary: Path, *command: str) -> "subprocess.Popen[str]":
+    environment = {**os.environ, "PANAPP_DATA_DIR": str(data), "TMPDIR": str(temporary)}
+    environment.pop("DATABASE_URL", None)
+    return subprocess.Popen(
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if command[0] == "manage.py" else None,
+        text=True,
+    )
+
+
 def collect(data: Path, folder: Path, temporary: Path) -> "subprocess.Popen[str]":
     """By two servers: 40 devices with an event each."""
     events, file = folder / "events.csv", folder / "recipe.json"
     events.write_text("device,step,events\n" + "".join(f"d{device},1,1\n" for device in range(40)))
     file.write_text(json.dumps(recipe_members(trust="two_server", epsilon=8.0)))
-    command = [sys.executable, "manage.py", "collect", str(file), "--events", str(events), "--json"]
-    return subprocess.Popen(
-        command,
-        cwd=ROOT,
-        env=environment(data, temporary),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def environment(data: Path, temporary: Path) -> dict[str, str]:
-    variables = {**os.environ, "PANAPP_DATA_DIR": str(data), "TMPDIR": str(temporary)}
-    variables.pop("DATABASE_URL", None)
-    return variables
+    command = ("manage.py", "collect", str(file), "--events", str(events), "--json")
+    return begun(data, temporary, *command)
 
 
 def collected(command: "subprocess.Popen[str]") -> str:
@@ -174,14 +189,7 @@ def test_two_collections_at_once_on_a_fresh_directory_both_end(tmp_path: Path) -
 @pytest.mark.processes
 def test_collection_uses_running_servers_or_starts_its_own(tmp_path: Path) -> None:
     data = tmp_path / "data"
-    holding = subprocess.Popen(
-        [sys.executable, "-c", HOLDING],
-        cwd=ROOT,
-        env=environment(data, tmp_path),
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with holding:
+    with begun(data, tmp_path, "-c", HOLDING) as holding:
         try:
             assert holding.stdout is not None
             assert holding.stdout.readline() == "runs\n"

@@ -12,9 +12,7 @@ def program(folder: Path, name: str, says: str) -> None:
     (folder / name).chmod(0o755)
 
 
-def test_installed_without_node_or_with_an_old_one_skips_also_where_services_are_required(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_install_without_new_node_skips_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PANAPP_TEST_SERVICES", "required")
     for name, says, reason in (

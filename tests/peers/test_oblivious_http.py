@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from devices_sim.oblivious_transport import Behind, ObliviousTransport
-from panprivacy.oblivious_http import keys, signed_keys
+from panprivacy.protocols.oblivious_http import keys, signed_keys
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.relay import RELAY_URL
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY

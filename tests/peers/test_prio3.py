@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from panprivacy.prio3.interface import Prepared, ReportInput
-from panprivacy.prio3.prio3 import (
+from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.protocols.prio3.prio3 import (
     NONCE_SIZE,
     VERIFY_KEY_SIZE,
     Prio3,
@@ -23,7 +23,7 @@ from panprivacy.prio3.prio3 import (
     Prio3Sum,
     Prio3SumVec,
 )
-from panprivacy.prio3.verifier import Prio3Verifier
+from panprivacy.protocols.prio3.verifier import Prio3Verifier
 from tests.peers import rust_packages
 from tests.peers.conversations import Peer, PeerRefusedError, base64_of
 

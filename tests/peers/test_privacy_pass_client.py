@@ -11,15 +11,9 @@ from typing import Any
 import pytest
 
 from issuer import keys as issuer_keys
-from panprivacy.admission import (
-    INVALID,
-    OF_ANOTHER_RECIPE,
-    TokenRefusedError,
-    challenge,
-    token_nonce,
-)
-from panprivacy.privacy_pass import issuance
-from panprivacy.privacy_pass.tokens import TOKEN_TYPE, Token, TokenChallenge
+from panprivacy.protocols.privacy_pass import issuance
+from panprivacy.protocols.privacy_pass.tokens import TOKEN_TYPE, Token, TokenChallenge
+from panprivacy.recipe.token import INVALID, OF_ANOTHER_RECIPE, TokenRefusedError, challenge, token_nonce
 from tests.collections.issuer.scene import SETTINGS, Collection, seeded_keys
 from tests.peers.conversations import Peer, PeerRefusedError, base64_of
 from tests.peers.node_packages import running
@@ -71,9 +65,7 @@ def refusal(collection: Collection, token: bytes) -> str:
     return error.value.reason
 
 
-def test_their_client_gets_a_token_from_our_issuer_that_our_verifier_accepts(
-    theirs: Peer, collection: Collection
-) -> None:
+def test_their_client_gets_a_token_that_our_verifier_accepts(theirs: Peer, collection: Collection) -> None:
     request = request_by(theirs, collection, challenge(collection.recipe))
     told = collection.device().ask(content=request)
     assert (told.response.status, collection.counted) == (200, 1)
@@ -107,9 +99,7 @@ def test_their_verifier_accepts_the_token_of_our_device(theirs: Peer, collection
 
 
 @pytest.mark.parametrize("hosts", [b"leader.example", b"leader.example:8443,helper.example"])
-def test_their_client_reads_challenges_of_more_servers_as_ours(
-    theirs: Peer, collection: Collection, hosts: bytes
-) -> None:
+def test_their_client_reads_more_servers_as_ours(theirs: Peer, collection: Collection, hosts: bytes) -> None:
     for_ = TokenChallenge(TOKEN_TYPE, b"issuer.test:8443", bytes(range(32)), hosts)
     told = collection.device().ask(content=request_by(theirs, collection, for_))
     token = Token.decode(token_by(theirs, told.response.content))

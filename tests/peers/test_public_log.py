@@ -14,18 +14,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.test import Client
 
-from panprivacy.transparency import checkpoint as checkpoints
-from panprivacy.transparency import signed_note
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.cosignature import cosign
-from panprivacy.transparency.merkle import Nodes, consistency_proof, inclusion_proof, root
-from panprivacy.transparency.signed_note import COSIGNATURE, ED25519, Note, NoteError, VerifierKey
-from panprivacy.transparency.tiles import tile_content, tiles_of
+from panprivacy.protocols.transparency import checkpoint as checkpoints
+from panprivacy.protocols.transparency import signed_note
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.cosignature import cosign
+from panprivacy.protocols.transparency.merkle import Nodes, consistency_proof, inclusion_proof, root
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, Note, NoteError, VerifierKey
+from panprivacy.protocols.transparency.tiles import tile_content, tiles_of
 from public_log.selectors import proof_of
 from public_log.stored_tree import nodes
 from storage.signing_key import verification_key
 from tests.collections.public_log.test_tree import append_many, contents
-from tests.panprivacy.transparency.trees import nodes_in_memory
+from tests.panprivacy.protocols.transparency.trees import nodes_in_memory
 from tests.peers.conversations import Peer, PeerRefusedError, base64_of, talking
 
 pytestmark = [pytest.mark.long, pytest.mark.processes]
@@ -207,9 +207,7 @@ def cosigned(theirs: Peer, note: bytes, witness: str = WITNESS) -> list[str]:
     return sorted(names)
 
 
-def test_they_accept_a_checkpoint_with_the_signature_of_a_witness_and_refuse_one_of_another(
-    theirs: Peer, tree: Nodes
-) -> None:
+def test_they_accept_the_signature_of_a_witness_and_refuse_others(theirs: Peer, tree: Nodes) -> None:
     checkpoint = Checkpoint("log.example/pan", 70_001, root(tree, 70_001))
     assert cosigned(theirs, signed(checkpoint)) == ["log.example/pan", "witness.example"]
     by_log = signed_note.sign(checkpoint.text, checkpoint.origin, KEY)

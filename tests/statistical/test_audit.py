@@ -14,17 +14,16 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.stats import beta, binom, norm
+from scipy.stats import beta, binom
 
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
 
 pytestmark = pytest.mark.statistical
 
 FAILURE = 5e-8
-FEW, MANY, MOST = 250_000, 1_000_000, 10_000_000
-"""Repetitions: as few as find an ε that is 2% to 10% too small here, at most; the tests compute which."""
+MANY, MOST = 1_000_000, 10_000_000
+"""Repetitions: as few as find an ε that is 5% or 10% too small here; the tests compute which."""
 
 
 @functools.cache
@@ -94,43 +93,22 @@ def best_audit(n, epsilon0, epsilon, repetitions):
     return max(audits, key=excess)
 
 
-def gaussian_epsilon(n, epsilon0, delta):
-    """What the Gaussian approximation claims: sensitivity 1 − 2p, variance n·p·(1 − p)."""
-    p = 1 / (math.exp(epsilon0) + 1)
-    mu = (1 - 2 * p) / math.sqrt(n * p * (1 - p))
-
-    def excess(epsilon):
-        return norm.sf(epsilon / mu - mu / 2) - math.exp(epsilon) * norm.sf(epsilon / mu + mu / 2) - delta
-
-    return brentq(excess, 0.0, 50.0)
-
-
 CASES = [(20, 2.0, 1e-2), (30, 2.0, 3e-3), (60, 3.0, 1e-2)]
 
 
-@pytest.mark.parametrize("repetitions", [MANY, pytest.param(MOST, marks=pytest.mark.long)])
 @pytest.mark.parametrize(("n", "epsilon0", "delta"), CASES)
-def test_audit_of_the_exact_epsilon_does_not_reject_it(n, epsilon0, delta, repetitions):
+def test_audit_of_the_exact_epsilon_does_not_reject_it(n, epsilon0, delta):
     epsilon = RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta)
-    audit = best_audit(n, epsilon0, epsilon, repetitions)
+    audit = best_audit(n, epsilon0, epsilon, MANY)
     likely, unlikely = audit.probabilities()
     assert likely - math.exp(epsilon) * unlikely == pytest.approx(delta, rel=1e-6)  # nobody audits harder
     assert audit.lower_bound(epsilon, np.random.default_rng(n)) <= delta
 
 
-@pytest.mark.parametrize(("n", "epsilon0", "delta"), CASES)
-def test_audit_of_the_gaussian_approximation_rejects_it(n, epsilon0, delta):
-    epsilon = gaussian_epsilon(n, epsilon0, delta)
-    assert epsilon < 0.98 * RandomizedResponseSum(n=n, epsilon0=epsilon0).epsilon(delta)
-    audit = best_audit(n, epsilon0, epsilon, FEW)
-    assert audit.probability_of_acceptance(epsilon, delta) <= 1e-6
-    assert audit.lower_bound(epsilon, np.random.default_rng(n)) > delta
-
-
 @pytest.mark.parametrize(("n", "epsilon0", "delta", "share", "repetitions"), [
     (*CASES[0], 0.9, MANY),
     (*CASES[2], 0.9, MANY),
-    *(pytest.param(*case, 0.95, MOST, marks=pytest.mark.long) for case in CASES),
+    pytest.param(*CASES[1], 0.95, MOST, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_audit_of_an_epsilon_a_tenth_or_a_twentieth_too_small_rejects_it(
     n, epsilon0, delta, share, repetitions

@@ -11,12 +11,12 @@ from collections import Counter
 import pytest
 from scipy.stats import hypergeom
 
-from panprivacy.mechanisms.count_nonzero import CountNonzero
-from panprivacy.mechanisms.histogram import Histogram, HistogramParameters
-from panprivacy.mechanisms.mean import Mean, MeanParameters
-from panprivacy.parameters import Parameters
-from tests.panprivacy.mechanisms.contract import run
-from tests.panprivacy.mechanisms.transparent import FreshTransparentPublicKey
+from panprivacy.formats.parameters import Parameters
+from panprivacy.statistics.events.count_nonzero import CountNonzero
+from panprivacy.statistics.events.histogram import Histogram, HistogramParameters
+from panprivacy.statistics.events.mean import Mean, MeanParameters
+from tests.panprivacy.statistics.events.contract import run
+from tests.panprivacy.statistics.events.transparent import FreshTransparentPublicKey
 
 pytestmark = pytest.mark.statistical
 
@@ -52,20 +52,9 @@ def smallest_p_value(first, second):
     return smallest
 
 
-@pytest.mark.parametrize(
-    "stream",
-    [(0, 1, 0, 0), *(pytest.param(s, marks=pytest.mark.long) for s in ((0, 0, 0, 0), (1, 0, 1, 1)))],
-)
+@pytest.mark.parametrize("stream", [(0, 1, 0, 0), pytest.param((1, 0, 1, 1), marks=pytest.mark.long)])
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.statistic)
 def test_reports_of_lazy_and_eager_devices_have_one_distribution(mechanism, stream):
     source = random.Random(f"{mechanism.statistic} {stream}")
     eager, lazy = (Counter(reports(mechanism, stream, lazy, source)) for lazy in (False, True))
     assert smallest_p_value(eager, lazy) > FAILURE
-
-
-@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda m: m.statistic)
-def test_reports_of_another_count_would_be_noticed(mechanism):
-    source = random.Random(5)
-    eager = Counter(reports(mechanism, (0, 0, 0, 0), False, source))
-    lazy = Counter(reports(mechanism, (0, 1, 0, 0), True, source))
-    assert smallest_p_value(eager, lazy) < FAILURE

@@ -9,12 +9,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import call_command
 from django.test.client import ClientHandler
 
 from panapp.pairing import log_policy_text
-from panprivacy.transparency.policy import Policy
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.protocols.transparency.policy import Policy
+from simulations.running import chunk_run, chunks_take
+from simulations.selectors import simulations_running
 from tests.collections.analyzer import scene
 from tests.devices_sim.in_process import InProcessTransport
 
@@ -24,14 +27,10 @@ def collected(
 ) -> dict[str, Any]:
     """What `collect` prints of a recipe file and a file of devices; their coins are the same each time."""
     monkeypatch.setattr("panapp.collecting.shared_installation", _services)
-    monkeypatch.setattr("panapp.collection.HttpTransport", lambda transport: transport())
+    monkeypatch.setattr(settings, "SHUFFLER_URL", scene.SHUFFLER_URL)
+    monkeypatch.setattr(settings, "SHUFFLER_KEY", scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY))
     arguments = ("--seed", "7", "--eager", "--processes", "1")
     return _printed(folder, "collect", members, option, rows, *arguments)
-
-
-def streamed(folder: Path, members: Mapping[str, Any], rows: str) -> dict[str, Any]:
-    """What `stream` prints of a recipe file and a file of items."""
-    return _printed(folder, "stream", members, "items", rows)
 
 
 def transport() -> InProcessTransport:
@@ -53,17 +52,19 @@ def _printed(
 @contextmanager
 def _services(**_: Any) -> Iterator[Any]:
     """In place of processes: whoever looks whether the workers live lets them do what is due."""
-    shuffler = SimpleNamespace(
-        partner=lambda: scene.partners()[Trust.SHUFFLER],
-        key=scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY),
-    )
+    shuffler = SimpleNamespace(partner=lambda: scene.partners()[Trust.SHUFFLER])
     yield SimpleNamespace(
-        base_url=transport,
         pairings={"shuffler": shuffler},
         check=scene.settle,
-        look=lambda: None,
+        look=_devices_report,
         log_policy=Policy.parse(log_policy_text(()).encode()),
     )
+
+
+def _devices_report(_: str) -> None:
+    for simulation in simulations_running():
+        for chunk in chunks_take(simulation=simulation):
+            chunk_run(chunk=chunk, transport=transport())
 
 
 def _site(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:

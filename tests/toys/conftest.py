@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from panprivacy.mechanisms import MECHANISMS
-from panprivacy.randomizers import RANDOMIZERS
-from panprivacy.shuffle import SHUFFLE_STATISTICS
-from panprivacy.streams import STREAM_STATISTICS
+from panprivacy.statistics.events import MECHANISMS
+from panprivacy.statistics.randomized import RANDOMIZERS
+from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
+from panprivacy.statistics.streams import STREAM_STATISTICS
 from tests.collections.planner.conftest import few_points, plans_of_this_test, sent  # noqa: F401  # fixtures
 from tests.toys.events import ToyEvents
 from tests.toys.items import ToyItems

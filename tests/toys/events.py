@@ -1,4 +1,4 @@
-"""A statistic of devices with events, as somebody would add one: this file, and a line of `MECHANISMS`."""
+"""A statistic of devices with events, as a programmer adds one: this file, and a line of `MECHANISMS`."""
 
 import random
 from collections.abc import Mapping, Sequence
@@ -8,11 +8,11 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.estimate import Estimate
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL
-from panprivacy.mechanisms.interface import Mechanism, Report, State
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.parameters import Parameters, described
+from panprivacy.formats.parameters import Parameters, described
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.interface import Mechanism, Report, State
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
 
 
 @dataclass(frozen=True, kw_only=True)

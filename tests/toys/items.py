@@ -1,4 +1,4 @@
-"""A statistic of items at a curator, as somebody would add one: this file, and a line of
+"""A statistic of items at a curator, as a programmer adds one: this file, and a line of
 `STREAM_STATISTICS`."""
 
 import random
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.estimate import Estimate
-from panprivacy.parameters import DELTA, described
-from panprivacy.streams.counter import BinaryNoise
-from panprivacy.streams.interface import CONFIDENCE, StreamStatistic
-from panprivacy.streams.looks import SURPRISE_COMES_LAST, count_announcement
-from panprivacy.streams.parameters import StreamParameters
-from panprivacy.streams.state import StreamState
-from panprivacy.trust_models.curator import Curator
+from panprivacy.formats.parameters import DELTA, described
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.streams.binary_noise import BinaryNoise
+from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic
+from panprivacy.statistics.streams.looks import SURPRISE_COMES_LAST, count_announcement
+from panprivacy.statistics.streams.parameters import StreamParameters
+from panprivacy.statistics.streams.state import StreamState
+from panprivacy.statistics.trust_models.curator import Curator
 
 
 @dataclass(frozen=True, kw_only=True)

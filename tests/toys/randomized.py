@@ -1,4 +1,4 @@
-"""A statistic of values that devices randomize themselves, as somebody would add one: this file, and a line
+"""A statistic of values that devices randomize themselves, as a programmer adds one: this file, and a line
 of `RANDOMIZERS`."""
 
 import random
@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.dap.vdafs import Prio3SumVecConfig
-from panprivacy.errors import FieldError
-from panprivacy.estimate import Estimate
-from panprivacy.mechanisms.assumptions import FOLLOWS_PROTOCOL
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.randomizers.interface import Randomizer
-from panprivacy.randomizers.parameters import RandomizerParameters
-from panprivacy.robustness import Robustness
+from panprivacy.formats.errors import FieldError
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.protocols.dap.vdafs import Prio3SumVecConfig
+from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from panprivacy.statistics.randomized.interface import Randomizer
+from panprivacy.statistics.randomized.parameters import RandomizerParameters
+from panprivacy.statistics.robustness import Robustness
 
 
 class ToyRandomized(Randomizer[RandomizerParameters, bool]):

@@ -4,7 +4,6 @@ Nothing of the product knows them. What they estimate is compared exactly, where
 decrypted; with noise, by a bound whose failure probability is stated.
 """
 
-import importlib.util
 import json
 import random
 from pathlib import Path
@@ -12,20 +11,17 @@ from typing import Any
 
 import pytest
 from django.test import Client
-from django.urls import path, reverse
-from drf_spectacular.generators import SchemaGenerator
+from django.urls import reverse
 
-import planner.api
 from devices_sim.items import send_items
-from panprivacy.catalogue import STATISTICS, statistic_class
-from panprivacy.device_input import DeviceInput
-from panprivacy.streams.counter import BinaryNoise
+from panprivacy.statistics.catalogue import STATISTICS, statistic_class
+from panprivacy.statistics.device_input import DeviceInput
 from recipes.models import Recipe
 from tests import tables
 from tests.collections.analyzer.scene import fill, settle
 from tests.factories import as_json, report_of_values
 from tests.scenes import closed_stream, finish
-from tests.toys.collecting import collected, streamed, transport
+from tests.toys.collecting import collected, transport
 from tests.toys.events import ToyEvents
 from tests.toys.items import ToyItems
 from tests.toys.randomized import ToyRandomized
@@ -125,46 +121,6 @@ def test_toy_of_items_goes_from_the_form_to_the_result(signed_in: Client) -> Non
     assert abs(result["estimate"][0] - 1_000) <= bound
 
 
-def test_toy_of_events_is_collected_by_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    members = {
-        "statistic": "toy_events",
-        "steps": 3,
-        "epsilon": 10.0,
-        "delta": 1e-6,
-        "cohort_size": 4,
-        **TOLD,
-    }
-    rows = "device,step,events\nbear,1,1\nbear,3,2\ncar,1,0\ndoll,2,1\nkite,3,0\ntop,1,1\n"
-    printed = collected(tmp_path, monkeypatch, members, "events", rows)
-    assert printed["reports"] == {"accepted": 5, "rejected": {}}
-    assert printed["truth"] == 3
-    # The seed repeats all coins: with this one, none of five flips, each of which does with 5e-5.
-    assert printed["estimate"] == pytest.approx(3, abs=1e-3)
-    assert printed["details"] == {"toy_box": "tidy"}
-
-
-def test_toy_of_values_is_collected_by_the_command_through_a_shuffler(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    members = {"statistic": "toy_value", "epsilon": 10.0, "delta": 1e-2, "cohort_size": 5, "k": 3, **TOLD}
-    rows = "device,value\nbear,0\ncar,2\ndoll,0\nkite,1\ntop,0\n"
-    printed = collected(tmp_path, monkeypatch, members, "values", rows)
-    assert printed["reports"] == {"accepted": 5, "rejected": {}}
-    assert printed["truth"] == 3
-    # As above: none of five coins flips with this seed.
-    assert printed["estimate"] == pytest.approx(3, abs=1e-3)
-    assert all(guarantee["source"].startswith(ToyValue.source) for guarantee in printed["privacy"])
-
-
-def test_toy_of_items_is_estimated_by_the_command_for_streams(tmp_path: Path) -> None:
-    members = {"statistic": "toy_items", "epsilon": 0.5, "delta": 1e-6, "universe_size": 10}
-    printed = streamed(tmp_path, members, "item\n" + "bear\ncar\n" * 500)
-    assert printed["truth"] == printed["items"] == 1_000
-    # Exceeded with a probability of at most 1e-6.
-    bound = BinaryNoise(epsilon=0.5, delta=1e-6).error_bound(0, 1e-6)
-    assert abs(printed["estimate"] - 1_000) <= bound < 1_000
-
-
 def test_toy_of_events_is_planned_on_the_page_and_over_the_api(client: Client, sent: list[Any]) -> None:
     page = text_of(client.get(f"{reverse('plan')}?statistic=toy_events"))
     assert ToyEvents.title in page
@@ -202,18 +158,3 @@ def test_toy_that_cannot_be_planned_says_why_and_leads_to_its_form(client: Clien
     assert answer.json()["field"] == "statistic"
     said = f"cannot be {toy.statistic}: {toy.unplanned}. The form of a new recipe shows what to expect."
     assert answer.json()["detail"].endswith(said)
-
-
-def test_toy_of_events_stands_in_the_description_of_the_api() -> None:
-    # As a process describes it that starts with the toy in the registry.
-    spec = importlib.util.spec_from_file_location("planner_api_with_a_toy", planner.api.__file__)
-    assert spec is not None
-    assert spec.loader is not None
-    started = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(started)
-    generator = SchemaGenerator(patterns=[path("plan", started.PlanApiView.as_view())])
-    schemas = generator.get_schema(public=True)["components"]["schemas"]
-    described = schemas["Question"]["properties"]["statistic"]
-    names = described.get("enum") or schemas[described["$ref"].rsplit("/", 1)[1]]["enum"]
-    assert "toy_events" in names
-    assert not {"toy_value", "toy_items"} & set(names)

@@ -9,12 +9,12 @@ from django.urls import reverse
 from devices_sim.trust_models import TRUST_MODELS as ON_DEVICES
 from pages.trust_models import SHOWN
 from panapp.device_file import OPTIONS
-from panprivacy.errors import FieldError
-from panprivacy.mechanisms.histogram import Histogram
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust import Trust
-from panprivacy.trust_models import TRUST_MODELS, trusts_of
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.events.histogram import Histogram
+from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from storage.signing_key import verification_key
 from tests.factories import as_json, recipe_members, report_of_values
 from tests.scenes import finish

@@ -1,4 +1,4 @@
-"""A trust model, as somebody would add one: a class or an instance for each floor, and their lines.
+"""A trust model, as a programmer adds one: a class or an instance for each layer, and their lines.
 
 Its server is this site, which counts what it has received for the toy's owner too. `TOY` is what would be
 a member of the enum: names are looked up in the tables, so that no test has to change the enum.
@@ -26,14 +26,14 @@ from devices_sim.upload import Upload
 from devices_sim.workloads.bucket import EventWorkload, Workload, listed
 from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
 from panprivacy.accounting.guarantees import Model
-from panprivacy.device_input import DeviceInput
+from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import generate_private_key, load_public_key
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.statistic import Statistic
-from panprivacy.trust import Trust
-from panprivacy.trust_models import Servers
-from panprivacy.trust_models.members import read_public_key, read_server
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import Servers
+from panprivacy.statistics.trust_models.members import read_public_key, read_server
 from recipes.models import Recipe
 from trust_models.interface import Prepared, TrustModel, Wish
 from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
@@ -136,9 +136,6 @@ class ToyDevices(ReportingModel):
 
     def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
         return steps_mechanism(statistic).truth(fleet.devices_by_answer)
-
-    def forecast(self, recipe: PublishedRecipe, workload: Workload[Any], processes: int) -> None:
-        """None: each toy is small."""
 
 
 def _owner(servers: ToyBox) -> PartnerShown:

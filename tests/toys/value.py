@@ -1,4 +1,4 @@
-"""A statistic of values behind a shuffler, as somebody would add one: this file, and a line of
+"""A statistic of values behind a shuffler, as a programmer adds one: this file, and a line of
 `SHUFFLE_STATISTICS`."""
 
 import random
@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.estimate import Estimate
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
-from panprivacy.shuffle.interface import ShuffleStatistic
-from panprivacy.shuffle.parameters import ShuffleParameters
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
+from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 
 
 class ToyValue(ShuffleStatistic[ShuffleParameters]):

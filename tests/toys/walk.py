@@ -1,4 +1,4 @@
-"""From the form to the published recipe, as an analyst goes; and all that everybody sees of a result."""
+"""From the form to the published recipe, as an analyst goes; and all that is shown of a result."""
 
 import csv
 import html
@@ -34,7 +34,7 @@ def publish_by_form(client: Client, statistic: str, **changes: Any) -> Recipe:
     review = client.post(address, {**data, "action": "save"}, follow=True)
     recipe = Recipe.objects.get()
     assert review.redirect_chain == [(reverse("recipe-draft", args=[recipe.pk]), 302)]
-    assert "It cannot be published as it stands" not in text_of(review)
+    assert "It cannot be published like this" not in text_of(review)
     published = client.post(
         reverse("recipe-publish", args=[recipe.pk]), {"reviewed": recipe.draft_hash}, follow=True
     )

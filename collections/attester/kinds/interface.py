@@ -1,4 +1,4 @@
-"""What each kind of attestation does: it tells which device asks."""
+"""What each attestation method does: it identifies the device that asks."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from web.problems import Problem, not_found
 
 
 class Attestation(ABC):
-    """One way in which an attester knows its devices; an installation chooses one.
+    """One attestation method; an installation chooses one.
 
     Attributes:
         name: as in PANAPP_ATTESTATION.
@@ -37,19 +37,19 @@ class Attestation(ABC):
         """Enrol the device that has this one-time code.
 
         Args:
-            members: what the device sent beside the code.
+            members: what the device sent besides the code.
 
         Raises:
-            Problem: this kind has no such thing, the code is refused, or a member is not what it must be.
+            Problem: this kind has no such thing, the code is refused, or a field is not what it must be.
         """
         raise not_found("Devices do not enrol here.")
 
     def nonce(self) -> str:
-        """A fresh nonce for what the device must sign. Raises Problem where this kind needs none."""
+        """A fresh nonce for what the device must sign. Raises Problem if this kind needs none."""
         raise not_found("This attester gives no nonces.")
 
     def pseudonym_of(self, name: str) -> bytes | None:
-        """Of a device that is revoked by its name, where no list has names; else None."""
+        """Of a device that is revoked by its name, if no list has names; else None."""
         return None
 
 
@@ -59,6 +59,6 @@ def unattested(detail: str) -> Problem:
 
 
 def refused() -> Problem:
-    """What is shown does not hold, or is of no device that is known: which of them, nobody is told."""
+    """What is shown does not hold, or is of no device that is known: which of the two, no answer reveals."""
     detail = "The device is not known here, was revoked, or did not sign this request."
     return Problem("not-attested", "The device is refused", 403, detail)

@@ -1,7 +1,7 @@
 """`mtls`: managed fleets, whose devices show a client certificate to the proxy before the attester.
 
 The proxy verifies the certificate and writes its subject into the header PANAPP_MTLS_HEADER. **It must
-overwrite that header in every request**: naming the header in the settings says that it does.
+overwrite that header in every request**: naming the header in the settings declares that it does.
 """
 
 import hashlib

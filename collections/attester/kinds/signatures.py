@@ -1,12 +1,12 @@
-"""Which key a device signed its request with, for the kinds where it has one of its own."""
+"""Which key a device signed its request with, for the kinds with which it has one of its own."""
 
 from django.conf import settings
 from django.http import HttpRequest
 from django.utils import timezone
 
 from attester.kinds.interface import refused, unattested
-from panprivacy.attestation import KEY_HEADER, verify_capsule
-from panprivacy.dap.signature_base import SignatureRefusedError
+from panprivacy.protocols.attestation import KEY_HEADER, verify_capsule
+from panprivacy.protocols.dap.signature_base import SignatureRefusedError
 from peers.required import required
 
 
@@ -14,7 +14,8 @@ def signed_by(request: HttpRequest, body: bytes) -> bytes:
     """The key, 32 bytes. Raises Problem `not-attested`."""
     if KEY_HEADER not in request.headers:
         raise unattested(f"Sign the request with the device's key, and name the key in {KEY_HEADER}.")
-    # Our own address and not the Host header: what was signed for somebody else must not be good for us.
+    # Our own address and not the Host header: a request that was signed for another server must not be valid
+    # here.
     url = f"{required(settings.ATTESTER_URL, 'PANAPP_ATTESTER_URL')}/token"
     try:
         return verify_capsule(url, body, request.headers, int(timezone.now().timestamp()))

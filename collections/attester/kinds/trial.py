@@ -11,10 +11,10 @@ _PSEUDONYM = b"panapp-trial-device-1\n"
 
 
 class Trial(Attestation):
-    """Each key that somebody makes is a device: this limits nobody."""
+    """Each new key counts as a device: this limits no client."""
 
     name = "trial"
-    title = "Any key: for trials only, as it limits nobody"
+    title = "Any key: for trials only, because it limits no device"
 
     def identify(self, request: HttpRequest, body: bytes) -> bytes:
         return hashlib.sha256(_PSEUDONYM + signed_by(request, body)).digest()

@@ -1,7 +1,8 @@
 """`webauthn`: browsers and people's devices. One credential is one device; a one-time code enrols it.
 
 Nonces are not stored. An assertion is for one nonce of the last minutes and one capsule
-(`panprivacy.attestation`), so that who copies it can only have the same capsule answered again.
+(`panprivacy.protocols.attestation`), so that an attacker who copies it can only have the same capsule
+answered again.
 """
 
 import json
@@ -25,9 +26,9 @@ from attester.enrolling import code_use
 from attester.kinds.interface import Attestation, refused, unattested
 from attester.models import Device
 from attester.nonces import nonce_make, nonce_read
-from panprivacy import base64_text
-from panprivacy.attestation import assertion_challenge
-from panprivacy.ed25519 import public_key_of
+from panprivacy.formats import base64_text
+from panprivacy.protocols.attestation import assertion_challenge
+from panprivacy.protocols.ed25519 import public_key_of
 from peers.required import required
 from web.problems import Problem
 
@@ -43,8 +44,8 @@ ALGORITHMS = {
     "EdDSA": COSEAlgorithmIdentifier.EDDSA,
     "RS256": COSEAlgorithmIdentifier.RSASSA_PKCS1_v1_5_SHA_256,
 }
-"""With which credentials may sign, by the names that IANA registered: those that WebAuthn tells everybody to
-offer. Credentials with others are refused when they enrol."""
+"""Algorithms with which credentials may sign, by their IANA names: those that WebAuthn recommends to offer.
+Credentials with others are refused when they enrol."""
 
 _FAULTS = (WebAuthnException, ValueError, TypeError, KeyError, AttributeError, RecursionError)
 """What the library raises for what is no credential."""
@@ -76,7 +77,7 @@ class Credentials(Attestation):
                 expected_origin=_origin(),
                 supported_pub_key_algs=list(ALGORITHMS.values()),
             )
-            # Who made the authenticator is not asked for: it would tell devices apart.
+            # The authenticator's maker is not requested: it would distinguish devices.
             if len(members) != 2 or verified.fmt != AttestationFormat.NONE:
                 raise ValueError
             if not 0 < len(verified.credential_id) <= LONGEST_IDENTIFIER:

@@ -1,7 +1,7 @@
-"""A secret that is set up: shown as a picture and as text, and only where it was begun.
+"""A secret that is set up: shown as a picture and as text, and only in the session that began it.
 
-Another session of the account begins another secret. Who has the password, too, would else see the secret
-that the owner takes up a moment later.
+Another session of the account begins another secret. Otherwise an attacker who has the password, too, would
+see the secret that the owner takes up a moment later.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ def enrolment_secret(request: HttpRequest, user: User) -> bytes | None:
 
 
 def enrolment_confirm(request: HttpRequest, user: User, code: str) -> list[str]:
-    """Take it up, as `factor_confirm`; FactorStateError, too, where another session has begun since."""
+    """Take it up, as `factor_confirm`; FactorStateError, too, if another session has begun since."""
     if enrolment_secret(request, user) is None:
         raise FactorStateError("begin again: this secret was not begun here, or is older than 15 minutes")
     codes = factor_confirm(user=user, code=code)
@@ -52,9 +52,9 @@ def enrolment_context(user: User, secret: bytes) -> dict[str, Any]:
 
 
 def _picture(address: str) -> SafeString:
-    # Nothing of it is anybody's input: modules of a QR code, black on white in either scheme.
+    # It holds no user input: modules of a QR code, black on white in either scheme.
     drawn = segno.make(address, error="m", micro=False).svg_inline(scale=5, light="#fff", dark="#000")
-    return mark_safe(drawn)  # noqa: S308  # as said above
+    return mark_safe(drawn)  # noqa: S308  # see above
 
 
 def _hash(secret: bytes) -> str:

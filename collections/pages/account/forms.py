@@ -1,6 +1,7 @@
-"""Forms that ask for one's own password, so that nobody who finds an open window does what they are for.
+"""Forms that ask for one's own password, so that a passer-by at an unlocked browser cannot use them.
 
-A wrong one counts as a failed sign-in: who found the window could else guess as often as they like.
+A wrong one counts as a failed sign-in: otherwise a passer-by at the unlocked browser could guess without
+limit.
 """
 
 from typing import Any
@@ -16,17 +17,18 @@ from api_tokens.operations import LONGEST_DAYS
 from api_tokens.selectors import scopes_open_to
 from audit.access import signed_in_user
 from pages.account.proofs import code_field, code_proved
-from panprivacy.errors import FieldError
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
 from second_factor.selectors import factor_of
 
 
 def _require_own_password(request: HttpRequest, password: str) -> None:
-    """ValidationError where it is another, or too many were; the answer then is that of a lockout."""
+    """ValidationError if it is another, or too many were; the answer then is that of a lockout."""
     user = signed_in_user(request)
     proved = authenticate(request, username=user.get_username(), password=password)
     if not isinstance(proved, User) or proved != user:
         raise forms.ValidationError("This is not your password.")
-    user.password = proved.password  # which may have been hashed anew just now
+    user.password = proved.password  # which the check may have hashed anew
 
 
 class OwnPasswordForm(PasswordChangeForm):
@@ -64,7 +66,7 @@ class SignOutForm(forms.Form):
 
 
 class ProofForm(SignOutForm):
-    """The password, and a code where the account has a second factor."""
+    """The password, and a code if the account has a second factor."""
 
     code = code_field()
 
@@ -111,5 +113,4 @@ class TokenForm(ProofForm):
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field."""
         field = {"scope": "scopes", "expires": "days"}.get(error.field, error.field)
-        said = f"{error.message[:1].upper()}{error.message[1:]}."
-        self.add_error(field if field in self.fields else None, said)
+        self.add_error(field if field in self.fields else None, sentence(error.message))

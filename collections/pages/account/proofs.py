@@ -1,5 +1,5 @@
-"""That somebody has an account's second factor. Guesses count as failed sign-ins do, wherever they are made:
-by account and address, and by account alone, too."""
+"""Proof that the person has an account's second factor. Guesses count as failed sign-ins do, wherever they
+are made: by account and address, and by account alone, too."""
 
 from axes.handlers.proxy import AxesProxyHandler
 from django import forms
@@ -11,7 +11,7 @@ from second_factor.operations import SecondFactorError, factor_check
 
 
 def code_proved(request: HttpRequest, user: User, code: str) -> bool:
-    """Whether this is a code of the account's second factor. While it is locked, none is looked at."""
+    """Whether this is a code of the account's second factor. While it is locked, none is checked."""
     credentials = {"username": user.get_username()}
     if not AxesProxyHandler.is_allowed(request, credentials):
         request.axes_locked_out = True  # type: ignore[attr-defined]  # axes' middleware answers

@@ -30,7 +30,7 @@ from second_factor.selectors import OFF, factor_of, factor_required
 
 @method_decorator([never_cache, sensitive_post_parameters("code", "password")], name="dispatch")
 class SecondFactorView(OwnView):
-    """Where it stands, and what can be done."""
+    """Its state, and what can be done."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self._page(request, ProofForm(request))

@@ -1,6 +1,7 @@
-"""Signing in: the password, then a code where the account has a second factor or must set one up.
+"""Signing in: the password, then a code if the account has a second factor or must set one up.
 
-Nobody is signed in between the two: the session only remembers, for ten minutes, whose password was right.
+The person is not signed in between the two: the session only remembers, for ten minutes, whose password was
+right.
 """
 
 import time
@@ -70,7 +71,7 @@ class _SecondStepView(View):
         return super().dispatch(request, *args, **kwargs)
 
     def signed_in(self) -> str:
-        """Open the session. Where the person wanted to go."""
+        """Open the session; returns the address that the person asked for."""
         pending = self.request.session.pop(PENDING)
         login(self.request, self.user, backend=pending["backend"])
         return str(pending["next"])
@@ -94,7 +95,7 @@ class CodeView(_SecondStepView):
 
 
 class EnrolView(_SecondStepView):
-    """Set up a second factor, where nobody signs in without."""
+    """Set up a second factor, if sign-in requires one."""
 
     has_factor = False
 

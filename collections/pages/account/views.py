@@ -16,20 +16,20 @@ from audit.access import signed_in_user
 from audit.sessions import PasswordChangedError, sessions_end
 from pages.access import AccessCheckedView
 from pages.account.forms import OwnPasswordForm, SignOutForm, TokenForm
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 
 
 class OwnView(AccessCheckedView):
     """A page of one's own account."""
 
     def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
-        """Everybody who is signed in, which the base class has looked at."""
+        """Every signed-in account; the base class has checked that."""
         return True
 
 
 class OwnPasswordView(OwnView):
-    """Change one's own password. Every other session of the account ends with it, as its old key does, and
-    every API token."""
+    """Change one's own password. Every other session of the account ends with it, like its old key, and every
+    API token."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return _page(request, OwnPasswordForm(request))

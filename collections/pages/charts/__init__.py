@@ -1,5 +1,5 @@
-"""Charts: described once, drawn by the server as SVG, and by plotly.js for those who look closely.
+"""Charts: described once, drawn by the server as SVG, and by plotly.js for readers who explore it.
 
-`description` says what a chart shows, without a colour or a pixel. `svg` draws it, `plotly` says it to the
-script, `shown` gives a template both.
+`description` states what a chart shows, without a colour or a pixel. `svg` draws it, `plotly` describes it to
+the script, `shown` gives a template both.
 """

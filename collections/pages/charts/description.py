@@ -27,8 +27,8 @@ class Axis:
         scale: how values are placed.
         low, high: its ends; None to take those of the values, with room around them.
         categories: of a category axis, in their order.
-        ticks: places with what stands there; empty to choose round ones.
-        labelled: whether anything stands at the ticks.
+        ticks: places with their labels; empty to choose round ones.
+        labelled: whether the ticks have labels.
     """
 
     title: str = ""
@@ -42,11 +42,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Link:
-    """Where a mark leads.
+    """The link of a mark.
 
     Attributes:
         address: on this site.
-        words: what is there; shown beside the mark that is pointed at.
+        words: what is there; shown next to the mark under the pointer.
     """
 
     address: str
@@ -66,9 +66,9 @@ class Series:
         steps: whether the line stays at a value until the next one.
         symbol: of the marks; empty for none. `line-ns` and `line-ew` are strokes up and across.
         size: of the marks in pixels, of all or of each; 0 for none.
-        words: what stands left of each point; empty for nothing.
+        words: the text left of each point; empty for none.
         in_legend: whether the legend names it.
-        links: where each mark leads; None for nowhere, empty for none.
+        links: the address of each mark; None for no link, empty for none.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Series:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Two axes with what is drawn between them; `title` is empty where there is but one panel."""
+    """Two axes with what is drawn between them; `title` is empty if there is but one panel."""
 
     x: Axis
     y: Axis
@@ -107,7 +107,7 @@ class Chart:
         title, description: in words, for readers who do not see it.
         panels: at least one, by rows. All have the same scales.
         height: of one panel's plot, in pixels.
-        columns: how many panels stand side by side where there is room.
+        columns: how many panels stand side by side if there is room.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""A chart as plotly.js takes it: plain data. No colour stands here; every trace names its role in `meta`."""
+"""A chart as plotly.js takes it: plain data. No colour is set here; every trace names its role in `meta`."""
 
 from datetime import datetime
 from typing import Any
@@ -11,7 +11,7 @@ ROOM_ABOVE, AXIS_ROOM, ROW_GAP = 30, 80, 40
 
 
 def plotly_figure(chart: Chart) -> dict[str, Any]:
-    """`data` and `layout`; panels stand in a grid, and the same axes in all."""
+    """`data` and `layout`; panels are in a grid, and the same axes in all."""
     rows = -(-len(chart.panels) // chart.columns)
     height = chart.height * rows + ROW_GAP * (rows - 1)
     titled = any(panel.title for panel in chart.panels)
@@ -87,7 +87,7 @@ def _plain(value: Value) -> float | str | None:
 
 
 def _axis(axis: Axis, at_edge: bool) -> dict[str, Any]:
-    """Only at the edge of the grid anything stands beside the axis."""
+    """Only axes at the edge of the grid have labels."""
     of: dict[str, Any] = {
         "title": {"text": axis.title if at_edge else "", "standoff": 8},
         "type": axis.scale.value,

@@ -23,7 +23,7 @@ class Scaled:
     Attributes:
         axis: as described.
         low, high: its ends, in the axis' own measure (logarithms, seconds since 1970, numbers of categories).
-        start, end: where they lie, in pixels.
+        start, end: their positions, in pixels.
     """
 
     axis: Axis
@@ -33,7 +33,7 @@ class Scaled:
     end: float
 
     def place(self, value: Value) -> float | None:
-        """Where a value lies; None for one that has no place."""
+        """The position of a value; None if it has none."""
         measured = _measured(self.axis, value)
         if measured is None:
             return None
@@ -41,11 +41,11 @@ class Scaled:
 
     @property
     def place_of_zero(self) -> float:
-        """Where zero lies on a linear axis."""
+        """The position of zero on a linear axis."""
         return self.start + (self.end - self.start) * -self.low / (self.high - self.low)
 
     def ticks(self, most: int) -> list[tuple[float, str]]:
-        """Places of about `most` marks with what stands there, within the ends."""
+        """Positions of about `most` marks with their labels, within the ends."""
         found: list[tuple[float, str]] = []
         for value, text in self._ticks(most):
             at = self.place(self.axis.categories[int(value)] if self._is_category else self._value(value))
@@ -76,7 +76,7 @@ def scaled(axis: Axis, values: Iterable[Value], start: float, end: float) -> Sca
     """The axis over these pixels.
 
     Its ends are its own, or those of the values with room around them. A linear axis without ends of its own
-    begins at zero where no value lies below.
+    begins at zero if no value is below.
     """
     if axis.scale is Scale.CATEGORY:
         return Scaled(axis, 0.0, float(max(1, len(axis.categories))), start, end)

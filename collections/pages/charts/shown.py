@@ -11,7 +11,7 @@ from pages.charts.plotly import plotly_figure
 from pages.charts.svg import NARROW, SMALL, WIDE, Frame, svg, text_of
 
 KEPT = 256
-"""Drawings that a process keeps: results and plans are looked at again and again, and stay the same."""
+"""Drawings that a process keeps: results and plans are shown many times, and stay the same."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class ShownChart:
 
     Attributes:
         key: unique on the page, and fit for identifiers.
-        wide, narrow: the drawing, of which the style sheet shows the one that fits.
+        wide, narrow: the drawing in two widths; the style sheet shows the one that fits.
         data: the figure for the script, as JSON.
     """
 
@@ -60,4 +60,4 @@ def _drawn(chart: Chart, frame: Frame, key: str) -> SafeString:
 @functools.lru_cache(maxsize=KEPT)
 def _kept(described: _Described, frame: Frame, key: str) -> SafeString:
     # Every text in it went through the serializer, which escapes.
-    return mark_safe(text_of(svg(described.chart, frame, key)))  # noqa: S308  # as said above
+    return mark_safe(text_of(svg(described.chart, frame, key)))  # noqa: S308  # see above

@@ -1,7 +1,7 @@
 """A chart as SVG: small, without scripts and style attributes, so that any policy, mail and printer takes it.
 
 Colours are presentation attributes, which the style sheet of a page overrides by class: the same picture is
-dark on dark pages and stands for itself elsewhere.
+dark on dark pages and is complete elsewhere.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ COLOURS = {
     "fifth": "#595959",
     "own": "#1a1a1a",
 }
-"""Class → colour where no style sheet says another one: Okabe and Ito's on white, as site.css has them."""
+"""Class → colour unless a style sheet sets another: Okabe and Ito's on white, as site.css has them."""
 
 ROLES = {
     "estimate": "estimate",
@@ -108,7 +108,7 @@ def text_of(element: ET.Element) -> str:
 
 
 def draw(root: ET.Element, chart: Chart, frame: Frame, top: float) -> float:
-    """Draw legend and panels below `top`; returns where the drawing ends."""
+    """Draw legend and panels below `top`; returns the lower end of the drawing."""
     if not frame.small:
         top = _legend(root, chart.legend(), frame.width, top)
     columns = min(frame.columns, chart.columns)
@@ -139,7 +139,7 @@ def printable(text: str) -> str:
 
 
 def coloured(parent: ET.Element, name: str, **attributes: str) -> ET.Element:
-    """A group of one colour's class, with that colour for where no style sheet is."""
+    """A group of one colour's class, with that colour as a fallback without a style sheet."""
     return ET.SubElement(parent, "g", {"class": name, "color": COLOURS[name], **attributes})
 
 
@@ -186,7 +186,7 @@ def _legend(root: ET.Element, series: Sequence[Series], width: int, top: float) 
         if one.symbol:
             size = min(12.0, max(one.sizes(), default=0))
             if one.width and one.symbol in STROKES:
-                # An interval lies in the legend, with a cap at both ends.
+                # An interval is horizontal in the legend, with a cap at both ends.
                 marks = mark_path("line-ns", x + 1, y, size) + mark_path("line-ns", x + 25, y, size)
             else:
                 marks = mark_path(one.symbol, x + 13, y, size)
@@ -199,7 +199,7 @@ def _legend(root: ET.Element, series: Sequence[Series], width: int, top: float) 
 def _panel(
     root: ET.Element, panel: Panel, x: Scaled, y: Scaled, frame: Frame, *, is_bottom: bool, is_left: bool
 ) -> float:
-    """Draw one panel; returns where what stands below its horizontal axis ends."""
+    """Draw one panel; returns the lower end of the text below its horizontal axis."""
     if panel.title:
         group = coloured(root, "words", fill="currentColor")
         words(group, panel.title, (x.start + x.end) / 2, y.end - TICK, "middle", **{"font-weight": "600"})
@@ -222,7 +222,7 @@ def _grid(root: ET.Element, x: Scaled, y: Scaled, frame: Frame, *, is_left: bool
         if y.axis.scale is not Scale.CATEGORY:
             lines.append(f"M{rounded(x.start)} {rounded(at)}H{rounded(x.end)}")
         if is_left and y.axis.labelled:
-            # Marks lie on the lines of categories, up to their very beginning.
+            # Marks are on the lines of categories, up to their very beginning.
             gap = EDGE if y.axis.scale is Scale.CATEGORY else TICK
             words(faint, text, x.start - gap, at + TEXT / 3, "end")
     if x.axis.scale is not Scale.CATEGORY:
@@ -250,7 +250,7 @@ def _across(x: Scaled, frame: Frame) -> list[tuple[float, str]]:
 
 
 def _below(root: ET.Element, x: Scaled, y: Scaled, frame: Frame) -> float:
-    """Labels and title of the horizontal axis; returns where they end."""
+    """Labels and title of the horizontal axis; returns their lower end."""
     group = coloured(root, "faint", fill="currentColor")
     bottom = y.start + LINE
     if x.axis.scale is Scale.CATEGORY:
@@ -335,7 +335,9 @@ def _stroke(group: ET.Element, path: str, series: Series) -> None:
 
 
 def _linked(group: ET.Element, link: Link) -> ET.Element:
-    """What leads there by the mouse. By the keyboard the table beside the chart does, in fewer steps."""
+    """What leads there by the mouse. Keyboard users have the table next to the chart, which takes fewer
+    steps.
+    """
     anchor = ET.SubElement(group, "a", {"href": link.address, "tabindex": "-1"})
     ET.SubElement(anchor, "title").text = printable(link.words)
     return anchor

@@ -1,4 +1,4 @@
-"""Where an axis has its marks, and what stands there."""
+"""Positions and labels of the marks of an axis."""
 
 import math
 from datetime import UTC, datetime, timedelta
@@ -38,7 +38,7 @@ def linear_ticks(low: float, high: float, most: int) -> Ticks:
 
 
 def log_ticks(smallest: float, largest: float) -> Ticks:
-    """Powers of ten, with 2 and 5 times each where few, every second where many."""
+    """Powers of ten, with 2 and 5 times each if there are few, every second if there are many."""
     low, high = math.floor(math.log10(smallest)), math.ceil(math.log10(largest))
     factors = (1, 2, 5) if largest < 1_000 * smallest else (1,)
     step = 2 if high - low > 6 else 1

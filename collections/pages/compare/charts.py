@@ -1,4 +1,4 @@
-"""Charts of a comparison: results on one axis, and how far they lie from the first one."""
+"""Charts of a comparison: results on one axis, and their differences to the first one."""
 
 from collections.abc import Sequence
 
@@ -20,10 +20,10 @@ ROW = 34
 
 
 def results_chart(compared: Sequence[Compared], segment: str = "") -> Chart | None:
-    """Every result that can be compared, by its number in the list; None where results have several values,
-    or none can be."""
+    """Every result that can be compared, by its number in the list; None if results have several values, or
+    none can be."""
     named = [(str(number), one) for number, one in enumerate(compared, start=1) if not one.obstacles]
-    # Where the first one tells nothing of the segment, every other one has an obstacle.
+    # If the first one has no result for the segment, every other one has an obstacle.
     if len(named) < 2 or not _is_scalar(compared):
         return None
     parts = [stored(part_of(stored(one.release), segment)) for _, one in named]
@@ -38,7 +38,7 @@ def results_chart(compared: Sequence[Compared], segment: str = "") -> Chart | No
 
 
 def difference_chart(compared: Sequence[Compared]) -> Chart | None:
-    """The difference of each result to the first one; of several values, a panel for each result. None where
+    """The difference of each result to the first one; of several values, a panel for each result. None if
     there are no differences."""
     changes = [
         (str(number), one, one.change)
@@ -49,7 +49,7 @@ def difference_chart(compared: Sequence[Compared]) -> Chart | None:
         return None
     unit = _unit(compared[0], [change for _, _, change in changes])
     level = f"{changes[0][2].told.interval.level:.0%} interval of all differences together"
-    description = "Differences to result 1 with their intervals. Where one holds 0, there may be no change."
+    description = "Differences to result 1 with their intervals. If one holds 0, there may be no change."
     if _is_scalar(compared):
         alone = [_points(change, [0], unit)[0] for _, _, change in changes]
         panel = _lying([name for name, _, _ in changes], alone, unit, "difference", level)

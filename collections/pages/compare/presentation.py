@@ -28,16 +28,16 @@ class ValueRow:
 
 @dataclass(frozen=True)
 class ShownResult:
-    """One result beside the first one.
+    """One result compared with the first one.
 
     Attributes:
         number: from 1, as in the charts.
         latest: its answer; None without a result.
-        reasons: why it cannot be compared; empty where it can.
+        reasons: why it cannot be compared; empty if it can.
         change: in one sentence; empty without a difference.
         rows: of several values, those that the result's own page shows.
         without, first: query strings of the same comparison without it, and with it as the first one; the
-            former is empty where fewer than two would be left.
+            former is empty if fewer than two would be left.
     """
 
     number: int
@@ -68,7 +68,7 @@ def shown_results(compared: Sequence[Compared], segment: str = "") -> list[Shown
     """In their order.
 
     Args:
-        segment: the one that was compared; empty for everybody.
+        segment: the one that was compared; empty for the whole population.
     """
     names = [str(one.recipe.identifier) for one in compared]
     first = compared[0].recipe

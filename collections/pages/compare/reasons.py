@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.shown import duration
+from panprivacy.formats.display import duration
+from panprivacy.recipe.document import PublishedRecipe
 from recipes.models import Recipe
 from releases.comparing import Obstacle
 

@@ -1,4 +1,4 @@
-"""Results beside each other: chosen in the address, so that a comparison is a link."""
+"""Results side by side: chosen in the address, so that a comparison is a link."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from django.views import View
 from pages.charts.shown import shown_chart
 from pages.compare.charts import difference_chart, results_chart
 from pages.compare.presentation import choices_of, comparison_query, shown_results
-from pages.recipe.presentation import percent
-from panprivacy.errors import FieldError
+from pages.recipe.presentation import level_percent
+from panprivacy.formats.errors import FieldError
 from recipes.models import Recipe
 from releases.comparing import (
     MOST,
@@ -67,7 +67,7 @@ def _comparison(recipes: list[Recipe], segment: str) -> dict[str, Any]:
     results, differences = results_chart(compared, segment), difference_chart(compared)
     return {
         "results": shown_results(compared, segment),
-        "level": "" if level is None else percent(level),
+        "level": "" if level is None else level_percent(level),
         "in_points": any(one.change and one.change.shares for one in compared),
         "results_chart": None if results is None else shown_chart(results, "results"),
         "chart": None if differences is None else shown_chart(differences, "differences"),

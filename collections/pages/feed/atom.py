@@ -8,13 +8,13 @@ from xml.etree import ElementTree as ET
 
 NAMESPACE = "http://www.w3.org/2005/Atom"
 _NAMES = uuid.UUID("3c4b2f5e-8f0c-4a52-9d39-5b6f0f0c9a11")
-"""Of our own, so that our names are nobody else's (RFC 9562, version 5)."""
+"""Our own, so that our names are unique (RFC 9562, version 5)."""
 
 
 @dataclass(frozen=True)
 class FeedEntry:
-    """One thing that happened: `name` tells it from all others of its kind for good, `page` and `picture`
-    (empty for none) are whole addresses."""
+    """One thing that happened: `name` identifies it for good among all others of its type, `page` and
+    `picture` (empty for none) are whole addresses."""
 
     name: str
     title: str
@@ -34,7 +34,7 @@ def atom_document(
         name: what the feed is of; another one has another name.
         own, home: addresses of the feed, and of the page of the same content.
         entries: newest first.
-        begun: when the feed is taken to have changed last where it has no entry.
+        begun: when the feed is taken to have changed last if it has no entry.
     """
     ET.register_namespace("", NAMESPACE)
     feed = ET.Element(_tag("feed"))

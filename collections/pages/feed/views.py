@@ -60,12 +60,12 @@ class FeedView(View):
 
 
 def site_of(request: HttpRequest) -> str:
-    """Where the site is, without a slash at the end."""
+    """The address of the site, without a slash at the end."""
     return settings.SITE_URL or request.build_absolute_uri("/").rstrip("/")
 
 
 def feed_response(request: HttpRequest, document: bytes, changed: datetime) -> HttpResponseBase:
-    """The feed; nothing of it where the reader has it already."""
+    """The feed; no content if the reader already has it."""
     etag = quote_etag(hashlib.sha256(document).hexdigest())
     response: HttpResponseBase | None = get_conditional_response(
         request, etag=etag, last_modified=int(changed.timestamp())

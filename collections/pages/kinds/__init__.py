@@ -7,8 +7,8 @@ from pages.kinds.interface import Kind
 from pages.kinds.items import STREAMS
 from pages.kinds.randomized import RANDOMIZED
 from pages.kinds.value import SHUFFLED
-from panprivacy.device_input import DeviceInput
-from panprivacy.statistic import Statistic
+from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.interface import Statistic
 
 __all__ = ["KINDS", "Kind", "kind_of"]
 

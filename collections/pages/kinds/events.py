@@ -3,7 +3,7 @@
 from pages.kinds.interface import DEVICES_ASKED, ONE_HISTORY, RESULTS_ONLY, Kind
 from pages.publish.device_preview import preview_of_devices
 from pages.words.planned import planned_of_devices
-from panprivacy.device_input import DeviceInput
+from panprivacy.statistics.device_input import DeviceInput
 
 DEVICES = Kind(
     key="devices",
@@ -35,7 +35,7 @@ DEVICES = Kind(
     reader=RESULTS_ONLY,
     replacement=ONE_HISTORY,
     senders="devices",
-    public="What devices will be told",
+    public="What devices will see",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on.",
     closed="The result follows once every report is added up.",

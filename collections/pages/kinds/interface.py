@@ -10,12 +10,12 @@ from pages.publish.device_preview import DevicePreview
 from pages.publish.shuffle_preview import ShufflePreview
 from pages.publish.stream_preview import StreamPreview
 from pages.words.planned import Planned
-from panprivacy.catalogue import STATISTICS
-from panprivacy.device_input import DeviceInput
-from panprivacy.recipe_plan import RecipePlan
-from panprivacy.statistic import Statistic
-from panprivacy.trust import Trust
-from panprivacy.trust_models import TRUST_MODELS
+from panprivacy.accounting.trust import Trust
+from panprivacy.planning.recipe_plan import RecipePlan
+from panprivacy.statistics.catalogue import STATISTICS
+from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import TRUST_MODELS
 from recipes.models import Recipe
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
@@ -33,14 +33,15 @@ class Kind:
 
     Attributes:
         key: names it in addresses and templates.
-        title, summary: how it is offered, beside others.
+        title, summary: how it is offered in the list of all.
         device_input: what is sent to be counted.
-        groups: headings of the form with the fields below each; `*` stands for what only the chosen
+        groups: headings of the form with the fields below each; `*` means the fields that only the chosen
             statistic has.
-        help: field → what is said of it in the form.
-        suggested: field → where a new recipe starts, or as near as is allowed, where not as everywhere.
-        reader: what those read against whom a budget protects, as an object.
-        replacement: what is replaced by what, where a budget speaks of replacement.
+        help: field → its explanation in the form.
+        suggested: field → the initial value of a new recipe, or the nearest allowed one, if it differs from
+            the usual one.
+        reader: what the adversary reads against whom a budget protects, as an object.
+        replacement: what is replaced by what in the meaning of a budget.
         senders: whose contributions are collected, in the plural.
         public: what becomes public of a recipe, as a heading.
         about_population: what its population is, in a sentence.
@@ -48,8 +49,8 @@ class Kind:
         preview: a calibrated statistic and the number of devices that hear of the recipe, or None → what to
             expect.
         planned: a calibrated statistic and the plan that was stated → the error that was to be expected; None
-            where none can be.
-        section: what pages of its recipes show beside what all show.
+            if none can be.
+        section: what pages of its recipes show in addition to the common parts.
     """
 
     key: str

@@ -4,8 +4,8 @@ from pages.kinds.interface import PART_OF_DELTA, Kind
 from pages.publish.stream_preview import preview_of_stream
 from pages.recipe.stream_section import stream_section
 from pages.words.planned import planned_of_stream
-from panprivacy.device_input import DeviceInput
-from panprivacy.streams.parameters import NUMBERED
+from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.streams.parameters import NUMBERED
 
 STREAMS = Kind(
     key="streams",
@@ -22,8 +22,8 @@ STREAMS = Kind(
     ),
     help={
         "population": "Whose items are counted. Recipes about the same items share a privacy budget. Its ε "
-        "and δ hold against someone who reads every result and the state at every look, under replacement of "
-        "one item's history.",
+        "and δ hold against someone who reads every result and the state at every intrusion, under "
+        "replacement of one item's history.",
         "closes_at": "Leave empty for one day after it opens.",
     },
     suggested={
@@ -34,8 +34,8 @@ STREAMS = Kind(
         "universe_size": 100_000,
         "table_size": 100_000,
     },
-    reader="every combined result, and the state at every announced look that a recipe allows and once in "
-    "secret",
+    reader="every combined result, and the state at every announced intrusion that a recipe allows and once "
+    "in secret",
     replacement="one item's whole history by any other",
     senders="sources",
     public="What will be public",

@@ -3,7 +3,7 @@
 from pages.kinds.interface import DEVICES_ASKED, RESULTS_ONLY, Kind
 from pages.publish.device_preview import preview_of_devices
 from pages.words.planned import planned_of_devices
-from panprivacy.device_input import DeviceInput
+from panprivacy.statistics.device_input import DeviceInput
 
 RANDOMIZED = Kind(
     key="randomized",
@@ -38,7 +38,7 @@ RANDOMIZED = Kind(
     reader=RESULTS_ONLY,
     replacement="one device's value by any other, while no other device colludes with that reader",
     senders="devices",
-    public="What devices will be told",
+    public="What devices will see",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on.",
     closed="The result follows once every report is added up.",

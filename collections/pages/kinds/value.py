@@ -3,7 +3,7 @@
 from pages.kinds.interface import DEVICES_ASKED, ONE_HISTORY, PART_OF_DELTA, RESULTS_ONLY, Kind
 from pages.publish.shuffle_preview import preview_of_shuffle
 from pages.words.planned import planned_of_shuffle
-from panprivacy.device_input import DeviceInput
+from panprivacy.statistics.device_input import DeviceInput
 
 SHUFFLED = Kind(
     key="shuffled",
@@ -26,12 +26,12 @@ SHUFFLED = Kind(
         "closes_at": "Leave empty for one day after it opens. It closes by itself once the batch is full.",
         "encryption": "How devices encrypt their messages to this server.",
     },
-    # With few values, the number of different ones says nothing; with many, uniformity needs more users.
+    # With few values, the number of different ones is no evidence; with many, uniformity needs more users.
     suggested={"cohort_size": 10_000, "k": 200, "alpha": 0.2, "delta": PART_OF_DELTA},
     reader=RESULTS_ONLY,
     replacement=ONE_HISTORY,
     senders="devices",
-    public="What devices will be told",
+    public="What devices will see",
     about_population="Which devices are asked.",
     published="Devices can take part from the opening time on, until the batch is full.",
     closed="If the batch is full, the result follows once its messages are mixed and counted.",

@@ -26,7 +26,7 @@ PAGE_SIZE = 50
 
 
 class LogView(LogReadersOnly):
-    """Entries, newest first; search, filters and page stand in the address."""
+    """Entries, newest first; search, filters and page are in the address."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         page = page_of(_matching(request.GET), request, PAGE_SIZE)
@@ -44,7 +44,7 @@ class LogView(LogReadersOnly):
 
 
 class EntryView(LogReadersOnly):
-    """One entry: for people, its details, and as it stands in the log."""
+    """One entry: as a sentence, its details, and its raw form in the log."""
 
     def get(self, request: HttpRequest, index: int) -> HttpResponse:
         entry = found(Entry.objects.all(), "entry", index=index)
@@ -61,7 +61,7 @@ class EntryView(LogReadersOnly):
 
 
 class CheckView(LogReadersOnly):
-    """The whole log checked against its tree; done when asked for, as it reads every entry."""
+    """The whole log checked against its tree; done on request only, because it reads every entry."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         problem, size = "", 0

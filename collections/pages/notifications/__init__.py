@@ -1,1 +1,1 @@
-"""What somebody is told of: webhooks, e-mail, and the log of what was sent."""
+"""Notifications of an account: webhooks, e-mail, and the log of what was sent."""

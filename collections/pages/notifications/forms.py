@@ -5,14 +5,15 @@ from django import forms
 from notifications.kinds import KINDS
 from notifications.models import TARGET_LENGTH
 from notifications.operations import LONGEST_MAIL_ADDRESS
-from panprivacy.errors import FieldError
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
 
 
 class EventsForm(forms.Form):
-    """What a subscription is about. Its first field says where to."""
+    """What a subscription is about. Its first field is the address."""
 
     events = forms.MultipleChoiceField(
-        label="What to tell",
+        label="Events",
         choices=[(kind.name, kind.title) for kind in KINDS.values()],
         widget=forms.CheckboxSelectMultiple,
         error_messages={"required": "Choose at least one."},
@@ -20,8 +21,7 @@ class EventsForm(forms.Form):
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field."""
-        said = f"{error.message[:1].upper()}{error.message[1:]}."
-        self.add_error(error.field if error.field in self.fields else None, said)
+        self.add_error(error.field if error.field in self.fields else None, sentence(error.message))
 
 
 class WebhookForm(EventsForm):

@@ -33,14 +33,15 @@ from notifications.selectors import (
 )
 from pages.account.views import OwnView
 from pages.notifications.forms import MailForm, WebhookForm
-from panprivacy.errors import FieldError
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
 from web.paging import page_of
 
 PAGE_SIZE = 50
 
 
 class NotificationsView(OwnView):
-    """What one is told of, and a new webhook."""
+    """The account's subscriptions, and a form for a new webhook."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return _page(request)
@@ -57,7 +58,7 @@ class NotificationsView(OwnView):
             except FieldError as error:
                 form.add_field_error(error)
             except NotificationStateError as error:
-                form.add_error(None, _sentence(error))
+                form.add_error(None, sentence(str(error)))
             else:
                 # In the answer itself and nowhere else: a redirect would have to keep it until then.
                 return _one(request, made, secret=secret)
@@ -81,7 +82,7 @@ class MailSubscribeView(OwnView):
             except FieldError as error:
                 form.add_field_error(error)
             except NotificationStateError as error:
-                form.add_error(None, _sentence(error))
+                form.add_error(None, sentence(str(error)))
             else:
                 messages.success(request, "Open the link that we send to your address. It works for 2 days.")
                 return redirect("notifications")
@@ -104,7 +105,7 @@ class TestView(OwnView):
         try:
             trial_send(subscription=_own(request, identifier))
         except NotificationStateError as error:
-            messages.error(request, _sentence(error))
+            messages.error(request, sentence(str(error)))
         else:
             messages.success(request, "A test is on its way. Reload the page to see what came of it.")
         return redirect("notifications-one", identifier)
@@ -120,7 +121,7 @@ class RotateView(OwnView):
         try:
             secret = secret_rotate(subscription=own, actor=signed_in_user(request))
         except NotificationStateError as error:
-            messages.error(request, _sentence(error))
+            messages.error(request, sentence(str(error)))
             return redirect("notifications-one", identifier)
         own.refresh_from_db()
         return _one(request, own, secret=secret)
@@ -147,7 +148,7 @@ class AgainView(OwnView):
         try:
             delivery_again(delivery=row)
         except NotificationStateError as error:
-            messages.error(request, _sentence(error))
+            messages.error(request, sentence(str(error)))
         else:
             messages.success(request, "The message is sent again.")
         return redirect("notifications-one", identifier)
@@ -155,7 +156,7 @@ class AgainView(OwnView):
 
 @method_decorator(never_cache, name="dispatch")
 class ConfirmView(View):
-    """The link that confirms an address. Looking at it changes nothing: programs open links in mails."""
+    """The link that confirms an address. A GET changes nothing: programs open links in mails."""
 
     def get(self, request: HttpRequest, identifier: str, expires: int, code: str) -> HttpResponse:
         found = by_confirmation(identifier, expires, code)
@@ -212,8 +213,3 @@ def _one(request: HttpRequest, subscription: Subscription, secret: str = "") -> 
 def _link(request: HttpRequest, kind: str, found: Subscription | None, *, done: bool = False) -> HttpResponse:
     context = {"kind": kind, "found": found, "done": done}
     return render(request, "notifications/link.html", context, status=200 if found else 404)
-
-
-def _sentence(error: NotificationStateError) -> str:
-    said = str(error)
-    return f"{said[:1].upper()}{said[1:]}."

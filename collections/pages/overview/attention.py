@@ -1,4 +1,4 @@
-"""What somebody who publishes should look at first."""
+"""What an analyst who publishes should check first."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from releases.selectors import unfinished_recipes
 from trust_models import trust_model_of
 
 SOON = timedelta(days=1)
-"""So long before it closes, a recipe that may release nothing is worth a look."""
+"""Time before its end at which a recipe that may release nothing is listed."""
 
 MOST = 10
 
@@ -30,7 +30,7 @@ class Attention:
 def attention_of(now: datetime) -> list[Attention]:
     """Recipes that wait for a server, and those that close soon below their cohort size; at most `MOST`.
 
-    It says no more than the recipes' own pages say to those who publish: counts are coarse.
+    It shows no more than the recipes' own pages show to analysts who publish: counts are coarse.
     """
     found = []
     for recipe in unfinished_recipes(closing_before=now + SOON)[:MOST]:
@@ -50,7 +50,7 @@ def attention_of(now: datetime) -> list[Attention]:
 
 @dataclass(frozen=True)
 class Asked:
-    """Something that waits for an approval, or has got its answer: where it is, what it asks, and why it is
+    """Something that waits for an approval, or has got its answer: its address, its question, and why it is
     shown, as a sentence."""
 
     url: str

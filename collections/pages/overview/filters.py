@@ -1,4 +1,4 @@
-"""What the overview's list can be narrowed to; every choice stands in the address."""
+"""What the overview's list can be narrowed to; every choice is in the address."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,8 +8,8 @@ from django.core.validators import RegexValidator
 from django.http import QueryDict
 
 from ledger.selectors import population_names
-from panprivacy.asked_event import EVENT_LENGTH, EVENT_PATTERN
-from panprivacy.catalogue import STATISTICS
+from panprivacy.recipe.parts.event import EVENT_LENGTH, EVENT_PATTERN
+from panprivacy.statistics.catalogue import STATISTICS
 from web.paging import text_of
 
 STATUSES = (
@@ -32,7 +32,9 @@ DAY = forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"})
 
 
 class FilterForm(forms.Form):
-    """Each field is a member of the query string, and an argument of `overview_search`; words stand apart."""
+    """Each field is a parameter of the query string, and an argument of `overview_search`; words are a
+    separate argument.
+    """
 
     status = forms.ChoiceField(choices=STATUSES)
     statistic = forms.ChoiceField(choices=lambda: [("", "All"), *_titles()])
@@ -46,8 +48,7 @@ class FilterForm(forms.Form):
     until = forms.DateField(label="Published until", widget=DAY, input_formats=["%Y-%m-%d"])
 
     def __init__(self, query: QueryDict) -> None:
-        # "all" is what links of before say.
-        given = {name: "" if (value := query.get(name, "")) == "all" else value for name in self.base_fields}
+        given = {name: query.get(name, "") for name in self.base_fields}
         super().__init__(given, auto_id="filter-%s", label_suffix="")
         for field in self.fields.values():
             field.required = False
@@ -68,7 +69,7 @@ class Filters:
         form: the choices, with what is wrong with them.
         text: words to search for.
         problems: label and message of each wrong choice.
-        given: the arguments for `overview_search`; empty where a choice is wrong.
+        given: the arguments for `overview_search`; empty if a choice is wrong.
         more: whether one of the choices other than the status is made.
     """
 
@@ -95,7 +96,8 @@ class Filters:
 
 
 def filters_of(query: QueryDict) -> Filters:
-    """The filters of a query string. Other members are ignored; a value that means nothing is a problem."""
+    """The filters of a query string. Other parameters are ignored; a value that means nothing is
+    a problem."""
     form, text = FilterForm(query), text_of(query, "q")
     problems = [
         (str(form[name].label), str(message))

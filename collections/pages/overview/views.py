@@ -47,7 +47,7 @@ EVENTS = 100
 """Names of events that the filter offers; any other can be typed."""
 
 DRAFTS = 5
-"""Drafts that stand at the top; the others are folded away."""
+"""Drafts that are shown at the top; the others are folded away."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Card:
     """One recipe on the overview, with the small chart of its result.
 
     Attributes:
-        asked: when, where another one on the page asks the same, to tell them apart; else empty.
+        asked: the time, if another one on the page asks the same, to distinguish them; else empty.
     """
 
     recipe: Recipe
@@ -67,7 +67,7 @@ class Card:
 
 
 class OverviewView(View):
-    """Every published recipe, newest first; search, filters and page stand in the address."""
+    """Every published recipe, newest first; search, filters and page are in the address."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         filters = filters_of(request.GET)

@@ -13,8 +13,8 @@ from web.numbers import number, significant
 
 PANEL_HEIGHT, PLOT_HEIGHT = 170, 280
 
-# Colours come from the style sheet by role; dashes and symbols tell lines apart without them. Lines of the
-# theory have the colours in their order, and a dash that says what they rest on.
+# Colours come from the style sheet by role; dashes and symbols distinguish lines without them. Lines of the
+# theory have the colours in their order, and a dash that shows what they rest on.
 ROLES = ("line-1", "line-2", "line-3", "line-4", "line-5")
 DASHES = {
     "baseline": "dot",
@@ -51,7 +51,7 @@ _AXES = {
 
 @dataclass(frozen=True)
 class Column:
-    """The head of a column: whose values, and what they rest on where that is said."""
+    """The head of a column: whose values, and what they rest on if the document states it."""
 
     name: str
     standing: str
@@ -68,7 +68,7 @@ class Row:
 
 @dataclass(frozen=True)
 class FigureSection:
-    """A figure with everything that its page says of it."""
+    """A figure with all texts of its page."""
 
     key: str
     title: str
@@ -168,7 +168,7 @@ def _logarithmic(figure: Mapping[str, Any]) -> tuple[bool, bool]:
 
 
 def _label(line: Mapping[str, Any]) -> str:
-    """What a line is called, with what it rests on where that is said."""
+    """What a line is called, with what it rests on if the document states it."""
     return f"{line['name']} ({line['standing']})" if "standing" in line else str(line["name"])
 
 
@@ -176,7 +176,8 @@ def _series(places: list[float], lines: list[dict[str, Any]]) -> list[Series]:
     of_the_name = Counter(line["name"] for line in lines)
     found = []
     for line, role in zip(lines, ROLES, strict=False):
-        # Of one that is measured and computed as well: points on a line, where lines would cover each other.
+        # For a series that is both measured and computed: points on a line, because two lines would cover
+        # each other.
         alone = of_the_name[line["name"]] == 1
         measured = (line.get("standing") or line.get("role")) == "measured"
         found.append(

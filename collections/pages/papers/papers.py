@@ -1,4 +1,4 @@
-"""The papers' numbers beside what is printed, as rows of tables, from the committed document."""
+"""Our numbers next to the papers' printed ones, as rows of tables, from the committed document."""
 
 import math
 from collections.abc import Mapping
@@ -81,7 +81,7 @@ def claim_row(claim: Mapping[str, Any]) -> ClaimRow:
 
 
 def verdict_of(agrees: bool | None) -> str:
-    """What is said of a claim; the first word is also the name of its style."""
+    """The verdict on a claim; the first word is also the name of its style."""
     if agrees is None:
         return ""
     return "agrees" if agrees else "differs"

@@ -11,7 +11,7 @@ _TEXTS = ("key", "title", "sentence", "measured", "proved", "source")
 
 @dataclass(frozen=True)
 class FactRow:
-    """One number that stands for itself."""
+    """One number that needs no context."""
 
     quantity: str
     value: str
@@ -20,7 +20,7 @@ class FactRow:
 
 @dataclass(frozen=True)
 class TheorySection:
-    """One demonstration with everything that the page says of it."""
+    """One demonstration with all texts of the page."""
 
     key: str
     title: str

@@ -12,7 +12,7 @@ from research.theory import results as theory
 
 @require_safe
 def papers_page(request: HttpRequest) -> HttpResponse:
-    """What the papers print beside what we compute."""
+    """What the papers print next to what we compute."""
     document = reproduction.committed()
     context = {"papers": paper_sections(document), "libraries": document["libraries"]}
     return render(request, "papers/papers.html", context)

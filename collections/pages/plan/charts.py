@@ -1,4 +1,4 @@
-"""Curves of a plan as charts and as tables. Dashes and shapes tell lines apart, not colours alone."""
+"""Curves of a plan as charts and as tables. Dashes and shapes distinguish lines, not colours alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,8 +7,8 @@ from typing import Any
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
 from pages.words.certainty import certain_share, epsilon_text
-from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.proposal import Proposal
+from panprivacy.statistics.events.cohort import CohortStatistic
 from web.numbers import number, significant
 
 ROLES = ("line-1", "line-2", "line-3", "line-4")
@@ -17,7 +17,7 @@ DASHES = ("solid", "dash", "dot", "dashdot")
 Values = Sequence[float | None]
 
 ALONE, STACKED = 240, 170
-"""Height of a panel that stands alone, and of one of two."""
+"""Height of a single panel, and of one of two."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class ChartSection:
         key: fit for an identifier of the page.
         title, caption: for people.
         panels: what is drawn, from above.
-        columns, rows: the table that says the same.
+        columns, rows: the table with the same numbers.
     """
 
     key: str
@@ -76,14 +76,15 @@ def _error_by_cohort(
     traces.append(_mark("just the cohort", current["values"], current["margins"], own))
     points = expectation["margin_points"]
     expected = expectation["margin"] if points is None else points
-    reports = expectation["reports"]["mean"]
-    traces.append(_mark("as expected", [reports], [expected], reports, symbol="circle-open"))
+    reports, circle = expectation["reports"]["mean"], ""
+    if not expectation["warning"]:
+        traces.append(_mark("as expected", [reports], [expected], reports, symbol="circle-open"))
+        circle = f"Circle: the {number(round(reports))} reports to expect, ± {significant(expected)}. "
     return ChartSection(
         key="error-by-cohort",
         title="Error against cohort size",
         caption=f"95% margin in {unit} by the number of devices that report, for several values of the "
-        f"privacy loss (ε). Circle: the {number(round(reports))} reports to expect, "
-        f"± {significant(expected)}. Diamond: just the cohort size of {number(own)}, the least precise "
+        f"privacy loss (ε). {circle}Diamond: just the cohort size of {number(own)}, the least precise "
         "result that would be released.",
         panels=(_panel(traces, _log("Reports in the result (cohort size)"), _log(f"± {unit}")),),
         columns=("Cohort size", *(f"± {unit}, ε = {number(curve['epsilon'])}" for curve in curves)),
@@ -135,8 +136,7 @@ def _epsilon_by_cohort(proposal: Proposal, curve: dict[str, Any]) -> ChartSectio
         key="epsilon-by-cohort",
         title="Privacy of the result against cohort size",
         caption="Privacy loss (ε) to someone who sees only the combined result: under replacement, at the "
-        "recipe's δ, with nobody colluding."
-        + (" Sampled holds where nobody knows who took part." if sampled else ""),
+        "recipe's δ, without collusion." + (" Sampled holds if participation is unknown." if sampled else ""),
         panels=(_panel(_privacy_lines(curve, own), _log("Cohort size"), _log("Privacy loss (ε)")),),
         columns=("Cohort size", "Privacy loss (ε)", "Privacy loss (ε), sampled")[: 3 if sampled else 2],
         rows=_rows(curve["values"], *_privacy_columns(curve)[: 2 if sampled else 1], epsilons=True),
@@ -159,7 +159,7 @@ def _by_sampling_rate(
     if lines:
         caption = (
             f"Above: {caption} Below: privacy loss (ε) to someone who sees only the combined result, under "
-            "replacement, at the recipe's δ. Sampled holds where nobody knows who took part."
+            "replacement, at the recipe's δ. Sampled holds if participation is unknown."
         )
         panels.append(_panel(lines, x, _log("Privacy loss (ε)")))
     of_error = _rows(values, errors["margins"])

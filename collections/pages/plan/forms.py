@@ -8,22 +8,23 @@ from django import forms
 from pages.publish.fields import number_field
 from pages.publish.parameter_fields import parameter_fields
 from pages.trust_models import SHOWN
-from panprivacy.asked_segments import MOST_SEGMENTS
-from panprivacy.asked_segments import allowed as segments_allowed
 from panprivacy.encryption import DEFAULT_SCHEME, SCHEMES
-from panprivacy.errors import FieldError
-from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.plan import Question
+from panprivacy.planning.recipe_plan import MARGIN, POPULATION_SIZE
 from panprivacy.planning.solver import UNKNOWNS
 from panprivacy.planning.targets import AGGREGATOR_EPSILON
-from panprivacy.recipe_plan import MARGIN, POPULATION_SIZE
-from panprivacy.trust_models import trusts_of
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.segments import MOST_SEGMENTS
+from panprivacy.statistics.segments import allowed as segments_allowed
+from panprivacy.statistics.trust_models import TRUST_MODELS, trust_named, trusts_of
 
 NOTHING = "nothing"
 """No unknown: only what to expect."""
 
 START = {"population_size": 10_000, "margin": 2, "aggregator_epsilon": 1, "unknown": "epsilon"}
-"""Where a plan starts; parameters start as those of a new recipe."""
+"""Initial values of a plan; parameters start as those of a new recipe."""
 
 UNKNOWN_LABELS = {
     "epsilon": "privacy loss (ε)",
@@ -31,6 +32,32 @@ UNKNOWN_LABELS = {
     "sampling_rate": "sampling rate",
     "cohort_size": "cohort size",
 }
+
+
+class TrustField(forms.ChoiceField):
+    """The trust model; a refusal gives the reason, and the models that can."""
+
+    def __init__(self, mechanism: type[CohortStatistic[Any]]) -> None:
+        self.mechanism = mechanism
+        trusts = trusts_of(mechanism)
+        super().__init__(
+            label="Who collects",
+            help_text="Two servers add noise to the number of reports, and need a margin beyond the cohort.",
+            choices=[(trust.value, SHOWN[trust].title) for trust in trusts],
+            initial=trusts[0].value,
+        )
+
+    def validate(self, value: str) -> None:
+        """ValidationError for a trust model under which the statistic cannot be asked."""
+        if not value or self.valid_value(value):
+            super().validate(value)
+            return
+        others = " or ".join(f"“{SHOWN[trust].title}”" for trust in trusts_of(self.mechanism))
+        if value not in TRUST_MODELS:
+            raise forms.ValidationError(f"There is no such choice. Choose {others}.")
+        refused = f"“{SHOWN[trust_named(value)].title}” cannot collect “{self.mechanism.title}”"
+        why = TRUST_MODELS[value].refusal(self.mechanism)
+        raise forms.ValidationError(f"{refused}: {why}. Choose {others}.")
 
 
 class PlanForm(forms.Form):
@@ -44,7 +71,7 @@ class PlanForm(forms.Form):
         ("Who takes part", ("population_size", "sampling_rate", "cohort_size", "trust")),
         ("What a device counts", ("steps", "*", "segments", "encryption")),
     )
-    """Order on the page; `*` stands for what only this statistic has."""
+    """Order on the page; `*` means the fields that only this statistic has."""
 
     def clean(self) -> dict[str, Any]:
         """Let the domain judge; its refusal lands on the field that it names."""
@@ -85,9 +112,11 @@ class PlanForm(forms.Form):
 
     def add_field_error(self, error: FieldError) -> None:
         """Show a refusal of the domain at its field, or above the form if there is none."""
-        message = f"{error.message[:1].upper()}{error.message[1:]}."
-        if error.field in self.fields:
-            self.add_error(error.field, message)
+        message = sentence(error.message)
+        # The form has no objects: `parameters.epsilon` is its field `epsilon`.
+        field = error.field.rpartition(".")[2]
+        if field in self.fields:
+            self.add_error(field, message)
         elif error.field == "targets":
             self.add_error("unknown", "Enter a wanted margin, a wanted privacy loss of the result, or both.")
         else:
@@ -112,7 +141,7 @@ class PlanForm(forms.Form):
 
     @classmethod
     def of_query(cls, query: Mapping[str, str]) -> "PlanForm":
-        """The form bound to a query, and to its start values where the query says nothing at all."""
+        """The form bound to a query, and to its start values if the query is empty."""
         start = {name: field.initial for name, field in cls.base_fields.items() if field.initial is not None}
         given = {name: query[name] for name in cls.base_fields if name in query}
         # An address that names some values only, from another statistic or by hand, gets the rest.
@@ -140,13 +169,7 @@ def plan_form_class(mechanism: type[CohortStatistic[Any]]) -> type[PlanForm]:
         choices=[(scheme, scheme) for scheme in SCHEMES],
     )
     fields["encryption"].initial = DEFAULT_SCHEME
-    trusts = trusts_of(mechanism)
-    fields["trust"] = forms.ChoiceField(
-        label="Who collects",
-        help_text="Two servers add noise to the number of reports, and need a margin beyond the cohort.",
-        choices=[(trust.value, SHOWN[trust].title) for trust in trusts],
-    )
-    fields["trust"].initial = trusts[0].value
+    fields["trust"] = TrustField(mechanism)
     if segments_allowed(mechanism):
         fields["segments"] = forms.IntegerField(
             label="Segments",
@@ -160,4 +183,6 @@ def plan_form_class(mechanism: type[CohortStatistic[Any]]) -> type[PlanForm]:
         fields[name].initial = value
     if not mechanism.counts_devices:
         fields["margin"].initial = 0.05
+    for field in fields.values():
+        field.error_messages["required"] = "Enter a value."
     return type("PlanForm", (PlanForm,), {**fields, "mechanism": mechanism})

@@ -1,12 +1,12 @@
-"""What a plan says, in sentences."""
+"""The answers of a plan, in sentences."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pages.words.certainty import epsilon_text, gain_sentence
-from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import Proposal
+from panprivacy.statistics.events.cohort import CohortStatistic
 from web.numbers import number, significant
 
 NAMED = {
@@ -28,12 +28,13 @@ _STATES = {
 
 
 def headline(mechanism: type[CohortStatistic[Any]], plan: Mapping[str, Any]) -> str:
-    """The expected error, in one sentence."""
-    return f"Expect {margin_text(mechanism, plan['expectation'])}."
+    """The expected error, in one sentence; if a result is unlikely, why, and which cohort would do."""
+    expectation = plan["expectation"]
+    return expectation["warning"] or f"Expect {margin_text(mechanism, expectation)}."
 
 
 def segments_sentence(expectation: Mapping[str, Any], count: int) -> str:
-    """What to expect of each segment; empty where it asks by none."""
+    """What to expect of each segment; empty if it asks by none."""
     expected = expectation["segments"]
     if expected is None:
         return ""
@@ -106,7 +107,7 @@ def solution_sentence(
 
 
 def rest_sentence(state: str) -> str:
-    """What is said where a plan is not complete; empty where it is."""
+    """The message for an incomplete plan; empty if it is complete."""
     return _STATES.get(state, "")
 
 

@@ -25,12 +25,12 @@ from pages.words.sentences import (
     protection_warning,
     sampling_sentence,
 )
-from panprivacy.asked_segments import FIELD
-from panprivacy.catalogue import STATISTICS, statistic_class
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.plan import Question
 from panprivacy.planning.proposal import planned_class, planned_names
-from panprivacy.statistic import Statistic
+from panprivacy.statistics.catalogue import STATISTICS, statistic_class
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.segments import FIELD
 from planner.operations import Answer, plan_answer, plan_begun, plan_state
 from planner.sending import State
 from web.numbers import significant
@@ -143,6 +143,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dic
     rest = _given(form) | ({BEGUN: 1} if answer.begun else {})
     return {
         "headline": headline(mechanism, plan),
+        "unlikely": bool(expectation["warning"]),
         "learned": learned(plan, question.proposal.parameters.delta),
         "margin": margin_text(mechanism, expectation),
         "standard_error": significant(expectation["standard_error"]),

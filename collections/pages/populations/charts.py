@@ -11,15 +11,15 @@ from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from web.numbers import number
 
 ROOM = 1.08
-"""The axis goes so far beyond the highest line."""
+"""How far the axis extends beyond the highest line."""
 
 
 def spending_chart(balance: Balance, lines: Sequence[Line], until: datetime) -> Chart:
-    """The composed ε after each line of the book as steps, with the budget as a dashed line; where it becomes
-    infinite, the steps end.
+    """The composed ε after each line of the book as steps, with the budget as a dashed line; the steps end
+    when it becomes infinite.
 
     Args:
-        balance: of the population now.
+        balance: the population's present one.
         lines: of its book, newest first.
         until: right end of the time axis.
     """
@@ -35,7 +35,7 @@ def spending_chart(balance: Balance, lines: Sequence[Line], until: datetime) -> 
             # Spending jumps when a recipe is published, and stays.
             steps=True,
             width=3,
-            # Where nothing happened, no mark: at the right end, and where it becomes infinite.
+            # No mark where nothing happened: at the right end, and where it becomes infinite.
             symbol="circle",
             size=[8 if step.is_line else 0 for step in steps],
             x=[step.at for step in steps],
@@ -62,7 +62,7 @@ def spending_chart(balance: Balance, lines: Sequence[Line], until: datetime) -> 
 
 @dataclass(frozen=True)
 class _Step:
-    """A point of the curve; `epsilon` is None where it is infinite."""
+    """A point of the curve; `epsilon` is None if it is infinite."""
 
     at: datetime
     epsilon: float | None
@@ -77,7 +77,7 @@ def _steps(oldest_first: Sequence[Line], until: datetime) -> list[_Step]:
     for line in oldest_first:
         epsilon = line.composed if math.isfinite(line.composed or 0.0) else None
         if epsilon is None:
-            # The curve goes on to here, and ends.
+            # The curve continues to here, and ends.
             steps.append(_Step(line.at, last, is_line=False))
         steps.append(_Step(line.at, epsilon, is_line=True))
         last = epsilon

@@ -7,11 +7,12 @@ from django import forms
 from ledger.budget import DELTA, EPSILON, Budget, Rule
 from ledger.models import DESCRIPTION_LENGTH, NAME_LENGTH, Population
 from pages.publish.fields import NumberField, typed_lines
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
-from panprivacy.recipe_members import require_population_name
-from panprivacy.targeting.attributes import FIELD as ATTRIBUTES
-from panprivacy.targeting.attributes import MOST_ATTRIBUTES, MOST_VALUES, Attributes
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description
+from panprivacy.recipe.members import require_population_name
+from panprivacy.recipe.targeting.attributes import FIELD as ATTRIBUTES
+from panprivacy.recipe.targeting.attributes import MOST_ATTRIBUTES, MOST_VALUES, Attributes
 from web.numbers import number
 
 
@@ -34,7 +35,7 @@ class AttributesField(forms.CharField):
     widget = forms.Textarea(attrs={"rows": 3, "spellcheck": "false"})
 
     def to_python(self, value: Any) -> Attributes | None:  # type: ignore[override]  # no text
-        """None where nothing is written: what was declared stays."""
+        """None if nothing is written: what was declared stays."""
         lines = [line for line in typed_lines(value) if line.strip()]
         members: dict[str, list[str]] = {}
         for line in lines:
@@ -64,7 +65,7 @@ class AttributesField(forms.CharField):
 def attribute_error(error: FieldError) -> str:
     """A refusal of an attribute as a sentence that names it."""
     name = error.field.removeprefix(ATTRIBUTES).removeprefix(".")
-    return f"{name}: {error.message}." if name else _sentence(error)
+    return f"{name}: {error.message}." if name else sentence(error.message)
 
 
 class PopulationForm(forms.Form):
@@ -92,9 +93,9 @@ class PopulationForm(forms.Form):
         ],
         initial=Rule.FILTER.value,
         required=False,
-        help_text="What may be published within the budget. Under the filter the budget also holds where "
-        "recipes are chosen by results, and somewhat fewer recipes fit. Choose composition only where nobody "
-        "who has seen a result decides what is published next.",
+        help_text="What may be published within the budget. Under the filter the budget also holds if "
+        "recipes are chosen by results, and somewhat fewer recipes fit. Choose composition only if analysts "
+        "who have seen a result do not decide what is published next.",
     )
 
     four_eyes = forms.ChoiceField(
@@ -138,7 +139,7 @@ class PopulationForm(forms.Form):
             if cleaned.get("name"):
                 require_population_name(cleaned["name"])
         except FieldError as error:
-            self.add_error("name", _sentence(error))
+            self.add_error("name", sentence(error.message))
         epsilon, delta = cleaned.get("epsilon"), cleaned.get("delta")
         if "epsilon" in self.errors or "delta" in self.errors:
             return cleaned
@@ -146,7 +147,7 @@ class PopulationForm(forms.Form):
             if epsilon is not None or delta is not None:
                 self.add_error("no_budget", "Either a budget or none: leave ε and δ empty.")
             return cleaned
-        # A budget ends where somebody says so, not where a request lacks it.
+        # A budget ends only if the administrator chooses so, not if a request lacks it.
         for name, value in (("epsilon", epsilon), ("delta", delta)):
             if value is None:
                 self.add_error(name, "A budget needs ε and δ. Choose “No budget” for none.")
@@ -154,17 +155,17 @@ class PopulationForm(forms.Form):
             try:
                 self.budget = Budget(epsilon=epsilon, delta=delta, rule=self._rule(cleaned))
             except FieldError as error:
-                self.add_error(error.field, _sentence(error))
+                self.add_error(error.field, sentence(error.message))
         return cleaned
 
     @property
     def asked_four_eyes(self) -> bool | None:
-        """Of a valid form, whether four eyes are always needed; None where a request does not say."""
+        """For a valid form, whether four eyes are always needed; None if a request has no choice."""
         chosen = self.cleaned_data.get("four_eyes")
         return chosen == "always" if chosen else None
 
     def _rule(self, cleaned: dict[str, Any]) -> Rule:
-        """The rule chosen; where a request names none, the one that stands."""
+        """The chosen rule; if a request names none, the present one."""
         return Rule(cleaned.get("rule") or self.initial.get("rule") or Rule.FILTER)
 
     def add_field_error(self, error: FieldError) -> None:
@@ -172,8 +173,4 @@ class PopulationForm(forms.Form):
         if error.field.startswith(f"{ATTRIBUTES}."):
             self.add_error(ATTRIBUTES, attribute_error(error))
         else:
-            self.add_error(error.field if error.field in self.fields else None, _sentence(error))
-
-
-def _sentence(error: FieldError) -> str:
-    return f"{error.message[:1].upper()}{error.message[1:]}."
+            self.add_error(error.field if error.field in self.fields else None, sentence(error.message))

@@ -7,8 +7,9 @@ from ledger.selectors import LIKE_THE_LAST, UNREADABLE, Balance
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
-from panprivacy.errors import FieldError
-from panprivacy.parameters import description_of
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import description_of
 from web.numbers import number
 
 
@@ -18,7 +19,7 @@ def event_in_words(event: Event) -> str:
         said = _in_words(event_from_mapping(event))
     except FieldError:
         return UNREADABLE
-    return f"{said[:1].upper()}{said[1:]}."
+    return sentence(said)
 
 
 def _in_words(event: PrivacyEvent) -> str:
@@ -43,7 +44,7 @@ def _uncapitalized(label: str) -> str:
 
 
 def left_sentence(balance: Balance) -> str:
-    """What can be published yet, or why that is not said."""
+    """What can still be published, or why that is not shown."""
     if not balance.events:
         return "Nothing is spent yet."
     if not balance.readable:

@@ -27,8 +27,8 @@ from pages.missing import found
 from pages.populations.charts import spending_chart
 from pages.populations.forms import PopulationForm
 from pages.populations.sentences import event_in_words, left_sentence
-from panprivacy.errors import FieldError
-from panprivacy.targeting.attributes import NO_ATTRIBUTES
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.targeting.attributes import NO_ATTRIBUTES
 from recipes.selectors import names_of
 from series.selectors import series_of_subjects
 from web.paging import page_of
@@ -52,7 +52,7 @@ class PopulationsView(View):
 
 
 class PopulationView(View):
-    """One population: where it stands, spending over time, what each recipe cost."""
+    """One population: its state, spending over time, what each recipe cost."""
 
     def get(self, request: HttpRequest, name: str) -> HttpResponse:
         population = found(Population.objects.all(), "population", name=name)

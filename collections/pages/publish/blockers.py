@@ -1,22 +1,21 @@
 """What keeps a recipe from being published, in sentences, with the values that buttons fill in."""
 
-from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from pages.publish.forms import RecipeForm
 from pages.trust_models import SHOWN
-from panprivacy.errors import FieldError
-from panprivacy.limits import USUAL
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
+from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.expectation import MISSED
-from panprivacy.recipe_plan import REACHED, unlikely_sentence
-from panprivacy.remedies import Remedy
-from panprivacy.segment_estimates import ExpectedSegments
-from panprivacy.shown import plain
-from panprivacy.statistic import Statistic
-from panprivacy.trust import Trust
-from panprivacy.trust_models import TRUST_MODELS, Servers, trusts_of
+from panprivacy.planning.fitting import Remedy
+from panprivacy.planning.likelihood import likely_cohort, unlikely_sentence
+from panprivacy.planning.limits import USUAL
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trusts_of
 from recipes.refusals import limit_errors, limit_remedies, refusals_of
 from trust_models.review import trust_unavailable
 from web.numbers import number
@@ -27,8 +26,8 @@ class Fix:
     """Values that a button fills in.
 
     Attributes:
-        said: what they are: "Largest ε that fits: 0.31".
-        button: what the button says.
+        said: the label: "Largest ε that fits: 0.31".
+        button: its label.
         take: names of fields and values, as in an address: `epsilon=0.31`.
     """
 
@@ -47,13 +46,13 @@ class Warned:
 
 @dataclass(frozen=True)
 class Blockers:
-    """What stands at the top of a form and of a review.
+    """What is shown at the top of a form and of a review.
 
     Attributes:
-        problems: why it cannot be published, a sentence each; empty where it can.
+        problems: why it cannot be published, a sentence each; empty if it can.
         fixes: values with which it can, or which help as far as they go.
-        warnings: what is to be expected of devices.
-        late: whether the time did not suffice to look for everything.
+        warnings: what to expect of devices.
+        late: whether time ran out before everything was searched.
     """
 
     problems: tuple[str, ...] = ()
@@ -76,9 +75,9 @@ def blockers_of(
 
     Args:
         form: with the labels of its fields.
-        population: its name; None where none is chosen.
+        population: its name; None if none is chosen.
         trust: the trust model.
-        population_size: devices that hear of it; None where that is not known.
+        population_size: devices that hear of it; None if that is not known.
 
     Raises:
         FieldError: there is no such population.
@@ -125,15 +124,15 @@ def _warnings(statistic: Statistic[Any], servers: type[Servers], population_size
 
 
 def _refusal(error: FieldError, statistic: Statistic[Any]) -> str:
-    # Where ε itself is within the limit, it is named as that on which the local ε depends.
+    # If ε itself is within the limit, it is named because the local ε depends on it.
     local = error.field == "epsilon" and statistic.parameters.epsilon <= USUAL.largest_epsilon
     return _REFUSED["guarantee" if local else error.field]
 
 
 _REFUSED = {
     "cohort_size": f"Devices refuse cohorts below {USUAL.smallest_cohort:,}, unless they are set otherwise.",
-    "guarantee": "Devices refuse reports that tell this much by themselves (their local ε is above "
-    f"{number(USUAL.largest_local_epsilon)}), unless they are set otherwise.",
+    "guarantee": "Devices refuse single reports with a local privacy loss (ε) above "
+    f"{number(USUAL.largest_local_epsilon)}, unless they are set otherwise.",
     "epsilon": f"Devices refuse ε above {number(USUAL.largest_epsilon)}, unless they are set otherwise.",
     "delta": f"Devices refuse a failure probability (δ) above {number(USUAL.largest_delta)}, unless they are "
     "set otherwise.",
@@ -144,14 +143,7 @@ def _unlikely(
     sentence: str, statistic: Statistic[Any], servers: type[Servers], population_size: int
 ) -> Warned:
     """The sentence, with the largest cohort for which a result is likely."""
-    reached = bisect_left(
-        range(1, statistic.cohort_size),
-        1,
-        key=lambda size: (
-            servers.release_probability(size, population_size, statistic.reporting_rate) < REACHED
-        ),
-    )
-    if reached < USUAL.smallest_cohort:
+    if (reached := likely_cohort(statistic, servers, population_size)) is None:
         return Warned(sentence, ())
     said = f"Largest cohort with which a result is likely, if every device reports: {number(reached)}"
     take = urlencode({"cohort_size": reached})

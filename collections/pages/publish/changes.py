@@ -12,7 +12,7 @@ from django.urls import reverse
 from pages.missing import found, missing
 from pages.publish.forms import RecipeForm
 from pages.publish.target_field import TargetField, in_words
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from recipes.models import Recipe
 from recipes.selectors import recipe_asked_again
 from web.numbers import number
@@ -34,7 +34,7 @@ class Origin:
         url: its page.
         query: what the addresses of the form and of its preview carry to name it.
         draft: its content, as in a recipe file.
-        recipe: the published recipe that is asked again; None where it is the draft itself.
+        recipe: the published recipe that is asked again; None if it is the draft itself.
     """
 
     title: str
@@ -80,7 +80,7 @@ def origin_of_draft(draft: Recipe) -> Origin:
 
 
 def origin_of_query(request: HttpRequest) -> Origin | None:
-    """What an address names as the origin of its form; Http404 where there is no such recipe."""
+    """What an address names as the origin of its form; Http404 if there is no such recipe."""
     identifier, draft = request.GET.get("from"), request.GET.get("draft", "")
     if identifier is not None:
         return origin_of_recipe(published_origin(identifier))
@@ -91,7 +91,7 @@ def origin_of_query(request: HttpRequest) -> Origin | None:
 
 
 def published_origin(identifier: str) -> Recipe:
-    """The recipe to ask again; 404 where there is none."""
+    """The recipe to ask again; 404 if there is none."""
     if len(identifier) != 64 or "\x00" in identifier:
         raise missing("recipe")
     return found(Recipe.objects.all(), "recipe", identifier=identifier)
@@ -121,7 +121,7 @@ def changes_of(form: RecipeForm, origin: Origin | None) -> list[Change]:
 
 
 def _normal(field: forms.Field, value: Any) -> Any:
-    """A value as the field understands it; what it refuses, as it stands."""
+    """A value as the field parses it; unchanged if the field refuses it."""
     if value in (None, ""):
         return None
     try:
@@ -136,7 +136,7 @@ def _shown(field: forms.Field, value: Any) -> str:
     if isinstance(field, TargetField):
         return in_words(value)
     if isinstance(field, forms.ChoiceField):
-        # Not a population's choice, which says what its budget is.
+        # Not a population's choice, whose label states its budget.
         return str(value).replace("_", " ")
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%d %H:%M} UTC"

@@ -7,9 +7,11 @@ from urllib.parse import urlencode
 
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from pages.words.sentences import sampling_sentence
-from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.accounting.trust import Trust
 from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
-from panprivacy.trust import Trust
+from panprivacy.planning.likelihood import unlikely_advice
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from web.numbers import significant
 
 
@@ -32,19 +34,20 @@ class SegmentPreview:
 
 @dataclass(frozen=True)
 class DevicePreview:
-    """What the preview shows where devices report once.
+    """What the preview shows if devices report once.
 
     Attributes:
-        standard_error, margin, noise: in `unit`; `noise` is the change between two such
-            releases below which it looks like noise (95%).
+        standard_error, margin, noise: in `unit`; `noise` is the change between two such releases below which
+            a change is probably noise (95%).
         together: whether `margin` is of several values for all together.
-        without: the value that it leaves out; empty where it is of all.
+        without: the value that it leaves out; empty if it is of all.
         points: the standard error in percentage points of the population, for statistics
             that count devices; else empty.
         reporting: number of devices expected to report.
         plan_query: for the address of the planner with the same numbers.
-        segments: None where the recipe asks by none.
+        segments: None if the recipe asks by none.
         note: what else to know of the error, in sentences; else empty.
+        warning: why a result is unlikely, and which cohort would do; empty if it is likely.
     """
 
     template: ClassVar = "publish/preview/_devices.html"
@@ -65,10 +68,13 @@ class DevicePreview:
     plan_query: str
     segments: SegmentPreview | None
     note: str
+    warning: str
 
     @property
     def line(self) -> str:
         """The preview in one line."""
+        if self.warning:
+            return "A result is unlikely"
         points = f" (± {self.margin_points} points)" if self.margin_points else ""
         return f"± {self.margin} {self.unit}{points}"
 
@@ -98,7 +104,13 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
         plan_query=_plan_query(mechanism, population_size),
         segments=_segments(mechanism, population_size),
         note=mechanism.expected_remark(population_size),
+        warning=unlikely_advice(mechanism, TRUST_MODELS[_trust(mechanism)], population_size),
     )
+
+
+def _trust(mechanism: CohortStatistic[Any]) -> Trust:
+    # Only two servers publish the number of reports with noise.
+    return Trust.TWO_SERVER if mechanism.noisy_count else trusts_of(type(mechanism))[0]
 
 
 def _segments(mechanism: CohortStatistic[Any], population_size: int) -> SegmentPreview | None:

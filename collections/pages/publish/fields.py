@@ -5,14 +5,14 @@ from typing import Any
 
 from django import forms
 
-from panprivacy.csv_table import plain_lines
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
-from panprivacy.shown import plain
+from panprivacy.formats.csv_table import plain_lines
+from panprivacy.formats.display import plain, sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description
 from web.numbers import number
 
 HIDDEN_DELTA = 1e-6
-"""δ of a hidden number of reports, where somebody enters an ε alone."""
+"""δ of a hidden number of reports, if the analyst enters only an ε."""
 
 LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
@@ -26,7 +26,7 @@ class NumberField(forms.FloatField):
 
 
 def range_errors(description: Description) -> dict[str, str]:
-    """What is said of a number outside of its range: both ends, whichever it is beyond."""
+    """The message for a number outside of its range: both ends, whichever it is beyond."""
     low, high = description.minimum, description.maximum
     if low is not None and high is not None:
         said = f"Must be from {number(low)} to {number(high)}."
@@ -40,7 +40,7 @@ def typed_lines(value: Any) -> list[str]:
     try:
         lines = plain_lines(str(value or ""), field="lines")
     except FieldError as error:
-        raise forms.ValidationError(f"{error.message[:1].upper()}{error.message[1:]}.") from None
+        raise forms.ValidationError(sentence(error.message)) from None
     while lines and not lines[-1].strip():
         lines.pop()
     return lines
@@ -61,11 +61,11 @@ class LabelsField(forms.CharField):
         self._most, self._length = most, length
 
     def to_python(self, value: Any) -> list[str] | None:  # type: ignore[override]  # several texts
-        """The lines; None where there are none. The domain says which of them cannot be."""
+        """The lines; None if there are none. The domain refuses invalid ones."""
         # A stored draft has a list already.
         lines = value if isinstance(value, list) else typed_lines(value)
         if len(lines) > self._most or any(len(line) > 2 * self._length for line in lines):
-            # Nothing so long is sent back as it stands.
+            # A text this long is not sent back.
             raise forms.ValidationError(
                 f"Must be at most {number(self._most)} lines of 1 to {self._length} characters."
             )
@@ -76,7 +76,7 @@ class LabelsField(forms.CharField):
 
 
 class HiddenCountField(forms.CharField):
-    """ε and δ of `panprivacy.asked_hidden_count`: one number, or two."""
+    """ε and δ of `panprivacy.recipe.parts.hidden_count`: one number, or two."""
 
     def to_python(self, value: Any) -> Any:
         parts = [part for part in str(value or "").replace(",", " ").split() if part]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, cast
 from urllib.parse import parse_qsl
 
 from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.forms.utils import pretty_name
 from django.http import QueryDict
 
@@ -18,22 +19,23 @@ from pages.publish.fields import HIDDEN_DELTA, HiddenCountField, LabelsField, nu
 from pages.publish.parameter_fields import SUGGESTED, parameter_fields
 from pages.publish.target_field import TARGET_FIELDS, at_target, target_field
 from pages.trust_models import SHOWN, ShownTrustModel
-from panprivacy.asked_admission import Admission
-from panprivacy.asked_event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS
-from panprivacy.asked_hidden_count import allowed as hidden_count_allowed
-from panprivacy.asked_segments import MOST_SEGMENTS, SEGMENT_LENGTH, segments_of
-from panprivacy.asked_segments import allowed as segments_allowed
-from panprivacy.asked_target import SMALLEST, SMALLEST_DESCRIPTION
-from panprivacy.catalogue import statistic_of
 from panprivacy.encryption import SCHEMES
-from panprivacy.errors import FieldError
-from panprivacy.parameters import PublicParameters
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.recipe_members import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS
-from panprivacy.recipe_plan import MARGIN, POPULATION_SIZE
-from panprivacy.statistic import Statistic
-from panprivacy.times import format_time, parse_time
-from panprivacy.trust_models import TRUST_MODELS, trust_named, trusts_of
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import PublicParameters
+from panprivacy.formats.times import EARLIEST, LATEST, format_time, parse_time
+from panprivacy.planning.recipe_plan import MARGIN, POPULATION_SIZE
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.members import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS
+from panprivacy.recipe.parts.admission import Admission
+from panprivacy.recipe.parts.event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS
+from panprivacy.recipe.parts.hidden_count import allowed as hidden_count_allowed
+from panprivacy.recipe.parts.target import SMALLEST, SMALLEST_DESCRIPTION
+from panprivacy.statistics.catalogue import statistic_of
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.segments import MOST_SEGMENTS, SEGMENT_LENGTH, segments_of
+from panprivacy.statistics.segments import allowed as segments_allowed
+from panprivacy.statistics.trust_models import TRUST_MODELS, trust_named, trusts_of
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
 from trust_models.admitting import admitting_here, require_admitted
@@ -68,12 +70,16 @@ FOLDED = {
 """Fields that most recipes leave as they are. They are folded away, as long as they are."""
 
 
+_YEARS = f"Enter a time in the years {EARLIEST.year} to {LATEST.year}."
+IN_RANGE = [MinValueValidator(EARLIEST, _YEARS), MaxValueValidator(LATEST, _YEARS)]
+"""Of times, which forms take in UTC."""
+
 _NAME = re.compile(r"`?\b([a-z]+(?:_[a-z]+)+)\b`?")
 """A name of several words, as fields have in recipe files; one of a single word may be a word."""
 
 
 STAND_INS = {"name": "-", "question": "-", "event": "event"}
-"""What can be, in the place of what a field had, while the other fields are looked at."""
+"""A valid value in place of a field's invalid one, while the other fields are checked."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ class TrustOption:
     """A trust model as a choice of the form.
 
     Attributes:
-        unavailable: why it cannot be chosen, as a clause; empty where it can.
+        unavailable: why it cannot be chosen, as a clause; empty if it can.
     """
 
     model: ShownTrustModel
@@ -179,11 +185,13 @@ class RecipeForm(forms.Form):
         label="Opens at (UTC)",
         required=False,
         help_text="Leave empty to open when it is published.",
+        validators=IN_RANGE,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
     closes_at = forms.DateTimeField(
         label="Closes at (UTC)",
         required=False,
+        validators=IN_RANGE,
         widget=forms.DateTimeInput(attrs={"type": "datetime-local"}, format="%Y-%m-%dT%H:%M"),
     )
     trust = forms.ChoiceField(
@@ -195,7 +203,7 @@ class RecipeForm(forms.Form):
         label="Who may report",
         required=False,
         choices=(
-            (Admission.OPEN.value, "Anybody, any number of times"),
+            (Admission.OPEN.value, "Any sender, any number of reports"),
             (Admission.TOKEN.value, "Known devices, once each (tokens)"),
         ),
         help_text="With tokens, an attester that knows the devices gets one for each of them. Neither it nor "
@@ -206,7 +214,7 @@ class RecipeForm(forms.Form):
         required=False,
         coerce=bool,
         empty_value=None,
-        choices=(("", "Straight to the servers"), ("True", "Through a relay only")),
+        choices=(("", "Directly to the servers"), ("True", "Through a relay only")),
         help_text="A relay hides from the servers which address a report comes from, and cannot read it.",
     )
     encryption = forms.ChoiceField(
@@ -229,7 +237,7 @@ class RecipeForm(forms.Form):
             members = {name: given[name] for name in wanted if name in given}
             try:
                 parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
-                self.mechanism(parameters)  # some refuse only now what cannot be
+                self.mechanism(parameters)  # some refuse invalid combinations only here
                 self.parameters = parameters
             except FieldError as error:
                 self.add_field_error(error)
@@ -244,8 +252,8 @@ class RecipeForm(forms.Form):
         return cleaned
 
     def _asked(self, given: dict[str, Any]) -> RecipeDraft | None:
-        """What would be asked. All that the domain refuses is said at once: something that can be stands in
-        for what cannot, and the rest is asked again.
+        """What would be asked. All refusals of the domain are shown at once: valid values replace invalid
+        ones, and the rest is checked again.
         """
         members = self.members(given)
         refused = set(self.errors)
@@ -262,7 +270,7 @@ class RecipeForm(forms.Form):
                 if error.field in refused:
                     return None
                 refused.add(error.field)
-                # Where one parameter is wrong, what is said of others may be of what stands in for it.
+                # If one parameter is wrong, messages about others may be caused by its replacement.
                 if self.parameters is not None or error.field not in parameters:
                     self._add_new(error)
         return None
@@ -287,7 +295,7 @@ class RecipeForm(forms.Form):
             self.add_field_error(error)
 
     def statistic(self) -> Statistic[Any]:
-        """What would be asked, once validated; FieldError where it cannot be with these segments."""
+        """What would be asked, once validated; FieldError if it cannot be with these segments."""
         given = {"segments": self.cleaned_data.get("segments")}
         segments = segments_of(given, self.mechanism, null_is_absent=True)
         if self.parameters is None:
@@ -326,13 +334,13 @@ class RecipeForm(forms.Form):
         error = at_target(error)
         if error.field in self.fields:
             message = self._with_labels(error.message)
-            self.add_error(error.field, f"{message[:1].upper()}{message[1:]}.")
+            self.add_error(error.field, sentence(message))
         else:
             self.add_error(None, self.refusal(error))
 
     @classmethod
     def refusal(cls, error: FieldError) -> str:
-        """A refusal of the domain as a sentence, with labels where it has the names of recipe files."""
+        """A refusal of the domain as a sentence, with labels if it has the names of recipe files."""
         error = at_target(error)
         field = cls.base_fields.get(error.field)
         label = error.field if field is None else field.label or pretty_name(error.field)
@@ -356,7 +364,7 @@ class RecipeForm(forms.Form):
         ]
 
     def admission_errors(self) -> list[tuple[str, str]]:
-        """The same of who may report, which the figures do without, and a published recipe does not."""
+        """The same for admission, which the figures do without, and a published recipe does not."""
         return [
             (str(self.fields[name].label), " ".join(map(str, self.errors[name])))
             for name in ("admission", "relay")
@@ -387,7 +395,7 @@ class RecipeForm(forms.Form):
         return groups
 
     def mark(self, marks: Mapping[str, str]) -> None:
-        """Say these sentences at the fields of these names; templates show them as `field.mark`."""
+        """Show these sentences at the fields of these names; templates show them as `field.mark`."""
         for name, mark in marks.items():
             self[name].mark = mark  # type: ignore[attr-defined]  # a bound field is made once and kept
 
@@ -435,8 +443,8 @@ class RecipeForm(forms.Form):
 
 
 def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
-    """The form for one statistic: a field for every parameter that is not derived, and for what else such a
-    recipe says."""
+    """The form for one statistic: a field for every parameter that is not derived, and for the other fields
+    of such a recipe."""
     kind = kind_of(mechanism)
     fields: dict[str, Any] = dict(parameter_fields(mechanism))
     fields["step_seconds"] = number_field(STEP_SECONDS, int, required=True)

@@ -1,4 +1,4 @@
-"""What pages say and offer where another analyst must approve."""
+"""What pages show and offer if another analyst must approve."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,6 @@ from django.http import HttpRequest
 from audit.access import signed_in_user
 from recipes.approvals import (
     approval_decide,
-    approval_expires,
     approval_missing,
     approval_of_draft,
     writers_of,
@@ -23,8 +22,8 @@ class FourEyes:
     """A box on a page.
 
     Attributes:
-        approval: the last request about what is shown; None where nobody asked.
-        missing: why it cannot be published yet, as a clause; empty where it can.
+        approval: the last request about what is shown; None if there was none.
+        missing: why it cannot be published yet, as a clause; empty if it can.
         may_ask, may_decide: what the reader may do.
         expires: until when it can be published; None unless it is approved.
     """
@@ -40,7 +39,7 @@ class FourEyes:
 
 
 def four_eyes_of_draft(recipe: Recipe, reader: User) -> FourEyes:
-    """Of a draft as it stands."""
+    """For the present content of a draft."""
     return four_eyes_of(approval_of_draft(recipe), approval_missing(recipe, reader), reader)
 
 
@@ -53,14 +52,14 @@ def four_eyes_of(approval: Approval | None, missing: str, reader: User) -> FourE
         missing=missing,
         may_ask=bool(missing) and state != states.ASKED,
         may_decide=waits and approval is not None and reader.pk not in writers_of(approval),
-        expires=None if approval is None else approval_expires(approval),
+        expires=None if approval is None else approval.expires_at,
     )
 
 
 def decided(request: HttpRequest, approval: Approval | None) -> str:
-    """Approve or decline as a form says: what came of it, as a sentence. Raises as `approval_decide`."""
+    """Approve or decline as a form chooses: the outcome, as a sentence. Raises as `approval_decide`."""
     if approval is None:
-        raise RecipeStateError("nobody asked for the approval of what was shown")
+        raise RecipeStateError("no approval was asked for what was shown")
     approve = request.POST.get("decision") == "approve"
     approval_decide(
         approval=approval,

@@ -1,4 +1,4 @@
-"""A field for each parameter of a statistic, and where a new recipe starts."""
+"""A field for each parameter of a statistic, and the initial values of a new recipe."""
 
 import dataclasses
 from typing import Any
@@ -8,10 +8,10 @@ from django import forms
 from pages.kinds import kind_of
 from pages.publish.fields import number_field
 from panprivacy.encryption import DEFAULT_SCHEME
-from panprivacy.parameters import description_of
-from panprivacy.parameters import kind_of as number_kind
-from panprivacy.recipe_draft import DEFAULT_POPULATION
-from panprivacy.statistic import Statistic
+from panprivacy.formats.parameters import description_of
+from panprivacy.formats.parameters import kind_of as number_kind
+from panprivacy.recipe.draft import DEFAULT_POPULATION
+from panprivacy.statistics.interface import Statistic
 
 SUGGESTED: dict[str, Any] = {
     "population": DEFAULT_POPULATION,
@@ -22,7 +22,7 @@ SUGGESTED: dict[str, Any] = {
     "population_size": 10_000,
     "encryption": DEFAULT_SCHEME,
 }
-"""Where a new recipe of any kind starts; a statistic's own parameters start at their default."""
+"""Initial values of a new recipe with any statistic; a statistic's own parameters start at their default."""
 
 
 def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
@@ -34,7 +34,7 @@ def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
     }
     suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
     for name in suggested.keys() & fields.keys():
-        # What may be left out without a default is left out at first.
+        # Optional parameters without a default start empty.
         if fields[name].required or fields[name].initial is not None:
             # An empty box would mean the default, which is not what stood in it.
             fields[name].required |= fields[name].initial not in (None, suggested[name])

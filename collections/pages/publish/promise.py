@@ -1,12 +1,12 @@
-"""What a recipe would promise, before anyone publishes it; takes up to seconds, unlike the preview."""
+"""What a recipe would promise, before publication; takes up to seconds, unlike the preview."""
 
 from dataclasses import dataclass
 from typing import Any
 
 from pages.words.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
-from panprivacy.statistic import Statistic
-from panprivacy.trust import Trust
-from panprivacy.trust_models import under_trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import under_trust
 from recipes.budget import Effect, effect_of
 
 
@@ -15,10 +15,10 @@ class Promise:
     """What is promised, and what it costs.
 
     Attributes:
-        guarantees: without those that count on nobody knowing who took part.
-        warning: what must be said plainly of the guarantees, or empty.
+        guarantees: without those that rely on participation being secret.
+        warning: a warning about the guarantees, or empty.
         sampling: what sampling means for a device, or empty.
-        effect: on the population's budget; None where no population is chosen.
+        effect: on the population's budget; None if no population is chosen.
     """
 
     guarantees: list[GuaranteeText]
@@ -33,7 +33,7 @@ def promise_of(mechanism: Statistic[Any], population: str | None, trust: Trust) 
     Raises:
         FieldError: a guarantee cannot be computed, or there is no such population.
     """
-    # What counts on nobody knowing who took part takes longer still; the planner shows it.
+    # Guarantees that rely on participation being secret take longer still; the planner shows them.
     guarantees = under_trust(mechanism.guarantees(sampled=False), trust)
     return Promise(
         guarantees=guarantee_texts(guarantees),

@@ -16,7 +16,7 @@ At this distance (0.28 standard errors) no column is lower than one further out.
 """
 
 RANGE = 2.6
-"""The plot shows deviations of up to so many standard errors; its outermost dots lie at 2.33."""
+"""The plot shows deviations of up to this many standard errors; its outermost dots are at 2.33."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Dot:
 
 @dataclass(frozen=True)
 class Tick:
-    """A mark on the axis, in SVG units, and what it says."""
+    """A mark on the axis, in SVG units, and its label."""
 
     x: float
     label: str

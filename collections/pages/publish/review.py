@@ -20,19 +20,20 @@ from pages.words.admission import who_and_how_rows
 from pages.words.parameters_table import event_rows, parameter_rows
 from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
 from pages.words.target import target_rows
-from panprivacy import asked_admission
-from panprivacy.catalogue import statistic_class
-from panprivacy.errors import FieldError
-from panprivacy.mechanisms.cohort import CohortStatistic
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust_models import TRUST_MODELS
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts import admission as asked_admission
+from panprivacy.statistics.catalogue import statistic_class
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.trust_models import TRUST_MODELS
 from planner.guarantees import NotComputedError
 from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
 from trust_models.review import review_of
 
 SHOWN_REFUSALS = (*asked_admission.FIELDS, *TARGET_FIELDS)
-"""Fields whose refusals no blocker says."""
+"""Fields whose refusals no blocker shows."""
 
 
 def review_page(
@@ -74,7 +75,9 @@ def review_page(
         if origin.again:
             form = form_class(initial=form_class.initial_of(recipe.draft))
             context |= {"origin": origin, "changes": changes_of(form, origin)}
-        blockers = blockers_of(form_class, statistic, draft.population, draft.trust)
+        blockers = blockers_of(
+            form_class, statistic, draft.population, draft.trust, draft.plan.population_size
+        )
         if review.over_already:
             closed = "It would have closed already; choose later times."
             problems, fixes = (*blockers.problems, closed), (*blockers.fixes, TIMES)
@@ -87,13 +90,14 @@ def review_page(
     four_eyes = four_eyes_of_draft(recipe, signed_in_user(request))
     context["four_eyes"] = four_eyes
     if four_eyes.missing:
-        # Nobody is asked to read what could not be published anyway.
+        # A reviewer must not be asked to read what could not be published anyway.
         context["askable"] = four_eyes.may_ask and context.get("publishable", False)
         context["publishable"] = False
         refused = None if isinstance(refused, ApprovalNeededError) else refused
-        problems = (*blockers.problems, f"{four_eyes.missing[:1].upper()}{four_eyes.missing[1:]}.")
-        blockers = replace(blockers, problems=problems, warnings=())
-    # A refusal of the budget or of a limit stands there already, with what would fit.
+        problems = (*blockers.problems, sentence(four_eyes.missing))
+        # The reviewer needs the warnings.
+        blockers = replace(blockers, problems=problems)
+    # A refusal of the budget or of a limit is shown there already, with what would fit.
     if refused is not None and not (isinstance(refused, FieldError) and others):
         problems = (_refusal(recipe, refused), *blockers.problems)
         blockers = replace(blockers, problems=problems, warnings=())
@@ -113,7 +117,8 @@ def _asked(draft: RecipeDraft) -> dict[str, Any]:
         "admission_rows": who_and_how_rows(draft.admission, draft.relay, TRUST_MODELS[draft.trust]),
         "target_rows": target_rows(draft.target, draft.parameters),
         "plan": draft.plan,
-        "planned": kind.planned(statistic, draft.plan),
+        # No margin without a result.
+        "planned": None if draft.warning else kind.planned(statistic, draft.plan),
         "in_rounds": isinstance(statistic, CohortStatistic),
     }
 
@@ -126,7 +131,7 @@ def _awaited_page(
     universe: str,
     status: int,
 ) -> HttpResponse:
-    """The page while the guarantees are computed: nobody decides before they are there."""
+    """The page while the guarantees are computed: no decision is possible until they are there."""
     draft = RecipeDraft.from_mapping(recipe.draft)
     blockers = Blockers() if refused is None else Blockers(problems=(_refusal(recipe, refused),))
     context = {

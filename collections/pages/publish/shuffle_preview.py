@@ -6,17 +6,17 @@ from typing import Any, ClassVar
 
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from panprivacy.planning.expectation import MISSED
-from panprivacy.shuffle.interface import ShuffleStatistic
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from web.numbers import significant
 
 
 @dataclass(frozen=True)
 class ShufflePreview:
-    """What the preview shows where exactly so many devices send at once.
+    """What the preview shows if exactly this many devices send at once.
 
     Attributes:
-        standard_error, margin, noise: in `unit`; `noise` is the change between two such releases below
-            which it looks like noise (95%).
+        standard_error, margin, noise: in `unit`; `noise` is the change between two such releases below which
+            a change is probably noise (95%).
         together: whether `margin` is of several values for all together.
         margin_points: the margin in percentage points of the devices, for statistics that count them; else
             empty.

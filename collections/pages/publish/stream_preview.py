@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pages.words.units import within
-from panprivacy.streams.interface import CONFIDENCE, StreamStatistic
+from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic
 from web.numbers import significant
 
 ALL_INCLUDED = "the random numbers in what is kept and the noise of the result"
@@ -16,7 +16,7 @@ SAMPLE_INCLUDED = (
 
 @dataclass(frozen=True)
 class Looks:
-    """After so many announced intrusions: the error bound to expect, and whether it is half the range of
+    """After this many announced intrusions: the error bound to expect, and whether it is half the range of
     answers or more."""
 
     announced: int
@@ -26,16 +26,16 @@ class Looks:
 
 @dataclass(frozen=True)
 class StreamPreview:
-    """What the preview shows where a curator counts.
+    """What the preview shows for a curator.
 
     Attributes:
         percent: the confidence of the error bounds.
         error_bound: if no intrusion is announced, in `unit`.
         within: the same as a clause.
-        note: what it holds for, as a clause; empty where it holds as it is.
+        note: what it holds for, as a clause; empty if it holds as it is.
         included: what it includes, as a list in words.
         sampled: whether only a part of the universe has a place in the state.
-        looks: after every number of announced intrusions that the recipe allows, none among them.
+        looks: for every number of announced intrusions that the recipe allows, 0 included.
     """
 
     template: ClassVar = "publish/preview/_streams.html"

@@ -1,4 +1,6 @@
-"""The part of a recipe's form that says whom of its population the recipe asks, with what shows how many."""
+"""The part of a recipe's form that selects the devices of its population that the recipe asks, with evidence
+of their number.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,9 +8,9 @@ from typing import Any
 from django import forms
 from django.utils.choices import CallableChoiceIterator
 
-from panprivacy.asked_target import SMALLEST
-from panprivacy.errors import FieldError
-from panprivacy.targeting.target import FIELD, MOST_CONDITIONS
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.parts.target import SMALLEST
+from panprivacy.recipe.targeting.target import FIELD, MOST_CONDITIONS
 from releases.counts import newest_counts
 from web.numbers import number
 
@@ -16,7 +18,7 @@ TARGET_FIELDS = (FIELD, SMALLEST)
 
 
 class TargetSelect(forms.SelectMultiple):
-    """The conditions that released results can show; beside them, what was chosen before."""
+    """The conditions that released results can show; in addition, the stored choice."""
 
     def optgroups(self, name: str, value: list[str], attrs: dict[str, Any] | None = None) -> list[Any]:
         groups = super().optgroups(name, value, attrs)
@@ -35,7 +37,7 @@ class TargetField(forms.Field):
     widget = TargetSelect
 
     def to_python(self, value: Any) -> dict[str, Any] | None:
-        """As in a recipe file; None where nothing is chosen. The domain says what cannot be."""
+        """As in a recipe file; None if nothing is chosen. The domain refuses invalid ones."""
         if isinstance(value, Mapping) or not value:
             return dict(value) if value else None
         conditions: dict[str, Any] = {}
@@ -54,14 +56,14 @@ class TargetField(forms.Field):
 
 
 def target_field() -> TargetField:
-    """The field, with what is offered now."""
+    """The field, with the present options."""
     return TargetField(
         label="Only devices with",
         required=False,
         widget=TargetSelect(choices=CallableChoiceIterator(_offered), attrs={"size": 4}),
         help_text=f"A part of the population, by at most {MOST_CONDITIONS} attributes together. Offered is "
         "what a released result counts. It needs tokens, a relay and a sampling rate below 1. Leave empty to "
-        "ask everybody.",
+        "ask all devices.",
     )
 
 
@@ -71,7 +73,7 @@ def in_words(conditions: Mapping[str, Any]) -> str:
 
 
 def at_target(error: FieldError) -> FieldError:
-    """The same refusal, where it names a part of the target, at the field of the form."""
+    """The same refusal, if it names a part of the target, at the field of the form."""
     if not error.field.startswith(f"{FIELD}."):
         return error
     return FieldError(FIELD, f"{error.field.removeprefix(FIELD + '.')}: {error.message}")

@@ -30,11 +30,11 @@ from pages.publish.review import review_page
 from pages.publish.target_field import TARGET_FIELDS
 from pages.words.target import expected_sentence
 from panprivacy.accounting.interruption import interruptible
-from panprivacy.catalogue import statistic_class
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.checkpoint import OutOfTimeError
-from panprivacy.statistic import Statistic
-from panprivacy.trust_models import trust_named, trusts_of
+from panprivacy.statistics.catalogue import statistic_class
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import trust_named, trusts_of
 from planner.checkpoints import checkpoint_until
 from recipes.approvals import approval_of_content, draft_approval_ask
 from recipes.errors import RecipeStateError
@@ -46,11 +46,11 @@ from trust_models.publishing import recipe_publish
 from web.turns import BusyError, turn
 
 PROMISE_SECONDS = 2.0
-"""Of the processor, for what a form's values promise. What is under way then is finished, as in
+"""Of the processor, for what a form's values promise. A computation under way then is finished, as in
 `planner.guarantees`."""
 
 LOOKS = [str(number) for number in range(12)]
-"""So often a page asks once more by itself, where the time did not suffice to look for what fits."""
+"""How often a page polls again by itself, if time ran out in the search for fitting values."""
 
 
 class NewRecipeView(PublishersOnly):
@@ -88,7 +88,7 @@ class DraftEditView(PublishersOnly):
             form_class = recipe_form_class(statistic_class(recipe.statistic))
             initial = form_class.initial_of(recipe.draft)
         except FieldError:
-            # Drafted with another version. The review says what is wrong with it, and can delete it.
+            # Drafted with another version. The review shows what is wrong with it, and can delete it.
             return redirect("recipe-draft", pk=pk)
         taken, refused = form_class.initial_of_query(request.GET)
         if refused:
@@ -258,7 +258,7 @@ class Shown:
 
     Attributes:
         draft: the stored draft that it changes; None for a new one.
-        origin: what it started from; None where it started empty.
+        origin: what it started from; None if it started empty.
     """
 
     draft: Recipe | None = None
@@ -280,7 +280,7 @@ def _asked_again_page(request: HttpRequest, origin: Origin) -> HttpResponse:
 def _form_page(
     request: HttpRequest, form: RecipeForm, filled_in: RecipeForm, shown: Shown, status: int = 200
 ) -> HttpResponse:
-    """The page with the form, and with everything that is to be expected of the values filled in."""
+    """The page with the form, and with everything to expect of the values filled in."""
     preview = _preview(filled_in)
     changes = changes_of(form, shown.origin)
     form.mark(_marks(form, changes))
@@ -324,7 +324,7 @@ def _form_answer(request: HttpRequest, form_class: type[RecipeForm], shown: Show
 
 
 def _marks(form: RecipeForm, changes: Iterable[Change]) -> dict[str, str]:
-    """What the form says at each of its fields: what stood there before, where that was another value."""
+    """Notes at fields of the form: the previous value, if it differs."""
     before = {change.name: f"Changed; it was {change.before}." for change in changes}
     return {name: before.get(name, "") for name in form.fields}
 
@@ -356,11 +356,11 @@ def _promised(form: RecipeForm) -> dict[str, Any]:
 
 
 def _promise(form: RecipeForm) -> Promise | None:
-    """The promise of a form that was validated, or None where it cannot be computed."""
+    """The promise of a form that was validated, or None if it cannot be computed."""
     if form.parameters is None:
         return None
     try:
-        # Not cleaned where it cannot be had here: what it would promise can be said all the same.
+        # Not cleaned if it is unavailable here: what it would promise can be shown all the same.
         trust = trust_named(form.cleaned_data.get("trust") or trusts_of(form.mechanism)[0])
         return promise_of(form.statistic(), form.cleaned_data.get("population"), trust)
     except FieldError:
@@ -368,8 +368,8 @@ def _promise(form: RecipeForm) -> Promise | None:
 
 
 def _blockers(form: RecipeForm) -> Blockers | None:
-    """What keeps the recipe of a form that was validated from being published; None where its parameters are
-    not there yet."""
+    """What keeps the recipe of a form that was validated from being published; None if its parameters are not
+    there yet."""
     if form.parameters is None:
         return None
     cleaned = form.cleaned_data
@@ -390,14 +390,14 @@ def _blockers(form: RecipeForm) -> Blockers | None:
 
 
 def _target(form: RecipeForm) -> str:
-    """What the cited results say of the target of a form that was validated; empty without one."""
+    """What the cited results show about the target of a form that was validated; empty without one."""
     if form.targeted is None:
         return ""
     return expected_sentence(form.targeted.at_least, form.targeted.cited.smallest)
 
 
 def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeForm:
-    """The form as it were sent back with what it shows before anything is entered."""
+    """The form as if it were submitted with its initial values."""
     shown = form_class(initial=initial)
     values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
     return form_class({name: value for name, value in values.items() if value is not None})

@@ -14,7 +14,7 @@ THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "ca
 """Detail of a test → its name in the legend."""
 
 MOST_DRAWN = 30
-"""Estimates in a chart; of more, the largest. The table beside it has more."""
+"""Estimates in a chart; of more, the largest. The table next to it has more."""
 
 DOT = 9
 """Size of an estimate's mark. Caps are longer, so that no dot hides an interval."""
@@ -27,11 +27,11 @@ MARGIN = 0.06
 
 
 def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Chart:
-    """A dot for each estimate with its intervals, the narrower one thick; the result of a test beside its
+    """A dot for each estimate with its intervals, the narrower one thick; the result of a test next to its
     thresholds.
 
-    One number lies on a horizontal axis, several stand side by side. The axis goes below
-    zero where an interval does.
+    One number is on a horizontal axis, several are side by side. The axis goes below zero if an interval
+    does.
     """
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     if draws_all(recipe, release):
@@ -61,7 +61,7 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
         shown += truths
     low, high = min(shown), max(shown)
     room = MARGIN * (high - low)
-    # Zero is always in sight; below it only where an interval goes there.
+    # Zero is always in sight; below it only if an interval goes there.
     quantity = Axis(title=mechanism.unit, low=low - room if low < 0 else 0.0, high=high + room or 1.0)
     category = Axis(scale=Scale.CATEGORY, categories=tuple(dict.fromkeys(labels)), labelled=not horizontal)
     x, y = (quantity, category) if horizontal else (category, quantity)
@@ -98,7 +98,7 @@ def interval_series(
     intervals: list[tuple[float, float | None, float | None]],
     horizontal: bool,
 ) -> Series:
-    """A line for each interval, with gaps between; with a cap where it ends, none where nothing bounds it."""
+    """A line for each interval, with gaps between; with a cap where it ends, none if nothing bounds it."""
     places: list[Value] = []
     ends: list[Value] = []
     sizes: list[float] = []

@@ -6,7 +6,7 @@ from releases.servers import ServerShown
 
 
 def signers_sentence(servers: Sequence[ServerShown]) -> str:
-    """Who signed, and who did not; empty where nobody did, as in results from before numbers were signed."""
+    """The servers that signed, and those that did not; empty if none did."""
     signed = [server.name.lower() for server in servers if server.signature is not None]
     unsigned = [server.name.lower() for server in servers if server.signature is None]
     if not signed:

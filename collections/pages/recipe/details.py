@@ -1,12 +1,12 @@
-"""What a release says beside its estimates: each detail with a label and its meaning."""
+"""What a release states besides its estimates: each detail with a label and its meaning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from pages.words.verdicts import verdict_in_words
-from panprivacy.catalogue import statistic_class
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
+from panprivacy.statistics.catalogue import statistic_class
 from recipes.models import Recipe
 from releases.models import Release
 from web.numbers import number

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.limits import NO_LOCAL_LIMIT, USUAL, local_epsilon
-from panprivacy.shown import plain
-from panprivacy.statistic import Statistic
+from panprivacy.formats.display import plain
+from panprivacy.planning.limits import NO_LOCAL_LIMIT, USUAL, local_epsilon
+from panprivacy.statistics.interface import Statistic
 from web.numbers import at_most
 
 
@@ -28,7 +28,7 @@ class DeviceOption:
 
 
 def device_options(statistic: Statistic[Any]) -> list[DeviceOption]:
-    """Those that a published recipe's (calibrated) statistic needs; none where it is within all limits."""
+    """Those that a published recipe's (calibrated) statistic needs; none if it is within all limits."""
     if not statistic.device_input.has_devices:
         return []
     return [DeviceOption(f"--{limit} {value}", meaning) for limit, value, meaning in _beyond(statistic)]
@@ -54,5 +54,5 @@ def _beyond(statistic: Statistic[Any]) -> Iterator[tuple[str, str, str]]:
         )
         yield "largest-local-epsilon", f"{NO_LOCAL_LIMIT:.0f}", meaning
     elif local > USUAL.largest_local_epsilon:
-        meaning = "agrees to reports that tell this much by themselves (local ε)"
+        meaning = "agrees to single reports with this local privacy loss (ε)"
         yield "largest-local-epsilon", at_most(local, 3).replace(",", ""), meaning

@@ -12,7 +12,7 @@ PERCENT_OF_SEGMENT = "% of the segment"
 
 @dataclass(frozen=True)
 class Drawn:
-    """One result on the axis; an end is None where nothing bounds it."""
+    """One result on the axis; an end is None if nothing bounds it."""
 
     value: float
     low: float | None
@@ -20,7 +20,7 @@ class Drawn:
 
     @property
     def reach(self) -> tuple[float, float]:
-        """From where to where its interval is drawn."""
+        """The ends between which its interval is drawn."""
         return (
             self.value if self.low is None else self.low,
             self.value if self.high is None else self.high,
@@ -28,13 +28,13 @@ class Drawn:
 
 
 def drawn_together(parts: Sequence[Part], unit: str, segment: str = "") -> tuple[list[Drawn], str]:
-    """Each result with its interval, and what the axis says: shares where each of them has one with an
+    """Each result with its interval, and the title of the axis: shares if each of them has one with an
     interval, else what was estimated.
 
     Args:
         parts: at least one; each has one value, with an interval.
         unit: of the estimates.
-        segment: what the parts are of; empty for everybody.
+        segment: what the parts are of; empty for the whole population.
     """
     drawn = [_share(part) for part in parts]
     if None not in drawn:

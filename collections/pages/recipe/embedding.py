@@ -1,4 +1,4 @@
-"""A released result as one picture that stands for itself, on pages and in papers of others."""
+"""A released result as one self-contained picture, on pages and in papers of others."""
 
 from textwrap import wrap
 from xml.etree import ElementTree as ET
@@ -57,7 +57,7 @@ def result_picture(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
 
 
 def _paragraph(parent: ET.Element, name: str, text: str, size: int, top: float, weight: str = "400") -> float:
-    """Lines of text below `top`; returns where they end."""
+    """Lines of text below `top`; returns their lower end."""
     group = coloured(parent, name, fill="currentColor", **{"font-size": str(size), "font-weight": weight})
     for line in wrap(printable(text), int(WIDE.width / (size * LETTER))):
         top += 1.35 * size

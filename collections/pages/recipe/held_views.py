@@ -8,7 +8,8 @@ from django.shortcuts import redirect, render
 from audit.access import signed_in_user
 from pages.access import AdministratorsOnly
 from pages.missing import found
-from panprivacy.errors import FieldError
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from releases.operations import result_withhold
@@ -17,9 +18,9 @@ from releases.reasons import REASON_LENGTH
 
 
 class DecisionForm(forms.Form):
-    """What becomes of it, and why."""
+    """The decision, and why."""
 
-    reason = forms.CharField(max_length=REASON_LENGTH, help_text="Everybody can read it.")
+    reason = forms.CharField(max_length=REASON_LENGTH, help_text="It is public.")
 
 
 class HeldView(AdministratorsOnly):
@@ -43,7 +44,7 @@ class HeldView(AdministratorsOnly):
                 result_allow(recipe=recipe, reason=reason, actor=actor)
                 messages.success(request, "The result will be released within a minute.")
         except FieldError as error:
-            form.add_error("reason", f"{error.message[:1].upper()}{error.message[1:]}.")
+            form.add_error("reason", sentence(error.message))
             return self._page(request, identifier, form, status=422)
         except RecipeStateError as error:
             messages.info(request, f"Nothing was changed: {error}.")

@@ -1,4 +1,4 @@
-"""Pages about announced intrusions: announce one, and look at what was seen."""
+"""Pages about announced intrusions: announce one, and show what was seen."""
 
 from django import forms
 from django.contrib import messages
@@ -11,9 +11,10 @@ from pages.access import AnnouncersOnly
 from pages.missing import found, readable
 from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
-from panprivacy.errors import FieldError
-from panprivacy.streams.recipe_statistic import stream_statistic
-from panprivacy.streams.state import StreamState
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.statistics.streams.state import StreamState
 from recipes.models import Recipe
 from streams.errors import IntrusionRefusedError, StreamLostError
 from streams.models import AnnouncedIntrusion
@@ -32,7 +33,7 @@ class ReasonForm(forms.Form):
 
 
 class AnnounceView(AnnouncersOnly):
-    """Read the state on purpose, after a page that says what this costs."""
+    """Read the state on purpose, after a page that states what this costs."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
         return self._page(request, identifier, None)
@@ -51,7 +52,7 @@ class AnnounceView(AnnouncersOnly):
                 now=timezone.now(),
             )
         except FieldError as error:
-            form.add_error("reason", f"{error.message[:1].upper()}{error.message[1:]}.")
+            form.add_error("reason", sentence(error.message))
             return self._page(request, identifier, form, status=422)
         except (IntrusionRefusedError, StreamLostError) as error:
             messages.info(request, f"Nothing was read or changed: {error}.")
@@ -93,7 +94,7 @@ class SeenView(AnnouncersOnly):
             "recipe": recipe,
             "intrusion": intrusion,
             "arrays": arrays_seen(StreamState.from_bytes(seen), statistic.fixed_point),
-            # Announced so often before this one.
+            # The number of announcements that precede this one.
             "bits": looks_shown(statistic, number - 1)[number - 1],
             "bytes": len(seen),
         }
@@ -101,12 +102,12 @@ class SeenView(AnnouncersOnly):
 
 
 class SeenFileView(AnnouncersOnly):
-    """The same as it was read: MessagePack, every array in full."""
+    """The same as it was read, every array in full."""
 
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
         intrusion = _intrusion(identifier, number)
-        response = HttpResponse(_seen(intrusion), content_type="application/vnd.msgpack")
-        response["Content-Disposition"] = f'attachment; filename="state-{identifier[:12]}-{number}.msgpack"'
+        response = HttpResponse(_seen(intrusion), content_type="application/octet-stream")
+        response["Content-Disposition"] = f'attachment; filename="state-{identifier[:12]}-{number}.bin"'
         return response
 
 

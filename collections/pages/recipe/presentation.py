@@ -7,8 +7,8 @@ from typing import Any
 
 from pages.words.units import within
 from pages.words.verdicts import NOTICED, verdict_shown
-from panprivacy.estimate import Interval
-from panprivacy.statistic import Statistic
+from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.interface import Statistic
 from recipes.models import Recipe
 from releases.excerpt import Excerpt
 from releases.models import Release, SimulatedTruth
@@ -35,14 +35,14 @@ HELD = "held"
 
 @dataclass(frozen=True)
 class Status:
-    """Where a recipe stands: `key` for style sheets, `label` for people."""
+    """The state of a recipe: `key` for style sheets, `label` for people."""
 
     key: str
     label: str
 
 
 def status_of(recipe: Recipe, release: Release | None, now: datetime) -> Status:
-    """Where a published recipe stands at `now`."""
+    """The state of a published recipe at `now`."""
     if release is not None:
         return Status(release.outcome, release.get_outcome_display())
     if recipe.status == Recipe.Status.CLOSED:
@@ -67,7 +67,7 @@ def release_of(recipe: Recipe) -> Release | None:
 SAYS_NOTHING = "says nothing"
 
 TOGETHER = "for all values together"
-"""What a level is of where there are several values."""
+"""What a level is of if there are several values."""
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ class ShownInterval:
 
 @dataclass(frozen=True)
 class ShownShare:
-    """A count of devices in percent, with the ends of its widest interval; empty where none is counted."""
+    """A count of devices in percent, with the ends of its widest interval; empty if none is counted."""
 
     share: str = ""
     ends: str = ""
@@ -88,7 +88,7 @@ class ShownShare:
 
 @dataclass(frozen=True)
 class EstimateRow:
-    """One estimate as a row of the table; every number is text at one common place, empty where unknown. The
+    """One estimate as a row of the table; every number is text at one common place, empty if unknown. The
     narrowest interval comes first."""
 
     label: str
@@ -104,14 +104,14 @@ class EstimateRow:
 
 @dataclass(frozen=True)
 class Headline:
-    """The release in one sentence, and the level of its margin (`level_text`), empty where it has none."""
+    """The release in one sentence, and the level of its margin (`level_text`), empty if it has none."""
 
     text: str
     level: str
 
 
 def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> list[EstimateRow]:
-    """What is shown of the release as rows; the truth only where a simulation knows it."""
+    """What is shown of the release as rows; the truth only if a simulation knows it."""
     mechanism, shares = recipe.published.calibrated_statistic, shares_of(recipe, release)
     excerpt = excerpt_of(release)
     intervals = intervals_of(excerpt)
@@ -154,7 +154,7 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     if interval is not None and interval.high[0] is None and interval.low[0] is not None:
         text = f"At least {significant(interval.low[0])} {mechanism.unit}"
     elif interval is not None and (high := interval.high[0]) is not None and excerpt.values[0] > high:
-        # More than there can be, by the noise: a margin around it would say nothing.
+        # More than there can be, by the noise: a margin around it would be meaningless.
         text = _between(recipe, release, interval.low[0] or 0.0, high)
     elif (whole := whole_text(recipe, release)) and (shares := shares_of(recipe, release)):
         count = estimate_with_margin(excerpt.values[0], margin)
@@ -165,7 +165,8 @@ def headline(recipe: Recipe, release: Release) -> Headline:
 
 
 def whole_text(recipe: Recipe, release: Release) -> str:
-    """What shares are of: "20,000 devices", about where the number is an estimate; empty without shares."""
+    """What shares are of: "20,000 devices", with "about" if the number is an estimate; empty
+    without shares."""
     shares = shares_of(recipe, release)
     if shares is None:
         return ""
@@ -175,7 +176,7 @@ def whole_text(recipe: Recipe, release: Release) -> str:
 
 
 def _between(recipe: Recipe, release: Release, low: float, high: float) -> str:
-    """Both ends of an interval, as shares first where they are shares too."""
+    """Both ends of an interval, as shares first if they are shares too."""
     counts, shares = f"{significant(low)} to {significant(high)}", shares_of(recipe, release)
     if shares is None or not shares.is_exact:
         return f"{counts} {recipe.published.calibrated_statistic.unit}"
@@ -187,7 +188,7 @@ def _between(recipe: Recipe, release: Release, low: float, high: float) -> str:
 
 
 MOST_IN_SENTENCE = 6
-"""Values that a headline names; of more it says how many are there for sure."""
+"""Most values that a headline names; for more it states how many are certainly present."""
 
 
 def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> str:
@@ -230,11 +231,11 @@ def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> 
 
 
 DIFFERENT = 2
-"""From this ratio on, margins are told one by one: the largest would say too little of the others."""
+"""From this ratio on, margins are stated one by one: the largest would not describe the others."""
 
 
 def _differ(margins: Sequence[float | None]) -> bool:
-    """Whether one margin for all of them would mislead, as of a default beside rare values."""
+    """Whether one margin for all of them would mislead, such as for a default next to rare values."""
     known = [margin for margin in margins if margin is not None]
     return len(known) == len(margins) and max(known) >= DIFFERENT * min(known)
 
@@ -246,7 +247,7 @@ def _shown_value(shares: Shares | None, value: float, margin: float | None) -> s
 
 
 def _percent_with_margin(shares: Shares, value: float, margin: float | None) -> str:
-    """4,690 ± 400 of 20,000 → "23.5% ± 2.0 points"; "about 23.5%" where the count has a margin alone."""
+    """4,690 ± 400 of 20,000 → "23.5% ± 2.0 points"; "about 23.5%" if only the count has a margin."""
     shown = _shown_value(shares, value, margin)
     if not shares.is_exact:
         return f"about {shown}"
@@ -285,12 +286,12 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     interval = interval_of(excerpt)
     if interval is not None and several:
         sentences.append(
-            f"With a probability of at least {percent(interval.level)}, all {number(excerpt.count)} "
+            f"With a probability of at least {level_percent(interval.level)}, all {number(excerpt.count)} "
             "intervals contain the truth, also that of the largest estimate."
         )
     elif interval is not None:
         sentences.append(
-            f"The interval contains the truth with a probability of at least {percent(interval.level)}."
+            f"The interval contains the truth with a probability of at least {level_percent(interval.level)}."
         )
     if interval is not None and None in interval.high:
         sentences.append("Nothing bounds the truth from above: the table is nearly full.")
@@ -303,7 +304,7 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     if excerpt.confidence is not None and bound is not None:
         which = "all estimates together lie" if several else "the estimate lies"
         sentences.append(
-            f"With a probability of at least {percent(excerpt.confidence)}, {which} "
+            f"With a probability of at least {level_percent(excerpt.confidence)}, {which} "
             f"{within(bound, unit)} (error bound)."
         )
     note = release.standard_error_note
@@ -321,29 +322,29 @@ def says_nothing(recipe: Recipe, release: Release) -> bool:
     )
 
 
-def percent(level: float) -> str:
-    """0.95 → "95%"."""
+def level_percent(level: float) -> str:
+    """0.95 → "95%", 0.999999 → "99.9999%": a level is not rounded to fewer digits, as shares are."""
     return f"{number(round(100 * level, 6))}%"
 
 
 def level_text(excerpt: Excerpt, interval: Interval) -> str:
     """What an interval's level is, and of what: "95%", or "95% for all values together"."""
-    return percent(interval.level) + (f" {TOGETHER}" if excerpt.count > 1 else "")
+    return level_percent(interval.level) + (f" {TOGETHER}" if excerpt.count > 1 else "")
 
 
 def name_of(excerpt: Excerpt, interval: Interval) -> str:
     """What an interval is called: "95% interval", or "95% interval for all values together"."""
-    return f"{percent(interval.level)} interval" + (f" {TOGETHER}" if excerpt.count > 1 else "")
+    return f"{level_percent(interval.level)} interval" + (f" {TOGETHER}" if excerpt.count > 1 else "")
 
 
 def _margins(excerpt: Excerpt) -> list[float | None]:
-    """How far the widest interval reaches from each estimate shown; None where it does not end."""
+    """How far the widest interval reaches from each estimate shown; None if it does not end."""
     interval = interval_of(excerpt)
     return [None] * len(excerpt.values) if interval is None else interval.margins(excerpt.values)
 
 
 def _note(excerpt: Excerpt, row: int, mechanism: Statistic[Any]) -> str:
-    """What must be said of an estimate with so large a margin; else empty."""
+    """A warning about an estimate with so large a margin; else empty."""
     interval, half_width = interval_of(excerpt), _margins(excerpt)[row]
     if interval is None:
         return ""
@@ -354,7 +355,7 @@ def _note(excerpt: Excerpt, row: int, mechanism: Statistic[Any]) -> str:
 
 
 def _below(value: float | None, other: float | None) -> bool:
-    """Whether the one lies below the other; an end that there is not lies beyond everything."""
+    """Whether one end is below the other; a missing end is beyond every number."""
     return value is not None and other is not None and value < other
 
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from panprivacy.randomizers.rare_parameters import LARGEST_SHARE, SMALLEST_SHARE
+from panprivacy.statistics.randomized.rare_parameters import LARGEST_SHARE, SMALLEST_SHARE
 from recipes.models import Recipe
 from releases.models import Release
 from releases.selectors import excerpt_of
@@ -14,15 +14,16 @@ from releases.shares import shares_of
 _DIGITS = 3
 
 _RATE = 0.8
-"""With which devices with another category count, as the form suggests: below 1, where nothing is gained."""
+"""With which devices with another category count, as the form suggests: below 1, at which nothing is gained.
+"""
 
 
 def rarely_address(recipe: Recipe, release: Release) -> str:
     """The form of the statistic for rare values (`if_rare`) with the same categories and devices, and the
-    share γ that the result has for all categories but 0; empty where that is no such share, or there is no
-    such statistic.
+    share γ that the result has for all categories but 0; empty if there is none, or there is no such
+    statistic.
 
-    γ only says how precise the next result will be: no guarantee rests on it.
+    γ only determines how precise the next result will be: no guarantee rests on it.
     """
     asked = recipe.published.calibrated_statistic
     shares, excerpt = shares_of(recipe, release), excerpt_of(release)

@@ -1,4 +1,4 @@
-"""A state as it was seen at an announced intrusion, as an intruder would look at it."""
+"""A state as it was seen at an announced intrusion, as an intruder would read it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.streams.state import StreamState
+from panprivacy.statistics.streams.state import StreamState
 from web.numbers import number, significant
 
 ROWS = 16
-"""Most rows of a table of values: beyond so many values they are put into ranges of equal width."""
+"""Most rows of a table of values: beyond this many values they are put into ranges of equal width."""
 
 ACROSS, DOWN = 64, 24
 """Places of the picture of bits."""
@@ -42,7 +42,7 @@ class ArraySeen:
     """One array of a state that was seen.
 
     Attributes:
-        first: its first values, as they are.
+        first: its first values, unchanged.
         picture: of bits; None of other arrays.
         scale: how many of the whole numbers that are kept make one appearance; rows are in appearances.
     """

@@ -1,4 +1,5 @@
-"""What is told of each segment of a result: rows of a table, a sentence on each difference, and a chart."""
+"""What a page shows of each segment of a result: rows of a table, a sentence on each difference, and
+a chart."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,8 +7,8 @@ from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
-from pages.recipe.presentation import Headline, percent
-from panprivacy.asked_segments import FIELD
+from pages.recipe.presentation import Headline, level_percent
+from panprivacy.statistics.segments import FIELD
 from recipes.models import Recipe
 from releases.exports import segments_document
 from releases.models import Release, SimulatedTruth
@@ -27,7 +28,7 @@ DOT = 9
 
 @dataclass(frozen=True)
 class SegmentRow:
-    """One answer within one segment, as text; empty where not known.
+    """One answer within one segment, as text; empty if not known.
 
     Attributes:
         difference: of the share to that of the first segment that is shown; empty for itself.
@@ -51,7 +52,7 @@ class SegmentsShown:
 
     Attributes:
         level: of all intervals together: "95%".
-        first: label of the segment that the others are compared with; empty where none is shown.
+        first: label of the segment that the others are compared with; empty if none is shown.
         compared: whether any other one is.
         left_out: how many rows the table has not.
         hidden: labels of segments that are not shown, each with the reason.
@@ -71,7 +72,7 @@ class SegmentsShown:
 
 
 def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> SegmentsShown | None:
-    """What a released result tells by segment; None where its recipe asks by none."""
+    """What a released result shows by segment; None if its recipe asks by none."""
     told = segments_document(release, truth)
     if told is None:
         return None
@@ -80,7 +81,7 @@ def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     labels = [recipe.published.label(place) for place in range(count)]
     rows = [_row(segment, place, label) for segment in shown for place, label in enumerate(labels)]
     return SegmentsShown(
-        level=percent(shown[0]["intervals"][0]["level"]) if shown else "",
+        level=level_percent(shown[0]["intervals"][0]["level"]) if shown else "",
         first=shown[0]["label"] if shown else "",
         compared=len(shown) > 1,
         rows=tuple(rows[:MOST_ROWS]),
@@ -93,12 +94,12 @@ def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
 
 
 def segment_headline(release: Release, label: str) -> Headline:
-    """What a released result says of one segment, in one sentence."""
+    """The released result of one segment, in one sentence."""
     segment = next((told for told in release.segments or [] if told["label"] == label), None)
     if segment is None or not segment["shown"]:
         return Headline(f"Not shown: {hidden_reason(release, label)}", "")
     widest = segment["intervals"][0]
-    level, devices = percent(widest["level"]), _with_ends(segment["devices"], widest["devices"])
+    level, devices = level_percent(widest["level"]), _with_ends(segment["devices"], widest["devices"])
     if len(segment["shares"]) > 1:
         return Headline(f"{len(segment['shares'])} answers of {devices} devices of this segment", level)
     share = _with_ends(segment["shares"][0], widest["shares"][0], points=True)

@@ -1,7 +1,7 @@
 """How far an open recipe is beyond its cohort: bands, time left, and what waiting is worth.
 
 Everything here is computed from the coarse number of reports, public times and the stated plan. Nothing else
-may enter, or the page would tell more than the coarse number does.
+may enter, or the page would reveal more than the coarse number does.
 """
 
 import zlib
@@ -10,21 +10,21 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pages.words.planned import margin_text
-from panprivacy.mechanisms.cohort import CohortStatistic
 from panprivacy.planning.forecast import Forecast, forecast
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_plan import RecipePlan
-from panprivacy.statistic import Statistic
+from panprivacy.planning.recipe_plan import RecipePlan
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.interface import Statistic
 from recipes.models import Recipe
 from web.numbers import number, significant
 
 
 @dataclass(frozen=True)
 class Standing:
-    """Texts for the page; each empty where there is nothing to say.
+    """Texts for the page; each empty if there is nothing to show.
 
     Attributes:
-        of_plan: the reports beside those that the plan expects, in a sentence.
+        of_plan: the reports compared with those that the plan expects, in a sentence.
         left: how long it stays open: "3 days".
         now, later: what closing now gives and what waiting, each as the end of a sentence.
         bar: the value of the progress bar, and its maximum.
@@ -38,15 +38,15 @@ class Standing:
 
     @property
     def in_short(self) -> str:
-        """A number that is another where the content is, but for 1 of 4 billion cases."""
+        """A number that differs if the content differs, except in 1 of 4 billion cases."""
         return str(zlib.crc32(repr(astuple(self)).encode()))
 
 
 def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -> Standing:
-    """Where a published recipe stands at `now`.
+    """The state of a published recipe at `now`.
 
     Args:
-        reports: coarse, as of `panprivacy.coarse.coarse_beyond`.
+        reports: coarse, as of `panprivacy.formats.coarse_counts.coarse_beyond`.
     """
     published = recipe.published
     statistic, cohort = published.calibrated_statistic, recipe.cohort_size
@@ -74,7 +74,7 @@ def _passed(published: PublishedRecipe, now: datetime) -> float:
     """The part of the time to report that has passed: devices report after their last step."""
     first = published.opens_at + published.steps_last
     if not first < now:
-        first = published.opens_at  # some were earlier, or there is no such time
+        first = published.opens_at  # some opened earlier, or there is no such time
     return (now - first) / (published.closes_at - first)
 
 

@@ -1,4 +1,4 @@
-"""What the page of a stream recipe says of the state: to everybody, and to those who may look."""
+"""What the page of a stream recipe shows about the state: to the public, and to accounts that may see it."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,10 +12,10 @@ from audit.models import Entry
 from pages.words.certainty import HIDES_NOTHING, allowance, certainty
 from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.streams.interface import StreamStatistic
-from panprivacy.streams.parameters import NUMBERED
-from panprivacy.streams.recipe_statistic import stream_statistic
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.statistics.streams.interface import StreamStatistic
+from panprivacy.statistics.streams.parameters import NUMBERED
 from recipes.models import Recipe
 from streams.access import may_announce
 from streams.actions import INTRUSION_ANNOUNCED
@@ -39,10 +39,10 @@ class ArrayShown:
 
 @dataclass(frozen=True)
 class LookMade:
-    """One announced look.
+    """One announced intrusion.
 
     Attributes:
-        entry: of the log, which tells who looked and why; None for those who may not read it.
+        entry: of the log, with actor and reason; None for accounts that may not read it.
     """
 
     number: int
@@ -52,16 +52,16 @@ class LookMade:
 
 @dataclass(frozen=True)
 class LooksShown:
-    """What holds after so many announced looks.
+    """What holds after this many announced intrusions.
 
     Attributes:
-        absent, present: how likely a bit is 1, of an item that never came, and at most of one
-            that did; empty where the state is not made of such bits.
+        absent, present: how likely a bit is 1, of an item that never came, and at most of one that did; empty
+            if the state is not made of such bits.
         error_bound: to be expected of the result, in the unit of the statistic.
         says_nothing: whether it is half the range of answers or more.
-        note: what the bound holds for, as a clause; empty where it holds as it is.
-        certainty: how sure someone gets with all these, one secret copy more, and the result.
-        current: whether so many have been announced.
+        note: what the bound holds for, as a clause; empty if it holds as it is.
+        certainty: how sure an intruder gets with all these, one more secret copy, and the result.
+        current: whether this is the number announced so far.
     """
 
     announced: int
@@ -99,7 +99,7 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 
 def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
-    """The announced looks at a recipe's state, with as much about each as the reader may know."""
+    """The announced intrusions of a recipe's state, with as much about each as the reader may know."""
     entries: dict[int, Entry] = {}
     if may_read_log(request.user):
         found = Entry.objects.filter(subject=identifier, action=INTRUSION_ANNOUNCED.name)
@@ -111,13 +111,13 @@ def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
 
 
 def wonders(statistic: StreamStatistic[Any]) -> str:
-    """What someone who looks at the state is kept from being sure of, by the relation of its guarantee."""
+    """What an intruder who reads the state cannot be sure of, by the relation of its guarantee."""
     return WONDERS[statistic.guarantee(0).relation]
 
 
 @lru_cache(maxsize=256)
 def looks_shown(statistic: StreamStatistic[Any], made: int) -> tuple[LooksShown, ...]:
-    """One row for every number of announced looks that the recipe allows; `made` have been (cached: of a
+    """One row for every number of announced intrusions that the recipe allows; `made` have been (cached: of a
     `density` with many hashed places they take a while)."""
     return tuple(
         _looks_shown(statistic, announced, announced == made)
@@ -178,5 +178,5 @@ def items_told(published: PublishedRecipe) -> dict[str, str]:
 
 
 def _quoted(*items: str) -> str:
-    """As they stand in a text of JSON that a shell reads between double quotes."""
+    """Escaped for a JSON text that a shell reads between double quotes."""
     return ", ".join(f'\\"{item}\\"' for item in items)

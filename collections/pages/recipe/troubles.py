@@ -10,15 +10,15 @@ from trust_models.outcomes import Progress
 
 @dataclass(frozen=True)
 class TroubleShown:
-    """A server that does not do its part, with what somebody may know of it.
+    """A server that does not do its part, with what the reader may know of it.
 
     Attributes:
         name: the server's.
         since: when it last answered.
-        waiting: requests that wait for it; None where that is not told.
-        next_attempt: when it is asked again; None where that is not told, as it depends on when the first
+        waiting: requests that wait for it; None if that is not shown.
+        next_attempt: when it is asked again; None if that is not shown, because it depends on when the first
             attempt was.
-        error: what happened at the last attempt; empty where that is not told.
+        error: what happened at the last attempt; empty if that is not shown.
     """
 
     name: str
@@ -31,10 +31,10 @@ class TroubleShown:
 def troubles_of(recipe: Recipe, progress: Progress, *, everything: bool) -> list[TroubleShown]:
     """The servers that do not do their part.
 
-    Requests of an open recipe are about the reports whose leader's half opened: that one waits would tell
-    who sent a single report that it did, and so what is in the copy of a state it was made from. Of a
-    closed recipe some request waits for a silent server whatever has opened, and when it was closed is
-    public. So that is all that the public is told.
+    Requests of an open recipe are about the reports whose leader's half opened: one waiting request would
+    reveal to an attacker who sent a single report that it was valid, and so what is in the copy of a state it
+    was made from. Of a closed recipe some request waits for a silent server whatever has opened, and when it
+    was closed is public. So the public sees only that.
 
     Args:
         everything: for those who watch over the collection.

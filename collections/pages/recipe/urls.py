@@ -25,7 +25,7 @@ urlpatterns = [
         name="recipe-intrusion",
     ),
     path(
-        "recipes/<identifier:identifier>/intrusions/<int:number>/state.msgpack",
+        "recipes/<identifier:identifier>/intrusions/<int:number>/state.bin",
         never_cache(SeenFileView.as_view()),
         name="recipe-intrusion-file",
     ),

@@ -10,7 +10,7 @@ from releases.selectors import excerpt_of, interval_of
 from storage.columns import stored
 
 DOT, SMALL_DOT = 5, 3
-"""Size of an estimate's mark, and where there are more than `FEW`."""
+"""Size of an estimate's mark, and its size if there are more than `FEW`."""
 
 FEW = 200
 

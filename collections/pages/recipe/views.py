@@ -34,8 +34,8 @@ from pages.recipe.presentation import (
     estimate_rows,
     headline,
     is_below_cohort,
+    level_percent,
     name_of,
-    percent,
     release_of,
     says_nothing,
     status_of,
@@ -57,11 +57,11 @@ from pages.words.sentences import (
     sampling_sentence,
 )
 from pages.words.target import target_rows, target_sentence
-from panprivacy.coarse import coarse_beyond
+from panprivacy.formats.coarse_counts import coarse_beyond
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from recipes.selectors import guarantees_of, stated_document, stated_plan
+from recipes.selectors import guarantees_of, stated_plan
 from releases.exports import file_version, release_csv, release_document, release_json
 from releases.models import NUMBERS, Release, SimulatedTruth
 from releases.progress import progress_text
@@ -144,7 +144,7 @@ class RecipeView(View):
 
 
 class ProgressView(View):
-    """The progress alone, polled by HTMX; nothing is sent where nothing has changed."""
+    """The progress alone, polled by HTMX; nothing is sent if nothing has changed."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _recipe(identifier)
@@ -158,7 +158,7 @@ class ProgressView(View):
 
 
 class CloseView(PublishersOnly):
-    """Published → closed, after a page that says what this means."""
+    """Published → closed, after a page that states what this means."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _stored_recipe(identifier)
@@ -224,7 +224,7 @@ class ResultSvgView(View):
             response = HttpResponse(picture, content_type="image/svg+xml")
         response["ETag"] = etag
         response["Cache-Control"] = PICTURE_KEPT
-        # Pages of others may show it, also those that ask to be told so.
+        # Pages of others may show it, also those that require an explicit permission.
         response["Cross-Origin-Resource-Policy"] = "cross-origin"
         return response
 
@@ -238,11 +238,11 @@ def _stored_recipe(identifier: str) -> Recipe:
 
 
 def _unreadable_page(request: HttpRequest, recipe: Recipe) -> HttpResponse:
-    """What there is to say of a recipe whose document cannot be read here."""
+    """The page of a recipe whose document cannot be read here."""
     context = {
         "recipe": recipe,
         "status": status_of(recipe, release_of(recipe), timezone.now()),
-        "document": json.dumps(stated_document(recipe), indent=2, ensure_ascii=False),
+        "document": json.dumps(recipe.stated_document, indent=2, ensure_ascii=False),
         "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
     }
     return render(request, "recipe/unreadable.html", context)
@@ -259,7 +259,7 @@ def _with_release(identifier: str) -> tuple[Recipe, Release]:
 def _file(
     request: HttpRequest, recipe: Recipe, pieces: Callable[[], Iterable[str]], *, name: str, content_type: str
 ) -> HttpResponseBase:
-    """The file made of these pieces; nothing, and no number is loaded, where the browser has it already."""
+    """The file made of these pieces; no content, and no number is loaded, if the browser already has it."""
     etag = quote_etag(f"{file_version(recipe)}-{name}")
     response: HttpResponseBase | None = get_conditional_response(request, etag=etag)
     if response is None:
@@ -337,7 +337,7 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
         "most_drawn": MOST_DRAWN,
         "draws_all": draws_all(recipe, release),
         "says_nothing": says_nothing(recipe, release),
-        "bounds_level": "" if excerpt.confidence is None else percent(excerpt.confidence),
+        "bounds_level": "" if excerpt.confidence is None else level_percent(excerpt.confidence),
         "headline": headline(recipe, release),
         "whole": whole_text(recipe, release),
         "error_sentence": error_sentence(recipe, release),

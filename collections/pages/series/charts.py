@@ -10,15 +10,15 @@ from storage.columns import stored
 CAP = 14
 DOT = 9
 LINES = ("line-1", "line-2", "line-3", "line-4", "line-5")
-"""Roles of so many numbers of a round at most."""
+"""Roles are drawn for at most this many numbers of a round."""
 
 MARGIN = 0.06
 """Room above the highest end, as a share of the range."""
 
 
 def trend_chart(series: Repeated, points: list[Point], marks: list[Mark], segment: str = "") -> Chart | None:
-    """The one number of each round with its interval, over time, or each number of several by round; gaps
-    where there is none. None where fewer than two rounds have a result."""
+    """The one number of each round with its interval, over time, or each number of several by round; gaps if
+    there is none. None if fewer than two rounds have a result."""
     if any(len(point.values) > 1 for point in points):
         return _values_chart(series, points)
     results = [point for point in points if len(point.values) == 1 and point.interval is not None]

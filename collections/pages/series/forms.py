@@ -5,8 +5,9 @@ from typing import Any
 from django import forms
 
 from pages.publish.fields import NumberField
-from panprivacy.errors import FieldError
-from panprivacy.series import DEFAULT_ZONE, MOST_ROUNDS, SeriesDraft
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.series import DEFAULT_ZONE, MOST_ROUNDS, SeriesDraft
 from recipes.models import Recipe
 
 CHOICES = (("day", "Every day"), ("week", "Every week"), ("month", "Every month"))
@@ -61,8 +62,8 @@ class SeriesForm(forms.Form):
         return cleaned
 
     def add_refusal(self, error: FieldError) -> None:
-        """Show a refusal at its field, or above all where the form has no such field."""
+        """Show a refusal at its field, or above all fields if the form has no such field."""
         if error.field in self.fields:
-            self.add_error(error.field, f"{error.message[:1].upper()}{error.message[1:]}.")
+            self.add_error(error.field, sentence(error.message))
         else:
             self.add_error(None, f"{error}.")

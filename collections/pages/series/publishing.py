@@ -1,4 +1,4 @@
-"""What publishing a series or a recipe in rounds from a page does, and where it leads."""
+"""Publishing a series or a recipe in rounds from a page, and the page that follows."""
 
 from typing import Any, Protocol
 
@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
 from audit.access import signed_in_user
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from recipes.approvals import approval_needed
 from recipes.errors import RecipeStateError
 from series.operations import series_approval_ask, series_publish
@@ -27,10 +27,10 @@ class RepeatingForm(Protocol):
 
 
 def published_or_asked(request: HttpRequest, form: RepeatingForm, population: str) -> HttpResponse | None:
-    """Publish, or ask another analyst first where the population needs it.
+    """Publish, or ask another analyst first if the population needs it.
 
     Returns:
-        where it leads; None where it is refused, with the reason among the form's errors.
+        the page that follows; None if it is refused, with the reason among the form's errors.
     """
     members, user = form.members(), signed_in_user(request)
     try:

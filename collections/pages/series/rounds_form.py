@@ -9,14 +9,14 @@ from django import forms
 from pages.publish.fields import number_field
 from pages.publish.forms import recipe_form_class
 from pages.words.sentences import RELATION_NAMES, GuaranteeText, guarantee_texts
-from panprivacy.catalogue import statistic_class
-from panprivacy.errors import FieldError
-from panprivacy.limits import NO_LOCAL_LIMIT
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.rounds.draft import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
-from panprivacy.rounds.privacy import DonationAmplified, donation_amplified, rounds_guarantees
-from panprivacy.shown import duration, duration_and_seconds
-from panprivacy.trust_models import under_trust
+from panprivacy.formats.display import duration, duration_and_seconds, sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.limits import NO_LOCAL_LIMIT
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.rounds.draft import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
+from panprivacy.recipe.rounds.privacy import DonationAmplified, donation_amplified, rounds_guarantees
+from panprivacy.statistics.catalogue import statistic_class
+from panprivacy.statistics.trust_models import under_trust
 from recipes.budget import Effect, effect_of
 from recipes.operations import site_limits
 
@@ -30,7 +30,7 @@ def suggested_seconds(members: Mapping[str, Any]) -> int:
     """For a round of a stored draft: its steps, and a day for reports to come in."""
     try:
         recipe = RecipeDraft.from_mapping(members)
-    except FieldError:  # drafted with another version; what is wrong is said once it is asked for
+    except FieldError:  # drafted with another version; the error is shown when it is published
         return DAY
     return int(recipe.steps_last.total_seconds()) + DAY
 
@@ -52,8 +52,8 @@ class RoundsForm(forms.Form):
     def __init__(self, *arguments: Any, members: dict[str, Any], **options: Any) -> None:
         """
         Args:
-            members: of the stored draft. Its closing time is left out, as each round has its own; with
-                donation rounds its sampling rate too, as that follows from their number.
+            members: of the stored draft. Its closing time is left out, because each round has its own; with
+                donation rounds its sampling rate too, because that follows from their number.
         """
         super().__init__(*arguments, **options)
         self.asked = {name: value for name, value in members.items() if name != "closes_at"}
@@ -91,7 +91,7 @@ class RoundsForm(forms.Form):
     def add_refusal(self, error: FieldError) -> None:
         """Show a refusal at its field, or above all with the label that it has in the form of a recipe."""
         if error.field in self.fields:
-            self.add_error(error.field, f"{error.message[:1].upper()}{error.message[1:]}.")
+            self.add_error(error.field, sentence(error.message))
         else:
             form = recipe_form_class(statistic_class(self.asked.get("statistic")))
             self.add_error(None, form.refusal(error))
@@ -105,11 +105,11 @@ class RoundsPreview:
         draft: what is asked.
         seconds: for which all rounds are open, one after the other.
         guarantees: for all of them together.
-        effect: on the population's budget, of which all of them are one line.
-        donation: appendix A's numbers; None where devices may give in several rounds.
+        effect: on the population's budget, in which all of them are one line.
+        donation: appendix A's numbers; None if devices may give in several rounds.
         donation_relation: the name of their neighbouring relation.
-        local_limit: this site's largest local ε of a recipe, so of each round; None where it has none, or
-            where a device gives in one round.
+        local_limit: this site's largest local ε of a recipe, so of each round; None if it has none, or if a
+            device gives in one round.
     """
 
     draft: RoundsDraft

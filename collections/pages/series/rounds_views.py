@@ -12,8 +12,8 @@ from pages.awaited import Awaited, awaited_of
 from pages.kinds import kind_of
 from pages.series.publishing import published_or_asked
 from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
-from panprivacy.catalogue import statistic_class
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
+from panprivacy.statistics.catalogue import statistic_class
 from recipes.approvals import approval_needed
 from recipes.models import Recipe
 
@@ -68,7 +68,7 @@ def _draft(pk: int) -> Recipe:
 
 
 def _preview(form: RoundsForm) -> RoundsPreview | Awaited | None:
-    """Of a valid form; None, with the reason among its errors, where there is none."""
+    """Of a valid form; None, with the reason among its errors, if there is none."""
     try:
         return awaited_of(form.draft) or rounds_preview(form.draft)
     except FieldError as error:

@@ -17,8 +17,8 @@ class TrendRow:
     """One round.
 
     Attributes:
-        latest: its result in one sentence; None where there is none.
-        gap: why there is none and never will be; empty where there is one, or may be.
+        latest: its result in one sentence; None if there is none.
+        gap: why there is none and never will be; empty if there is one, or may be.
         change: what changed since the last result; empty for the first one.
         changed: whether that is more than noise.
     """
@@ -34,7 +34,7 @@ def trend_rows(points: list[Point], segment: str = "") -> list[TrendRow]:
     """Newest first.
 
     Args:
-        segment: the one that the trend is of; empty for everybody.
+        segment: the one that the trend is of; empty for the whole population.
     """
     return [_row(point, segment) for point in reversed(points)]
 

@@ -24,11 +24,11 @@ from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import guarantee_texts
 from panprivacy.accounting.guarantees import Guarantee
-from panprivacy.errors import FieldError
-from panprivacy.rounds.draft import RoundsDraft
-from panprivacy.rounds.privacy import rounds_guarantees
-from panprivacy.series import DEFAULT_ZONE, repetition_of
-from panprivacy.trust_models import under_trust
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.rounds.privacy import rounds_guarantees
+from panprivacy.recipe.series import DEFAULT_ZONE, repetition_of
+from panprivacy.statistics.trust_models import under_trust
 from recipes.access import may_publish
 from recipes.approvals import approval_needed, content_approval_missing
 from recipes.errors import RecipeStateError
@@ -50,7 +50,7 @@ from web.paging import page_of
 SERIES = 20
 
 SOON = timedelta(minutes=1)
-"""Before a first round opens, its series' page begins to look for it."""
+"""How long before the first round opens the page of its series begins to poll for it."""
 
 
 class SeriesListView(View):
@@ -122,7 +122,7 @@ class SeriesStopView(PublishersOnly):
 
 
 class SeriesMarkView(PublishersOnly):
-    """Note something beside the trend, now."""
+    """Add a note to the trend at the present time."""
 
     http_method_names = ("post",)
 

@@ -5,11 +5,12 @@ from typing import Any
 from django import forms
 
 from pages.publish.fields import number_field
-from panprivacy.csv_table import header_text
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.statistic import Statistic
+from panprivacy.formats.csv_table import header_text
+from panprivacy.formats.display import sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.interface import Statistic
 from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, WEIGHTS, header_of, kinds_of
 from web.numbers import number
 
@@ -30,7 +31,7 @@ RATE = Description(
 
 
 def _segment(draft: RecipeDraft) -> str:
-    """The column that a file may have beside, to say who is in which segment."""
+    """The optional column of a file that names the segment of each device."""
     if not draft.segments:
         return ""
     return ", or with the column segment after these; without it, devices are spread evenly over all segments"
@@ -45,10 +46,10 @@ def _number(text: str) -> float | str:
 
 
 class SimulationForm(forms.Form):
-    """What `simulation_start` needs beside the recipe.
+    """What `simulation_start` needs besides the recipe.
 
     Args:
-        draft: of the recipe; FieldError where no devices take part in it.
+        draft: of the recipe; FieldError if no devices take part in it.
         statistic: the draft's, calibrated.
     """
 
@@ -117,6 +118,6 @@ class SimulationForm(forms.Form):
         """Show a refusal of the domain at its field, or above the form if there is none."""
         name = error.field.removeprefix("workload.")
         if name in self.fields:
-            self.add_error(name, f"{error.message[:1].upper()}{error.message[1:]}.")
+            self.add_error(name, sentence(error.message))
         else:
             self.add_error(None, f"{error}.")

@@ -16,8 +16,8 @@ from pages.recipe.presentation import estimate_rows, headline
 from pages.simulate.forms import KINDS, SimulationForm
 from pages.words.changes import POINTS
 from pages.words.planned import margin_text
-from panprivacy.errors import FieldError
-from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.draft import RecipeDraft
 from planner.guarantees import NotComputedError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
@@ -66,7 +66,7 @@ class SimulateRecipeView(SimulatorsOnly):
 
 
 class SimulationView(SimulatorsOnly):
-    """One simulation: how far it is, and in the end the result beside the truth and the plan."""
+    """One simulation: how far it is, and in the end the result compared with the truth and the plan."""
 
     def get(self, request: HttpRequest, simulation: uuid.UUID) -> HttpResponse:
         found = _simulation(simulation)
@@ -150,7 +150,7 @@ def _context(simulation: Simulation) -> dict[str, Any]:
         "without": statistic.expected_without,
         "unit": statistic.unit,
         "problem": problem,
-        "shown": f"{progress.stage} {simulation.done} {problem}",
+        "shown": f"{progress.stage} {simulation.done} {simulation.devices} {problem}",
     }
     if outcome is not None and outcome.release.outcome == Release.Outcome.RELEASED:
         truth = recipe.truth

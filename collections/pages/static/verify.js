@@ -1,439 +1,323 @@
-// Checks an entry of the public log, or all of them: with what the site serves, and arithmetic. Formats: RFC
-// 6962 and C2SP (tlog-tiles, tlog-checkpoint, tlog-cosignature), as docs/protocol.md says.
+/* Made of devices_web/src/verify.ts by `make verifier`.
 
-const WIDTH = 256, HASH = 32, HEIGHT = 8;
-const ED25519 = 1, COSIGNATURE = 4;
-const UNSIGNED = ["signature", "truth", "devices", "sampled"];
+@noble/curves
 
-const place = document.getElementById("verification");
-const list = place.querySelector(".steps");
-const outcome = place.querySelector(".outcome");
-const text = new TextEncoder();
+The MIT License (MIT)
 
-class Refusal extends Error {}
+Copyright (c) 2022 Paul Miller (https://paulmillr.com)
 
-// Words
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
 
-function step(mark, words, detail = "") {
-  const item = document.createElement("li");
-  const strong = document.createElement("strong");
-  strong.textContent = `${mark}. `;
-  item.className = { "Holds": "holds", "Does not hold": "fails" }[mark] ?? "";
-  item.append(strong, words);
-  if (detail) {
-    const code = document.createElement("code");
-    code.className = "hash";
-    code.textContent = detail;
-    item.append(document.createElement("br"), code);
-  }
-  list.append(item);
-}
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
 
-function require(condition, holds, fails, detail = "") {
-  if (!condition) {
-    step("Does not hold", fails, detail);
-    throw new Refusal(fails);
-  }
-  step("Holds", holds, detail);
-}
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
 
-const number = (value) => value.toLocaleString("en");
-const entries = (start, end) =>
-  end - start === 1 ? `entry ${number(end)}` : `entries ${number(start + 1)} to ${number(end)}`;
+@noble/hashes
 
-// Bytes and hashes
+The MIT License (MIT)
 
-const hex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-const fromBase64 = (encoded) => Uint8Array.from(atob(encoded), (letter) => letter.charCodeAt(0));
-const same = (one, other) => hex(one) === hex(other);
+Copyright (c) 2022 Paul Miller (https://paulmillr.com)
 
-async function sha256(...parts) {
-  const bytes = new Uint8Array(await new Blob(parts).arrayBuffer());
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-}
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the “Software”), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
 
-async function hashed(prefix, ...parts) {
-  const bytes = new Uint8Array(1 + parts.reduce((sum, part) => sum + part.length, 0));
-  bytes[0] = prefix;
-  let at = 1;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-}
+The above copyright notice and this permission notice shall be included in
+all copies or substantial portions of the Software.
 
-const leafHash = (entry) => hashed(0, entry);
-const nodeHash = (left, right) => hashed(1, left, right);
+THE SOFTWARE IS PROVIDED “AS IS”, WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN
+THE SOFTWARE.
 
-// Of neighbours, level by level; one without a neighbour goes up as it is (the same root as RFC 6962, 2.1).
-async function rootOf(hashes) {
-  if (!hashes.length) return sha256();
-  while (hashes.length > 1) {
-    const above = [];
-    for (let at = 0; at < hashes.length; at += 2) {
-      above.push(at + 1 < hashes.length ? nodeHash(hashes[at], hashes[at + 1]) : hashes[at]);
-    }
-    hashes = await Promise.all(above);
-  }
-  return hashes[0];
-}
+@hpke/core
 
-// What the site serves
+MIT License
 
-async function served(address, what) {
-  let answer;
-  try {
-    answer = await fetch(address, { credentials: "omit" });
-  } catch {
-    throw new Refusal(`${what} could not be fetched.`);
-  }
-  if (!answer.ok) throw new Refusal(`${what} could not be fetched: the site answered ${answer.status}.`);
-  return new Uint8Array(await answer.arrayBuffer());
-}
+Copyright (c) 2023 Ajitomi Daisuke
 
-function indexPath(index) {
-  const digits = String(index);
-  const groups = digits.padStart(Math.ceil(digits.length / 3) * 3, "0").match(/.{3}/g);
-  return groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join("/");
-}
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
 
-function addressed(kind, index, width) {
-  return `${place.dataset.log}tile/${kind}/${indexPath(index)}${width < WIDTH ? `.p/${width}` : ""}`;
-}
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
 
-class Tree {
-  constructor(size) {
-    this.size = size;
-    this.tiles = new Map();
-  }
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
 
-  width(level, index) {
-    return Math.min(WIDTH, Math.floor(this.size / WIDTH ** level) - index * WIDTH);
-  }
 
-  async tile(level, index) {
-    const width = this.width(level, index);
-    const bytes = await served(addressed(level, index, width), "A tile");
-    if (bytes.length !== width * HASH) throw new Refusal("A tile has not the length that it must have.");
-    return Array.from({ length: width }, (_, at) => bytes.subarray(at * HASH, (at + 1) * HASH));
-  }
+@hpke/common
 
-  kept(level, index) {
-    const name = `${level} ${index}`;
-    if (!this.tiles.has(name)) this.tiles.set(name, this.tile(level, index));
-    return this.tiles.get(name);
-  }
+MIT License
 
-  // The hash over 2 ** height entries, from the tile that has it or the nodes below it.
-  async node(height, index) {
-    const level = Math.floor(height / HEIGHT), count = 2 ** (height % HEIGHT), first = index * count;
-    const tile = await this.kept(level, Math.floor(first / WIDTH));
-    return rootOf(tile.slice(first % WIDTH, (first % WIDTH) + count));
-  }
+Copyright (c) 2024 Ajitomi Daisuke
 
-  // The hash over entries from `start` on, before `end`.
-  async range(start, end) {
-    const height = Math.log2(end - start);
-    if (Number.isInteger(height)) return this.node(height, start / 2 ** height);
-    const middle = start + split(end - start);
-    return nodeHash(await this.range(start, middle), await this.range(middle, end));
-  }
+Permission is hereby granted, free of charge, to any person obtaining a copy
+of this software and associated documentation files (the "Software"), to deal
+in the Software without restriction, including without limitation the rights
+to use, copy, modify, merge, publish, distribute, sublicense, and/or sell
+copies of the Software, and to permit persons to whom the Software is
+furnished to do so, subject to the following conditions:
 
-  async bundle(index) {
-    const width = this.width(0, index);
-    const bytes = await served(addressed("entries", index, width), "A bundle of entries");
-    const found = [];
-    let at = 0;
-    while (at + 2 <= bytes.length) {
-      const end = at + 2 + bytes[at] * 256 + bytes[at + 1];
-      found.push(bytes.subarray(at + 2, end));
-      at = end;
-    }
-    if (at !== bytes.length || found.length !== width) throw new Refusal("A bundle of entries is malformed.");
-    return found;
-  }
+The above copyright notice and this permission notice shall be included in all
+copies or substantial portions of the Software.
 
-  // What lies beside an entry on its way to the root, from the bottom up.
-  beside(position) {
-    const found = [];
-    let start = 0, end = this.size;
-    while (end - start > 1) {
-      const middle = start + split(end - start);
-      if (position < middle) {
-        found.unshift({ right: true, start: middle, end });
-        end = middle;
-      } else {
-        found.unshift({ right: false, start, end: middle });
-        start = middle;
-      }
-    }
-    return found;
-  }
-}
+THE SOFTWARE IS PROVIDED "AS IS", WITHOUT WARRANTY OF ANY KIND, EXPRESS OR
+IMPLIED, INCLUDING BUT NOT LIMITED TO THE WARRANTIES OF MERCHANTABILITY,
+FITNESS FOR A PARTICULAR PURPOSE AND NONINFRINGEMENT. IN NO EVENT SHALL THE
+AUTHORS OR COPYRIGHT HOLDERS BE LIABLE FOR ANY CLAIM, DAMAGES OR OTHER
+LIABILITY, WHETHER IN AN ACTION OF CONTRACT, TORT OR OTHERWISE, ARISING FROM,
+OUT OF OR IN CONNECTION WITH THE SOFTWARE OR THE USE OR OTHER DEALINGS IN THE
+SOFTWARE.
 
-// The largest power of two below a number.
-function split(count) {
-  let power = 1;
-  while (power * 2 < count) power *= 2;
-  return power;
-}
 
-// Signatures
+canonicalize
 
-async function parsedKey(line) {
-  const [name, identifier, ...rest] = line.split("+");
-  const material = fromBase64(rest.join("+"));
-  const found = (await sha256(name, "\n", material)).slice(0, 4);
-  if (hex(found) !== identifier) throw new Refusal("The key's identifier does not fit the key.");
-  return { name, identifier, kind: material[0], bytes: material.slice(1) };
-}
+                                 Apache License
+                           Version 2.0, January 2004
+                        http://www.apache.org/licenses/
 
-async function imported(key) {
-  try {
-    return await crypto.subtle.importKey("raw", key.bytes, { name: "Ed25519" }, false, ["verify"]);
-  } catch {
-    return null;
-  }
-}
+   TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION
 
-const holds = (key, signature, message) =>
-  crypto.subtle.verify({ name: "Ed25519" }, key, signature, text.encode(message));
+   1. Definitions.
 
-function signatureBy(lines, key) {
-  for (const line of lines) {
-    const [dash, name, encoded, ...more] = line.split(" ");
-    if (dash !== "—" || name !== key.name || !encoded || more.length) continue;
-    const content = fromBase64(encoded);
-    if (hex(content.slice(0, 4)) === key.identifier) return content.slice(4);
-  }
-  return null;
-}
+      "License" shall mean the terms and conditions for use, reproduction,
+      and distribution as defined by Sections 1 through 9 of this document.
 
-async function checkpoint() {
-  const note = new TextDecoder().decode(await served(`${place.dataset.log}checkpoint`, "The checkpoint"));
-  const end = note.lastIndexOf("\n\n") + 1;
-  const signed = note.slice(0, end), lines = note.slice(end + 1).split("\n");
-  const [origin, size, root] = signed.split("\n");
-  const key = await parsedKey(place.dataset.key);
-  require(
-    origin === key.name && /^(0|[1-9][0-9]{0,15})$/.test(size),
-    `The checkpoint of ${origin} covers ${number(Number(size))} entries, with this root:`,
-    "The checkpoint is not one of this log.",
-    hex(fromBase64(root ?? "")),
-  );
-  const usable = await imported(key);
-  if (!usable) {
-    step("Not checked", "This browser cannot check Ed25519 signatures. What follows shows only that the " +
-      "entries fit the root above, not who signed it.");
-  } else {
-    const signature = signatureBy(lines, key);
-    require(
-      signature !== null && key.kind === ED25519 && (await holds(usable, signature, signed)),
-      "The log's key signed it.",
-      "The checkpoint has no valid signature by the log's key.",
-    );
-    await witnesses(lines, signed);
-  }
-  return { size: Number(size), root: fromBase64(root), signed: usable !== null };
-}
+      "Licensor" shall mean the copyright owner or entity authorized by
+      the copyright owner that is granting the License.
 
-async function witnesses(lines, signed) {
-  for (const line of place.dataset.witnesses.split(" ").filter(Boolean)) {
-    const key = await parsedKey(line);
-    const found = signatureBy(lines, key);
-    if (found === null) {
-      step("Missing", `The witness ${key.name} has not signed it yet.`);
-      continue;
-    }
-    const seconds = new DataView(found.buffer, found.byteOffset).getBigUint64(0);
-    const message = `cosignature/v1\ntime ${seconds}\n${signed}`;
-    const when = new Date(Number(seconds) * 1000).toISOString();
-    require(
-      key.kind === COSIGNATURE && (await holds(await imported(key), found.slice(8), message)),
-      `The witness ${key.name} signed it at ${when}.`,
-      `The signature of the witness ${key.name} does not hold.`,
-    );
-  }
-}
+      "Legal Entity" shall mean the union of the acting entity and all
+      other entities that control, are controlled by, or are under common
+      control with that entity. For the purposes of this definition,
+      "control" means (i) the power, direct or indirect, to cause the
+      direction or management of such entity, whether by contract or
+      otherwise, or (ii) ownership of fifty percent (50%) or more of the
+      outstanding shares, or (iii) beneficial ownership of such entity.
 
-// What is checked
+      "You" (or "Your") shall mean an individual or Legal Entity
+      exercising permissions granted by this License.
 
-async function verifyEntry(position) {
-  const { size, root, signed } = await checkpoint();
-  if (position >= size) throw new Refusal("The entry is not in the tree yet. Try again in some seconds.");
-  const tree = new Tree(size);
-  const bundle = await tree.bundle(Math.floor(position / WIDTH));
-  const content = bundle[position % WIDTH];
-  const entry = JSON.parse(new TextDecoder().decode(content));
-  step("Read", `Entry ${number(position + 1)} says:`, JSON.stringify(entry));
-  await fitsDocument(entry);
-  let hash = await leafHash(content);
-  step("Computed", "The entry's hash: SHA-256 of a zero byte and the entry.", hex(hash));
-  const tile = await tree.kept(0, Math.floor(position / WIDTH));
-  require(
-    same(tile[position % WIDTH], hash),
-    "The log's tile has the same hash for it.",
-    "The log's tile has another hash for this entry.",
-  );
-  for (const { right, start, end } of tree.beside(position)) {
-    const other = await tree.range(start, end);
-    hash = await (right ? nodeHash(hash, other) : nodeHash(other, hash));
-    const side = right ? "right" : "left";
-    step("Computed", `With the hash of ${entries(start, end)} on the ${side}:`, hex(hash));
-  }
-  require(
-    same(hash, root),
-    "The last hash is the root of the checkpoint.",
-    "The last hash is not the root of the checkpoint: the log was tampered with.",
-    hex(root),
-  );
-  return [`Entry ${number(position + 1)} is in the log of ${number(size)} entries.`, signed];
-}
+      "Source" form shall mean the preferred form for making modifications,
+      including but not limited to software source code, documentation
+      source, and configuration files.
 
-const CONCLUDED = ["result_released", "result_withheld", "result_recorded"];
+      "Object" form shall mean any form resulting from mechanical
+      transformation or translation of a Source form, including but
+      not limited to compiled object code, generated documentation,
+      and conversions to other media types.
 
-// An entry about a recipe or a result has its hash: it is compared with what the site serves.
-async function fitsDocument(entry) {
-  const address = `${place.dataset.recipes}${entry.subject}/`;
-  if (entry.action === "recipe_published") {
-    const { document } = await json(address, "The recipe");
-    const found = hex(await sha256(canonical(document)));
-    require(found === entry.subject, "The identifier is the SHA-256 of the recipe that the site serves.",
-      "The site serves another recipe than the entry names.", found);
-  } else if (CONCLUDED.includes(entry.action) && entry.details.result) {
-    const result = await json(`${address}result/`, "The result");
-    const found = hex(await sha256(canonical(withoutUnsigned(result))));
-    require(found === entry.details.result, "The entry has the SHA-256 of the result that the site serves.",
-      "The site serves another result than the entry says: it was changed.", found);
-  }
-}
+      "Work" shall mean the work of authorship, whether in Source or
+      Object form, made available under the License, as indicated by a
+      copyright notice that is included in or attached to the work
+      (an example is provided in the Appendix below).
 
-// One result of each recipe: only one from before results were signed is recorded later, with its hash, once.
-function requireOneResult(content, results) {
-  let entry;
-  try {
-    entry = JSON.parse(new TextDecoder().decode(content));
-  } catch {
-    return;
-  }
-  if (!CONCLUDED.includes(entry?.action)) return;
-  const hash = entry.details?.result ?? null;
-  if (results.has(entry.subject)) {
-    const follows =
-      results.get(entry.subject) === null && entry.action === "result_recorded" && hash !== null;
-    if (!follows) {
-      const words = "The log has two results of one recipe: one was replaced.";
-      step("Does not hold", words, String(entry.subject));
-      throw new Refusal(words);
-    }
-  }
-  results.set(entry.subject, hash);
-}
+      "Derivative Works" shall mean any work, whether in Source or Object
+      form, that is based on (or derived from) the Work and for which the
+      editorial revisions, annotations, elaborations, or other modifications
+      represent, as a whole, an original work of authorship. For the purposes
+      of this License, Derivative Works shall not include works that remain
+      separable from, or merely link (or bind by name) to the interfaces of,
+      the Work and Derivative Works thereof.
 
-async function json(address, what) {
-  return JSON.parse(new TextDecoder().decode(await served(address, what)));
-}
+      "Contribution" shall mean any work of authorship, including
+      the original version of the Work and any modifications or additions
+      to that Work or Derivative Works thereof, that is intentionally
+      submitted to Licensor for inclusion in the Work by the copyright owner
+      or by an individual or Legal Entity authorized to submit on behalf of
+      the copyright owner. For the purposes of this definition, "submitted"
+      means any form of electronic, verbal, or written communication sent
+      to the Licensor or its representatives, including but not limited to
+      communication on electronic mailing lists, source code control systems,
+      and issue tracking systems that are managed by, or on behalf of, the
+      Licensor for the purpose of discussing and improving the Work, but
+      excluding communication that is conspicuously marked or otherwise
+      designated in writing by the copyright owner as "Not a Contribution."
 
-// RFC 8785: members in the order of their names; numbers and texts as ECMAScript writes them.
-function canonical(value) {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const members = Object.keys(value)
-    .sort()
-    .map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`);
-  return `{${members.join(",")}}`;
-}
+      "Contributor" shall mean Licensor and any individual or Legal Entity
+      on behalf of whom a Contribution has been received by Licensor and
+      subsequently incorporated within the Work.
 
-// What only a simulation knows is not signed there; a real result with such a member was changed.
-function withoutUnsigned(result) {
-  const simulated = result.simulation === true;
-  const unsigned = simulated ? UNSIGNED : UNSIGNED.slice(0, 1);
-  const members = Object.fromEntries(Object.entries(result).filter(([name]) => !unsigned.includes(name)));
-  if (simulated && Array.isArray(members.segments)) {
-    members.segments = members.segments.map(({ truth, ...segment }) => segment);
-  }
-  return members;
-}
+   2. Grant of Copyright License. Subject to the terms and conditions of
+      this License, each Contributor hereby grants to You a perpetual,
+      worldwide, non-exclusive, no-charge, royalty-free, irrevocable
+      copyright license to reproduce, prepare Derivative Works of,
+      publicly display, publicly perform, sublicense, and distribute the
+      Work and such Derivative Works in Source or Object form.
 
-async function verifyTree() {
-  const { size, root, signed } = await checkpoint();
-  const tree = new Tree(size);
-  const count = Math.ceil(size / WIDTH);
-  const results = new Map();
-  let full = [], rest = [];
-  for (let index = 0; index < count; index += 1) {
-    outcome.textContent = `Checking ${number(index * WIDTH)} of ${number(size)} entries …`;
-    const contents = await tree.bundle(index);
-    for (const content of contents) requireOneResult(content, results);
-    const hashes = await Promise.all(contents.map(leafHash));
-    await fitsTile(tree, 0, index, hashes);
-    if (hashes.length === WIDTH) full.push(await rootOf(hashes));
-    else rest = hashes;
-  }
-  step("Holds", `All ${number(size)} entries have the hashes that the tiles have.`);
-  step("Holds", "No recipe has two results among them.");
-  const last = rest.length ? [await rootOf(rest)] : [];
-  const found = await rootOf([...full, ...last]);
-  for (let level = 1; full.length; level += 1) {
-    const above = [];
-    for (let index = 0; index * WIDTH < full.length; index += 1) {
-      const hashes = full.slice(index * WIDTH, (index + 1) * WIDTH);
-      await fitsTile(tree, level, index, hashes);
-      if (hashes.length === WIDTH) above.push(await rootOf(hashes));
-    }
-    step("Holds", `Tiles of level ${level} have the hashes of the level below.`);
-    full = above;
-  }
-  require(
-    same(found, root),
-    "The hash over all entries is the root of the checkpoint.",
-    "The hash over all entries is not the root of the checkpoint: the log was tampered with.",
-    hex(found),
-  );
-  return [`The whole tree holds: ${number(size)} entries.`, signed];
-}
+   3. Grant of Patent License. Subject to the terms and conditions of
+      this License, each Contributor hereby grants to You a perpetual,
+      worldwide, non-exclusive, no-charge, royalty-free, irrevocable
+      (except as stated in this section) patent license to make, have made,
+      use, offer to sell, sell, import, and otherwise transfer the Work,
+      where such license applies only to those patent claims licensable
+      by such Contributor that are necessarily infringed by their
+      Contribution(s) alone or by combination of their Contribution(s)
+      with the Work to which such Contribution(s) was submitted. If You
+      institute patent litigation against any entity (including a
+      cross-claim or counterclaim in a lawsuit) alleging that the Work
+      or a Contribution incorporated within the Work constitutes direct
+      or contributory patent infringement, then any patent licenses
+      granted to You under this License for that Work shall terminate
+      as of the date such litigation is filed.
 
-async function fitsTile(tree, level, index, hashes) {
-  const tile = await tree.tile(level, index);
-  const wrong = hashes.findIndex((hash, at) => !same(hash, tile[at]));
-  if (wrong < 0) return;
-  const words = `Tile ${number(index)} of level ${level} has another hash in place ${wrong + 1}.`;
-  step("Does not hold", words, hex(tile[wrong]));
-  throw new Refusal(words);
-}
+   4. Redistribution. You may reproduce and distribute copies of the
+      Work or Derivative Works thereof in any medium, with or without
+      modifications, and in Source or Object form, provided that You
+      meet the following conditions:
 
-async function verify(what) {
-  list.replaceChildren();
-  list.hidden = false;
-  outcome.className = "outcome";
-  outcome.textContent = "Checking …";
-  document.getElementById("verification-title").focus();
-  try {
-    const [words, signed] = await (what === "all" ? verifyTree() : verifyEntry(Number(what) - 1));
-    outcome.textContent = signed
-      ? `Verified. ${words}`
-      : `Verified in part. ${words} Who signed it was not checked.`;
-    outcome.className = signed ? "outcome good panel" : "outcome warning";
-  } catch (error) {
-    const words = error instanceof Refusal ? error.message : "The site’s answers are malformed.";
-    outcome.textContent = `Not verified. ${words}`;
-    outcome.className = "outcome error panel";
-  }
-}
+      (a) You must give any other recipients of the Work or
+          Derivative Works a copy of this License; and
 
-const buttons = [...document.querySelectorAll("button[data-verify]")];
+      (b) You must cause any modified files to carry prominent notices
+          stating that You changed the files; and
 
-if (globalThis.crypto?.subtle) {
-  for (const button of buttons) {
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      for (const one of buttons) one.disabled = true;
-      await verify(button.dataset.verify);
-      for (const one of buttons) one.disabled = false;
-    });
-  }
-} else {
-  outcome.textContent = "This browser offers no cryptography here: open the page over https, or paste the " +
-    "lines on the page of a recipe.";
-}
+      (c) You must retain, in the Source form of any Derivative Works
+          that You distribute, all copyright, patent, trademark, and
+          attribution notices from the Source form of the Work,
+          excluding those notices that do not pertain to any part of
+          the Derivative Works; and
+
+      (d) If the Work includes a "NOTICE" text file as part of its
+          distribution, then any Derivative Works that You distribute must
+          include a readable copy of the attribution notices contained
+          within such NOTICE file, excluding those notices that do not
+          pertain to any part of the Derivative Works, in at least one
+          of the following places: within a NOTICE text file distributed
+          as part of the Derivative Works; within the Source form or
+          documentation, if provided along with the Derivative Works; or,
+          within a display generated by the Derivative Works, if and
+          wherever such third-party notices normally appear. The contents
+          of the NOTICE file are for informational purposes only and
+          do not modify the License. You may add Your own attribution
+          notices within Derivative Works that You distribute, alongside
+          or as an addendum to the NOTICE text from the Work, provided
+          that such additional attribution notices cannot be construed
+          as modifying the License.
+
+      You may add Your own copyright statement to Your modifications and
+      may provide additional or different license terms and conditions
+      for use, reproduction, or distribution of Your modifications, or
+      for any such Derivative Works as a whole, provided Your use,
+      reproduction, and distribution of the Work otherwise complies with
+      the conditions stated in this License.
+
+   5. Submission of Contributions. Unless You explicitly state otherwise,
+      any Contribution intentionally submitted for inclusion in the Work
+      by You to the Licensor shall be under the terms and conditions of
+      this License, without any additional terms or conditions.
+      Notwithstanding the above, nothing herein shall supersede or modify
+      the terms of any separate license agreement you may have executed
+      with Licensor regarding such Contributions.
+
+   6. Trademarks. This License does not grant permission to use the trade
+      names, trademarks, service marks, or product names of the Licensor,
+      except as required for reasonable and customary use in describing the
+      origin of the Work and reproducing the content of the NOTICE file.
+
+   7. Disclaimer of Warranty. Unless required by applicable law or
+      agreed to in writing, Licensor provides the Work (and each
+      Contributor provides its Contributions) on an "AS IS" BASIS,
+      WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or
+      implied, including, without limitation, any warranties or conditions
+      of TITLE, NON-INFRINGEMENT, MERCHANTABILITY, or FITNESS FOR A
+      PARTICULAR PURPOSE. You are solely responsible for determining the
+      appropriateness of using or redistributing the Work and assume any
+      risks associated with Your exercise of permissions under this License.
+
+   8. Limitation of Liability. In no event and under no legal theory,
+      whether in tort (including negligence), contract, or otherwise,
+      unless required by applicable law (such as deliberate and grossly
+      negligent acts) or agreed to in writing, shall any Contributor be
+      liable to You for damages, including any direct, indirect, special,
+      incidental, or consequential damages of any character arising as a
+      result of this License or out of the use or inability to use the
+      Work (including but not limited to damages for loss of goodwill,
+      work stoppage, computer failure or malfunction, or any and all
+      other commercial damages or losses), even if such Contributor
+      has been advised of the possibility of such damages.
+
+   9. Accepting Warranty or Additional Liability. While redistributing
+      the Work or Derivative Works thereof, You may choose to offer,
+      and charge a fee for, acceptance of support, warranty, indemnity,
+      or other liability obligations and/or rights consistent with this
+      License. However, in accepting such obligations, You may act only
+      on Your own behalf and on Your sole responsibility, not on behalf
+      of any other Contributor, and only if You agree to indemnify,
+      defend, and hold each Contributor harmless for any liability
+      incurred by, or claims asserted against, such Contributor by reason
+      of your accepting any such warranty or additional liability.
+
+   END OF TERMS AND CONDITIONS
+
+   APPENDIX: How to apply the Apache License to your work.
+
+      To apply the Apache License to your work, attach the following
+      boilerplate notice, with the fields enclosed by brackets "[]"
+      replaced with your own identifying information. (Don't include
+      the brackets!)  The text should be enclosed in the appropriate
+      comment syntax for the file format. We also recommend that a
+      file or class name and description of purpose be included on the
+      same "printed page" as the copyright notice for easier
+      identification within third-party archives.
+
+   Copyright [yyyy] [name of copyright owner]
+
+   Licensed under the Apache License, Version 2.0 (the "License");
+   you may not use this file except in compliance with the License.
+   You may obtain a copy of the License at
+
+       http://www.apache.org/licenses/LICENSE-2.0
+
+   Unless required by applicable law or agreed to in writing, software
+   distributed under the License is distributed on an "AS IS" BASIS,
+   WITHOUT WARRANTIES OR CONDITIONS OF ANY KIND, either express or implied.
+   See the License for the specific language governing permissions and
+   limitations under the License.
+
+
+idb
+
+ISC License (ISC)
+Copyright (c) 2016, Jake Archibald <jaffathecake@gmail.com>
+
+Permission to use, copy, modify, and/or distribute this software for any purpose with or without fee is hereby granted, provided that the above copyright notice and this permission notice appear in all copies.
+
+THE SOFTWARE IS PROVIDED "AS IS" AND THE AUTHOR DISCLAIMS ALL WARRANTIES WITH REGARD TO THIS SOFTWARE INCLUDING ALL IMPLIED WARRANTIES OF MERCHANTABILITY AND FITNESS. IN NO EVENT SHALL THE AUTHOR BE LIABLE FOR ANY SPECIAL, DIRECT, INDIRECT, OR CONSEQUENTIAL DAMAGES OR ANY DAMAGES WHATSOEVER RESULTING FROM LOSS OF USE, DATA OR PROFITS, WHETHER IN AN ACTION OF CONTRACT, NEGLIGENCE OR OTHER TORTIOUS ACTION, ARISING OUT OF OR IN CONNECTION WITH THE USE OR PERFORMANCE OF THIS SOFTWARE.
+*/
+var Qe=BigInt(4294967295),kr=BigInt(32);function ii(t,e=!1){return e?{h:Number(t&Qe),l:Number(t>>kr&Qe)}:{h:Number(t>>kr&Qe)|0,l:Number(t&Qe)|0}}function Br(t,e=!1){let r=t.length,i=new Uint32Array(r),n=new Uint32Array(r);for(let o=0;o<r;o++){let{h:s,l:a}=ii(t[o],e);[i[o],n[o]]=[s,a]}return[i,n]}var oi=t=>t/2**32|0,si=t=>t>>>0;function Or(t,e,r,i){let n=oi(r),o=si(r);t.setUint32(e,i?o:n,i),t.setUint32(e+4,i?n:o,i)}var Lt=(t,e,r)=>t>>>r,Ht=(t,e,r)=>t<<32-r|e>>>r,pe=(t,e,r)=>t>>>r|e<<32-r,be=(t,e,r)=>t<<32-r|e>>>r,Ne=(t,e,r)=>t<<64-r|e>>>r-32,Re=(t,e,r)=>t>>>r-32|e<<64-r;function W(t,e,r,i){let n=(e>>>0)+(i>>>0);return{h:t+r+(n/2**32|0)|0,l:n|0}}var Tr=(t,e,r)=>(t>>>0)+(e>>>0)+(r>>>0),Kr=(t,e,r,i)=>e+r+i+(t/2**32|0)|0,Ir=(t,e,r,i)=>(t>>>0)+(e>>>0)+(r>>>0)+(i>>>0),Lr=(t,e,r,i,n)=>e+r+i+n+(t/2**32|0)|0,Hr=(t,e,r,i,n)=>(t>>>0)+(e>>>0)+(r>>>0)+(i>>>0)+(n>>>0),Nr=(t,e,r,i,n,o)=>e+r+i+n+o+(t/2**32|0)|0;function et(t){return t instanceof Uint8Array||ArrayBuffer.isView(t)&&t.constructor.name==="Uint8Array"&&"BYTES_PER_ELEMENT"in t&&t.BYTES_PER_ELEMENT===1}var Nt=t=>t?`"${t}" `:"";function Ue(t,e=""){if(typeof t!="number")throw new TypeError(Nt(e)+"expected number, got "+typeof t);if(!Number.isSafeInteger(t)||t<0)throw new RangeError(Nt(e)+"expected integer >= 0, got "+t);return t}function Z(t,e,r=""){if(et(t)&&(e===void 0||t.length===e))return t;e!==void 0&&Ue(e,"length");let i=et(t),n=e!==void 0?` of length ${e}`:"",o=i?`length=${t.length}`:`type=${typeof t}`,s=Nt(r)+"expected Uint8Array"+n+", got "+o;throw i?new RangeError(s):new TypeError(s)}var ci=(t,e)=>{if(t===null||typeof t!="object"||Array.isArray(t))throw new TypeError((e==="object"?"":`"${e}" `)+"expected object, got type="+typeof t)},Rr=(t,e)=>{ci(t,e);let r=Object.getPrototypeOf(t);if(r!==Object.prototype&&r!==null)throw new TypeError(`"${e}" expected plain object`);if(Object.hasOwn(t,"__proto__"))throw new TypeError(`"${e}.__proto__" is not allowed`)};function Rt(t,e=!0){if(t.destroyed)throw new Error("hash was destroyed");if(e&&t.finished)throw new Error("digest() was already called")}function jr(t,e){Z(t,void 0,"output");let r=e.outputLen;if(!(t.length>=r))throw new RangeError('"output" expected length >= '+r)}function je(...t){for(let e=0;e<t.length;e++)t[e].fill(0)}function tt(t){return new DataView(t.buffer,t.byteOffset,t.byteLength)}function q(t,e){return t<<32-e|t>>>e}var Dr=typeof Uint8Array.from([]).toHex=="function"&&typeof Uint8Array.fromHex=="function",ui=Array.from({length:256},(t,e)=>e.toString(16).padStart(2,"0"));function rt(t){if(Z(t),Dr)return t.toHex();let e="";for(let r=0;r<t.length;r++)e+=ui[t[r]];return e}function Ur(t){return t>=48&&t<=57?t-48:t>=65&&t<=70?t-55:t>=97&&t<=102?t-87:void 0}function nt(t){if(typeof t!="string")throw new TypeError("hex string expected, got "+typeof t);if(Dr)try{return Uint8Array.fromHex(t)}catch(n){throw n instanceof SyntaxError?new RangeError(n.message):n}let e=t.length,r=e/2;if(e%2)throw new RangeError("hex string expected, got unpadded hex of length "+e);let i=new Uint8Array(r);for(let n=0,o=0;n<r;n++,o+=2){let s=Ur(t.charCodeAt(o)),a=Ur(t.charCodeAt(o+1));if(s===void 0||a===void 0){let c=t[o]+t[o+1];throw new RangeError('hex string expected, got non-hex character "'+c+'" at index '+o)}i[n]=s*16+a}return i}function Ut(...t){let e=0;for(let i=0;i<t.length;i++){let n=t[i];Z(n),e+=n.length}let r=new Uint8Array(e);for(let i=0,n=0;i<t.length;i++){let o=t[i];r.set(o,n),n+=o.length}return r}function fi(t,e,r="opts"){return Rr(t,"defaults"),e!==void 0&&Rr(e,r),Object.assign(Object.create(null),t,e)}function jt(t,e={}){if(typeof t!="function")throw new TypeError('"hashCons" expected function, got type='+typeof t);e=fi({},e,"info");let r=(n,o)=>t(o).update(n).digest(),i=t(void 0);return r.outputLen=i.outputLen,r.blockLen=i.blockLen,r.canXOF=i.canXOF,r.create=n=>t(n),Object.assign(r,e),Object.freeze(r)}function Cr(t=32){Ue(t,"bytesLength");let e=typeof globalThis=="object"?globalThis.crypto:null;if(typeof e?.getRandomValues!="function")throw new Error("crypto.getRandomValues must be defined");if(t>65536)throw new RangeError(`"bytesLength" expected <= 65536, got ${t}`);return e.getRandomValues(new Uint8Array(t))}var Dt=t=>({oid:Uint8Array.from([6,9,96,134,72,1,101,3,4,2,t])});function zr(t,e,r){return t&e^~t&r}function Mr(t,e,r){return t&e^t&r^e&r}var De=class{blockLen;outputLen;canXOF=!1;padOffset;isLE;buffer;view;finished=!1;length=0;pos=0;destroyed=!1;constructor(e,r,i,n){this.blockLen=e,this.outputLen=r,this.padOffset=i,this.isLE=n,this.buffer=new Uint8Array(e),this.view=tt(this.buffer)}update(e){Rt(this),Z(e);let{view:r,buffer:i,blockLen:n}=this,o=e.length,s=!1;for(let a=0;a<o;){let c=Math.min(n-this.pos,o-a);if(c===n){let u=tt(e);for(;n<=o-a;a+=n)this.process(u,a);s=!0;continue}i.set(a===0&&c===o?e:e.subarray(a,a+c),this.pos),this.pos+=c,a+=c,this.pos===n&&(this.process(r,0),this.pos=0,s=!0)}return this.length+=e.length,s&&this.roundClean(),this}digestInto(e){Rt(this),jr(e,this),this.finished=!0;let{buffer:r,view:i,blockLen:n,isLE:o}=this,{pos:s}=this;r[s++]=128,r.fill(0,s),this.padOffset>n-s&&(this.process(i,0),r.fill(0)),Or(i,n-8,this.length*8,o),this.process(i,0),this.roundClean();let a=e===r?i:tt(e),c=this.outputLen,u=c/4,f=this.get();if(c%4||u>f.length)throw new Error("invalid outputLen");for(let h=0;h<u;h++)a.setUint32(4*h,f[h],o)}digest(){let{buffer:e,outputLen:r}=this;this.digestInto(e);let i=e.slice(0,r);return this.destroy(),i}_cloneIntoMeta(e){let{buffer:r,length:i,finished:n,destroyed:o,pos:s}=this;return e.destroyed=o,e.finished=n,e.length=i,e.pos=s,s&&e.buffer.set(r),e}clone(){return this._cloneInto()}},Fr=Uint32Array.from([1779033703,3144134277,1013904242,2773480762,1359893119,2600822924,528734635,1541459225]);var $r=Uint32Array.from([1779033703,4089235720,3144134277,2227873595,1013904242,4271175723,2773480762,1595750129,1359893119,2917565137,2600822924,725511199,528734635,4215389547,1541459225,327033209]);var li=Uint32Array.from([1116352408,1899447441,3049323471,3921009573,961987163,1508970993,2453635748,2870763221,3624381080,310598401,607225278,1426881987,1925078388,2162078206,2614888103,3248222580,3835390401,4022224774,264347078,604807628,770255983,1249150122,1555081692,1996064986,2554220882,2821834349,2952996808,3210313671,3336571891,3584528711,113926993,338241895,666307205,773529912,1294757372,1396182291,1695183700,1986661051,2177026350,2456956037,2730485921,2820302411,3259730800,3345764771,3516065817,3600352804,4094571909,275423344,430227734,506948616,659060556,883997877,958139571,1322822218,1537002063,1747873779,1955562222,2024104815,2227730452,2361852424,2428436474,2756734187,3204031479,3329325298]),ne=new Uint32Array(64),Ct=class extends De{A=0;B=0;C=0;D=0;E=0;F=0;G=0;H=0;constructor(e,r){super(64,e,8,!1),this.A=r[0]|0,this.B=r[1]|0,this.C=r[2]|0,this.D=r[3]|0,this.E=r[4]|0,this.F=r[5]|0,this.G=r[6]|0,this.H=r[7]|0}get(){let{A:e,B:r,C:i,D:n,E:o,F:s,G:a,H:c}=this;return[e,r,i,n,o,s,a,c]}set(e,r,i,n,o,s,a,c){this.A=e|0,this.B=r|0,this.C=i|0,this.D=n|0,this.E=o|0,this.F=s|0,this.G=a|0,this.H=c|0}_cloneInto(e){return(e||=new this.constructor).set(...this.get()),this._cloneIntoMeta(e)}process(e,r){for(let h=0;h<16;h++,r+=4)ne[h]=e.getUint32(r,!1);for(let h=16;h<64;h++){let d=ne[h-15],b=ne[h-2],_=q(d,7)^q(d,18)^d>>>3,y=q(b,17)^q(b,19)^b>>>10;ne[h]=y+ne[h-7]+_+ne[h-16]|0}let{A:i,B:n,C:o,D:s,E:a,F:c,G:u,H:f}=this;for(let h=0;h<64;h++){let d=q(a,6)^q(a,11)^q(a,25),b=f+d+zr(a,c,u)+li[h]+ne[h]|0,y=(q(i,2)^q(i,13)^q(i,22))+Mr(i,n,o)|0;f=u,u=c,c=a,a=s+b|0,s=o,o=n,n=i,i=b+y|0}i=i+this.A|0,n=n+this.B|0,o=o+this.C|0,s=s+this.D|0,a=a+this.E|0,c=c+this.F|0,u=u+this.G|0,f=f+this.H|0,this.set(i,n,o,s,a,c,u,f)}roundClean(){je(ne)}destroy(){this.destroyed=!0,this.set(0,0,0,0,0,0,0,0),je(this.buffer)}},zt=class extends Ct{constructor(){super(32,Fr)}};var qr=Br(["0x428a2f98d728ae22","0x7137449123ef65cd","0xb5c0fbcfec4d3b2f","0xe9b5dba58189dbbc","0x3956c25bf348b538","0x59f111f1b605d019","0x923f82a4af194f9b","0xab1c5ed5da6d8118","0xd807aa98a3030242","0x12835b0145706fbe","0x243185be4ee4b28c","0x550c7dc3d5ffb4e2","0x72be5d74f27b896f","0x80deb1fe3b1696b1","0x9bdc06a725c71235","0xc19bf174cf692694","0xe49b69c19ef14ad2","0xefbe4786384f25e3","0x0fc19dc68b8cd5b5","0x240ca1cc77ac9c65","0x2de92c6f592b0275","0x4a7484aa6ea6e483","0x5cb0a9dcbd41fbd4","0x76f988da831153b5","0x983e5152ee66dfab","0xa831c66d2db43210","0xb00327c898fb213f","0xbf597fc7beef0ee4","0xc6e00bf33da88fc2","0xd5a79147930aa725","0x06ca6351e003826f","0x142929670a0e6e70","0x27b70a8546d22ffc","0x2e1b21385c26c926","0x4d2c6dfc5ac42aed","0x53380d139d95b3df","0x650a73548baf63de","0x766a0abb3c77b2a8","0x81c2c92e47edaee6","0x92722c851482353b","0xa2bfe8a14cf10364","0xa81a664bbc423001","0xc24b8b70d0f89791","0xc76c51a30654be30","0xd192e819d6ef5218","0xd69906245565a910","0xf40e35855771202a","0x106aa07032bbd1b8","0x19a4c116b8d2d0c8","0x1e376c085141ab53","0x2748774cdf8eeb99","0x34b0bcb5e19b48a8","0x391c0cb3c5c95a63","0x4ed8aa4ae3418acb","0x5b9cca4f7763e373","0x682e6ff3d6b2b8a3","0x748f82ee5defb2fc","0x78a5636f43172f60","0x84c87814a1f0ab72","0x8cc702081a6439ec","0x90befffa23631e28","0xa4506cebde82bde9","0xbef9a3f7b2c67915","0xc67178f2e372532b","0xca273eceea26619c","0xd186b8c721c0c207","0xeada7dd6cde0eb1e","0xf57d4f7fee6ed178","0x06f067aa72176fba","0x0a637dc5a2c898a6","0x113f9804bef90dae","0x1b710b35131c471b","0x28db77f523047d84","0x32caab7b40c72493","0x3c9ebe0a15c9bebc","0x431d67c49c100d4c","0x4cc5d4becb3e42b6","0x597f299cfc657e2a","0x5fcb6fab3ad6faec","0x6c44198c4a475817"].map(t=>BigInt(t))),hi=qr[0],di=qr[1],ie=new Uint32Array(80),oe=new Uint32Array(80),Mt=class extends De{Ah=0;Al=0;Bh=0;Bl=0;Ch=0;Cl=0;Dh=0;Dl=0;Eh=0;El=0;Fh=0;Fl=0;Gh=0;Gl=0;Hh=0;Hl=0;constructor(e,r){super(128,e,16,!1),this.Ah=r[0]|0,this.Al=r[1]|0,this.Bh=r[2]|0,this.Bl=r[3]|0,this.Ch=r[4]|0,this.Cl=r[5]|0,this.Dh=r[6]|0,this.Dl=r[7]|0,this.Eh=r[8]|0,this.El=r[9]|0,this.Fh=r[10]|0,this.Fl=r[11]|0,this.Gh=r[12]|0,this.Gl=r[13]|0,this.Hh=r[14]|0,this.Hl=r[15]|0}get(){let{Ah:e,Al:r,Bh:i,Bl:n,Ch:o,Cl:s,Dh:a,Dl:c,Eh:u,El:f,Fh:h,Fl:d,Gh:b,Gl:_,Hh:y,Hl:v}=this;return[e,r,i,n,o,s,a,c,u,f,h,d,b,_,y,v]}set(e,r,i,n,o,s,a,c,u,f,h,d,b,_,y,v){this.Ah=e|0,this.Al=r|0,this.Bh=i|0,this.Bl=n|0,this.Ch=o|0,this.Cl=s|0,this.Dh=a|0,this.Dl=c|0,this.Eh=u|0,this.El=f|0,this.Fh=h|0,this.Fl=d|0,this.Gh=b|0,this.Gl=_|0,this.Hh=y|0,this.Hl=v|0}_cloneInto(e){return(e||=new this.constructor).set(...this.get()),this._cloneIntoMeta(e)}process(e,r){for(let l=0;l<16;l++,r+=4)ie[l]=e.getUint32(r),oe[l]=e.getUint32(r+=4);for(let l=16;l<80;l++){let m=ie[l-15]|0,w=oe[l-15]|0,P=pe(m,w,1)^pe(m,w,8)^Lt(m,w,7),K=be(m,w,1)^be(m,w,8)^Ht(m,w,7),S=ie[l-2]|0,x=oe[l-2]|0,B=pe(S,x,19)^Ne(S,x,61)^Lt(S,x,6),H=be(S,x,19)^Re(S,x,61)^Ht(S,x,6),O=Ir(K,H,oe[l-7],oe[l-16]),R=Lr(O,P,B,ie[l-7],ie[l-16]);ie[l]=R|0,oe[l]=O|0}let{Ah:i,Al:n,Bh:o,Bl:s,Ch:a,Cl:c,Dh:u,Dl:f,Eh:h,El:d,Fh:b,Fl:_,Gh:y,Gl:v,Hh:L,Hl:A}=this;for(let l=0;l<80;l++){let m=pe(h,d,14)^pe(h,d,18)^Ne(h,d,41),w=be(h,d,14)^be(h,d,18)^Re(h,d,41),P=h&b^~h&y,K=d&_^~d&v,S=Hr(A,w,K,di[l],oe[l]),x=Nr(S,L,m,P,hi[l],ie[l]),B=S|0,H=pe(i,n,28)^Ne(i,n,34)^Ne(i,n,39),O=be(i,n,28)^Re(i,n,34)^Re(i,n,39),R=i&o^i&a^o&a,p=n&s^n&c^s&c;L=y|0,A=v|0,y=b|0,v=_|0,b=h|0,_=d|0,{h,l:d}=W(u|0,f|0,x|0,B|0),u=a|0,f=c|0,a=o|0,c=s|0,o=i|0,s=n|0;let g=Tr(B,O,p);i=Kr(g,x,H,R),n=g|0}({h:i,l:n}=W(this.Ah|0,this.Al|0,i|0,n|0)),{h:o,l:s}=W(this.Bh|0,this.Bl|0,o|0,s|0),{h:a,l:c}=W(this.Ch|0,this.Cl|0,a|0,c|0),{h:u,l:f}=W(this.Dh|0,this.Dl|0,u|0,f|0),{h,l:d}=W(this.Eh|0,this.El|0,h|0,d|0),{h:b,l:_}=W(this.Fh|0,this.Fl|0,b|0,_|0),{h:y,l:v}=W(this.Gh|0,this.Gl|0,y|0,v|0),{h:L,l:A}=W(this.Hh|0,this.Hl|0,L|0,A|0),this.set(i,n,o,s,a,c,u,f,h,d,b,_,y,v,L,A)}roundClean(){je(ie,oe)}destroy(){this.destroyed=!0,je(this.buffer),this.set(0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0)}},Ft=class extends Mt{constructor(){super(64,$r)}};var ye=jt(()=>new zt,Dt(1));var $t=jt(()=>new Ft,Dt(3));var pi=/^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,ee=class extends Error{constructor(r,i){super(`${r}: ${i}`);this.field=r}field;name="FieldError"};function M(...t){let e=new Uint8Array(t.reduce((i,n)=>i+n.length,0)),r=0;for(let i of t)e.set(i,r),r+=i.length;return e}function se(t){return M(new TextEncoder().encode(t))}function ae(t,e){return t.length===e.length&&t.every((r,i)=>r===e[i])}function F(t){return Array.from(t,e=>e.toString(16).padStart(2,"0")).join("")}function bi(t,e,r){if(typeof e!="string"||e.length!==2*r||!/^[0-9a-f]*$/.test(e))throw new ee(t,`must be ${2*r} lower-case hexadecimal digits`);return Uint8Array.from({length:r},(i,n)=>Number.parseInt(e.slice(2*n,2*n+2),16))}function yi(t){return btoa(Array.from(t,e=>String.fromCharCode(e)).join(""))}function it(t,e,r){let i=r===void 0?"must be base64":`must be ${r} bytes in base64`;if(typeof e!="string"||!pi.test(e))throw new ee(t,i);let n=Uint8Array.from(atob(e),o=>o.charCodeAt(0));if(yi(n)!==e||r!==void 0&&n.length!==r)throw new ee(t,i);return n}function ot(t){return t.length===0?0n:BigInt(`0x${F(t)}`)}function qt(t,e){let r=BigInt(t).toString(16).padStart(2*e,"0");if(r.length>2*e||r.startsWith("-"))throw new RangeError(`${t} does not fit into ${e} bytes`);return bi("value",r,e)}function wi(t){for(let e=0;e<t.length;e++){let r=t.charCodeAt(e);if(r>=55296&&r<=56319){if(e===t.length-1)return!0;let i=t.charCodeAt(e+1);if(!(i>=56320&&i<=57343))return!0;e++}else if(r>=56320&&r<=57343)return!0}return!1}function we(t,e=new Set){if(typeof t=="number"&&isNaN(t))throw new Error("NaN is not allowed");if(typeof t=="number"&&!isFinite(t))throw new Error("Infinity is not allowed");if(typeof t=="string"&&wi(t))throw new Error("Lone surrogate is not allowed");if(t===null||typeof t!="object")return JSON.stringify(t);if(typeof t.toJSON=="function"){if(e.has(t))throw new Error("Circular reference detected");e.add(t);let i=we(t.toJSON(),e);return e.delete(t),i}if(e.has(t))throw new Error("Circular reference detected");e.add(t);let r;if(Array.isArray(t))r=`[${t.map(n=>we(n===void 0||typeof n=="symbol"?null:n,e)).join(",")}]`;else{let i=[];for(let n of Object.keys(t).sort())t[n]===void 0||typeof t[n]=="symbol"||i.push(`${we(n)}:${we(t[n],e)}`);r=`{${i.join(",")}}`}return e.delete(t),r}var Gt=class extends Error{name="RecipeVerificationError"};function Yt(t){let e=we(t);if(e===void 0)throw new Gt("the document has no canonical form");return se(e)}function at(t,e,r=()=>{}){if(!Array.isArray(t))throw new TypeError(`"${e}" expected array, got type=${typeof t}`);for(let i=0;i<t.length;i++)r(t[i],`${e}[${i}]`);return t}var z=(t,e,r)=>Z(t,e,r),Wt=Ue;function ce(t,e="object"){if(t===null||typeof t!="object"||Array.isArray(t))throw new TypeError(e==="object"?"expected valid options object":`"${e}" expected object, got type=${typeof t}`);return t}function me(t,e){if(typeof t!="function")throw new TypeError(`"${e}" is invalid: expected function, got ${typeof t}`);return t}var Yr=rt,Zt=(...t)=>Ut(...t),Wr=t=>nt(t),Ce=et,Xt=t=>Cr(t),st=BigInt(0),Gr=BigInt(1),mi=t=>t?`"${t}" `:"";function te(t,e=""){if(typeof t!="boolean")throw new TypeError(mi(e)+"expected boolean, got type="+typeof t);return t}function xi(t){if(typeof t=="bigint"){if(!ue(t))throw new RangeError("positive bigint expected, got "+t)}else Wt(t);return t}function Pe(t,e=""){if(typeof t!="number"){let r=e&&`"${e}" `;throw new TypeError(r+"expected number, got type="+typeof t)}if(!Number.isSafeInteger(t)){let r=e&&`"${e}" `;throw new RangeError(r+"expected safe integer, got "+t)}}function Zr(t){if(typeof t!="string")throw new TypeError("hex string expected, got "+typeof t);return t===""?st:BigInt("0x"+t)}function ct(t){return Zr(rt(t))}function ke(t){return Zr(rt(ze(Z(t)).reverse()))}function Vt(t,e){if(Ue(e),e===0)throw new Error("zero output length is invalid");t=xi(t);let r=e*2,i=t.toString(16);if(i.length>r)throw new RangeError("number is too large");return nt(i.padStart(r,"0"))}function Xr(t,e){return Vt(t,e).reverse()}function ze(t){return Uint8Array.from(z(t))}function ue(t){return typeof t=="bigint"&&st<=t}function Jt(t,e,r){return ue(t)&&ue(e)&&ue(r)&&e<=t&&t<r}function Qt(t,e,r,i){if(!Jt(e,r,i))throw new RangeError("expected valid "+t+": "+r+" <= n < "+i+", got "+e)}function er(t){if(t<st)throw new Error("expected non-negative bigint, got "+t);return t===st?0:t.toString(2).length}var Vr=t=>(Pe(t,"n"),(Gr<<BigInt(t))-Gr);function fe(t,e={},r={},i="object"){ce(t,i),ce(e,"fields"),ce(r,"optFields");function n(s,a,c){let u=i==="object"?`param "${String(s)}"`:`"${i}.${String(s)}"`,f=t[s];if(!Object.hasOwn(t,s)&&(c?f!==void 0:a!=="function"))throw new TypeError(`${u} is invalid: expected own property`);if(c&&f===void 0)return;let h=typeof f;if(h!==a||f===null)throw new TypeError(`${u} is invalid: expected ${a}, got ${h}`)}let o=(s,a)=>Object.entries(s).forEach(([c,u])=>n(c,u,a));o(e,!1),o(r,!0)}var j=BigInt(0),k=BigInt(1),xe=BigInt(2),en=BigInt(3),tr=BigInt(4),tn=BigInt(5),gi=BigInt(7),rn=BigInt(8),_i=BigInt(9),Ei=BigInt(15),nn=BigInt(16),vi=BigInt("0x10000000000000000");function I(t,e){if(e<=j)throw new Error("mod: expected positive modulus, got "+e);let r=t%e;return r>=j?r:e+r}function Si(t,e,r){if(r<=k)throw new Error("pow: expected modulus > 1, got "+r);if(typeof e!="bigint")throw new TypeError("invalid exponent: expected bigint, got "+typeof e);if(e<j)throw new Error("invalid exponent, negatives unsupported");if(e===j)return k;if(e===k)return t;let i=t%r;if(i<j&&(i+=r),e<vi){let a=k;for(;e>j;)e&k&&(a=a*i%r),i=i*i%r,e>>=k;return a}let n=[];for(;e>j;)n.push(Number(e&Ei)),e>>=tr;let o=new Array(16);o[0]=k,o[1]=i;for(let a=2;a<16;a++)o[a]=o[a-1]*i%r;let s=o[n[n.length-1]];for(let a=n.length-2;a>=0;a--){s=s*s%r,s=s*s%r,s=s*s%r,s=s*s%r;let c=n[a];c!==0&&(s=s*o[c]%r)}return s}function G(t,e,r){if(r<=k)throw new Error("pow2: expected modulus > 1, got "+r);if(e<j)throw new Error("pow2: expected non-negative exponent, got "+e);let i=t;for(;e-- >j;)i*=i,i%=r;return i}function Jr(t,e){if(t===j)throw new Error("invert: expected non-zero number");if(e<=k)throw new Error("invert: expected modulus > 1, got "+e);let r=I(t,e),i=e,n=j,o=k;for(;r!==j;){let a=i/r,c=i-r*a,u=n-o*a;i=r,r=c,n=o,o=u}if(i!==k)throw new Error("invert: does not exist");return I(n,e)}function rr(t,e,r){let i=t;if(!i.eql(i.sqr(e),r))throw new Error("Cannot find square root")}function nr(t,e){if((t&k)===j)throw new Error(e+": expected odd modulus, got "+t)}function on(t,e){let r=t,i=(r.ORDER+k)/tr,n=r.pow(e,i);return rr(r,n,e),n}function Ai(t,e){let r=t,i=(r.ORDER-tn)/rn,n=r.mul(e,xe),o=r.pow(n,i),s=r.mul(e,o),a=r.mul(r.mul(s,xe),o),c=r.mul(s,r.sub(a,r.ONE));return rr(r,c,e),c}function Pi(t){let e=lt(t),r=sn(t),i=r(e,e.neg(e.ONE)),n=r(e,i),o=r(e,e.neg(i)),s=(t+gi)/nn;return((a,c)=>{let u=a,f=u.pow(c,s),h=u.mul(f,i),d=u.mul(f,n),b=u.mul(f,o),_=u.eql(u.sqr(h),c),y=u.eql(u.sqr(d),c);f=u.cmov(f,h,_),h=u.cmov(b,d,y);let v=u.eql(u.sqr(h),c),L=u.cmov(f,h,v);return rr(u,L,c),L})}function sn(t){if(t<en)throw new Error("sqrt is not defined for small field");nr(t,"tonelliShanks");let e=t-k,r=0;for(;e%xe===j;)e/=xe,r++;let i=xe,n=lt(t);for(;Me(n,i)===1;)if(i++>1e3)throw new Error("Cannot find square root: probably non-prime P");if(r===1)return on;let o=n.pow(i,e),s=(e+k)/xe;return function(c,u){let f=c;if(f.is0(u))return u;if(Me(f,u)!==1)throw new Error("Cannot find square root");let h=r,d=f.mul(f.ONE,o),b=f.pow(u,e),_=f.pow(u,s);for(;!f.eql(b,f.ONE);){if(f.is0(b))throw new Error("Cannot find square root: probably non-prime P");let y=1,v=f.sqr(b);for(;!f.eql(v,f.ONE);)if(y++,v=f.sqr(v),y===h)throw new Error("Cannot find square root");let L=k<<BigInt(h-y-1),A=f.pow(d,L);h=y,d=f.sqr(A),b=f.mul(b,d),_=f.mul(_,A)}return _}}function ki(t){return nr(t,"Fp.sqrt"),t%tr===en?on:t%rn===tn?Ai:t%nn===_i?Pi(t):sn(t)}var an=(t,e)=>(I(t,e)&k)===k,Bi=["create","isValid","is0","neg","inv","sqrt","sqr","eql","add","sub","mul","pow","div","addN","subN","mulN","sqrN"];function Be(t){if(ce(t,"field"),typeof t.ORDER!="bigint")throw new TypeError('param "ORDER" is invalid: expected bigint, got '+typeof t.ORDER);Pe(t.BYTES,"BYTES"),Pe(t.BITS,"BITS");for(let e of Bi)me(t[e],"field."+e);if(t.BYTES<1||t.BITS<1)throw new Error("invalid field: expected BYTES/BITS > 0");if(t.ORDER<=k)throw new Error("invalid field: expected ORDER > 1, got "+t.ORDER);return t}function ft(t,e,r=!1){Be(t),at(e,"nums"),te(r,"passZero");let i=t,n=new Array(e.length).fill(r?i.ZERO:void 0),o=e.reduce((a,c,u)=>i.is0(c)?a:(n[u]=a,i.mul(a,c)),i.ONE),s=i.inv(o);return e.reduceRight((a,c,u)=>i.is0(c)?a:(n[u]=i.mul(a,n[u]),i.mul(a,c)),s),n}function Me(t,e){Be(t);let r=t;nr(r.ORDER,"FpLegendre");let i=(r.ORDER-k)/xe,n=r.pow(e,i),o=r.eql(n,r.ONE),s=r.eql(n,r.ZERO),a=r.eql(n,r.neg(r.ONE));if(!o&&!s&&!a)throw new Error("invalid Legendre symbol result");return o?1:s?0:-1}function Oi(t,e){if(e!==void 0&&Wt(e),t<=j)throw new Error("invalid n length: expected positive n, got "+t);if(e!==void 0&&e<1)throw new Error("invalid n length: expected positive bit length, got "+e);let r=er(t);if(e!==void 0&&e<r)throw new Error(`invalid n length: expected nBitLength (${e}) >= bitLen(n) (${r})`);let i=e!==void 0?e:r,n=Math.ceil(i/8);return{nBitLength:i,nByteLength:n}}var Qr=new WeakMap,ut=class{ORDER;BITS;BYTES;isLE;ZERO=j;ONE=k;_lengths;_mod;constructor(e,r={}){if(e<=k)throw new Error("invalid field: expected ORDER > 1, got "+e);let i;this.isLE=!1,r!=null&&typeof r=="object"&&(typeof r.BITS=="number"&&(i=r.BITS),typeof r.sqrt=="function"&&Object.defineProperty(this,"sqrt",{value:r.sqrt,enumerable:!0}),typeof r.isLE=="boolean"&&(this.isLE=r.isLE),r.allowedLengths&&(this._lengths=Object.freeze(r.allowedLengths.slice())),typeof r.modFromBytes=="boolean"&&(this._mod=r.modFromBytes));let{nBitLength:n,nByteLength:o}=Oi(e,i);if(o>2048)throw new Error("invalid field: expected ORDER of <= 2048 bytes");this.ORDER=e,this.BITS=n,this.BYTES=o,Object.freeze(this)}create(e){return I(e,this.ORDER)}isValid(e){if(typeof e!="bigint")throw new TypeError("invalid field element: expected bigint, got "+typeof e);return j<=e&&e<this.ORDER}is0(e){return e===j}isValidNot0(e){return!this.is0(e)&&this.isValid(e)}isOdd(e){return(e&k)===k}neg(e){return I(-e,this.ORDER)}eql(e,r){return e===r}sqr(e){return I(e*e,this.ORDER)}add(e,r){return I(e+r,this.ORDER)}sub(e,r){return I(e-r,this.ORDER)}mul(e,r){return I(e*r,this.ORDER)}pow(e,r){return Si(e,r,this.ORDER)}div(e,r){return I(e*Jr(r,this.ORDER),this.ORDER)}sqrN(e){return e*e}addN(e,r){return e+r}subN(e,r){return e-r}mulN(e,r){return e*r}inv(e){return Jr(e,this.ORDER)}sqrt(e){let r=Qr.get(this);return r||Qr.set(this,r=ki(this.ORDER)),r(this,e)}toBytes(e){return this.isLE?Xr(e,this.BYTES):Vt(e,this.BYTES)}fromBytes(e,r=!1){z(e);let{_lengths:i,BYTES:n,isLE:o,ORDER:s,_mod:a}=this;if(i){if(e.length<1||!i.includes(e.length)||e.length>n)throw new Error("Field.fromBytes: expected "+i+" bytes, got "+e.length);let u=new Uint8Array(n);u.set(e,o?0:u.length-e.length),e=u}if(e.length!==n)throw new Error("Field.fromBytes: expected "+n+" bytes, got "+e.length);let c=o?ke(e):ct(e);if(a&&(c=I(c,s)),!r&&!this.isValid(c))throw new Error("invalid field element: outside of range 0..ORDER");return c}invertBatch(e){return ft(this,e,!0)}cmov(e,r,i){return te(i,"condition"),i?r:e}};function lt(t,e={}){return Object.freeze(ut.prototype),new ut(t,e)}var sr=BigInt(0),Fe=BigInt(1),Ti=BigInt(4),ir=16,cn=128,Ki=5,un=2**31;function $e(t){let e=t;if(typeof e!="function")throw new TypeError('"Point" expected constructor, got type='+typeof t);me(e.fromAffine,"Point.fromAffine"),me(e.fromBytes,"Point.fromBytes"),me(e.fromHex,"Point.fromHex"),ce(e.BASE,"Point.BASE"),ce(e.ZERO,"Point.ZERO"),Be(e.Fp),Be(e.Fn)}function ln(t,e){$e(t),hn(e,t);let r=ft(t.Fp,e.map(i=>i.Z));return e.map((i,n)=>t.fromAffine(i.toAffine(r[n])))}function Ii(t,e,r=1){if(!Number.isSafeInteger(t)||t<r||t>e)throw new Error("invalid window size, expected ["+r+".."+e+"], got W="+t)}function Li(t,e){let r=t*(4*e+128);if(r>un)throw new Error("invalid window size: table would need ~"+Math.ceil(r/2**20)+" MiB, max "+un/2**20+" MiB")}function Hi(t,e){if(t!==void 0){me(t,"randomBytes");try{let r=t(e);if(!Ce(r)||r.length!==e)return}catch{return}return t}}function hn(t,e){at(t,"points"),t.forEach((r,i)=>{if(!(r instanceof e))throw new Error("invalid point at index "+i)})}function Ni(t,e,r){if(!Array.isArray(t))throw new Error("array of scalars expected");t.forEach((i,n)=>{if(!(r===void 0?e.isValid(i):ue(i)&&i<r))throw new Error("invalid scalar at index "+n)})}var dn=new WeakMap;function or(t){return dn.get(t)||1}function Ri(t,e){let r=t.double(),i=[t];for(let n=1;n<e;n++)i.push(i[n-1].add(r));return i}function Ui(t,e){let r=2**e,i=r/2,n=BigInt(r-1),o=[];for(;t>sr;){let s=0;t&Fe&&(s=Number(t&n),s>=i&&(s-=r),t-=BigInt(s)),o.push(s),t>>=Fe}return o}function ji(t,e,r){let i=2**e,n=i/2,o=BigInt(i-1),s=BigInt(e),a=[];for(let c=0;c<r;c++){let u=Number(t&o);t>>=s,u>n&&(u-=i,t+=Fe),a.push(u)}if(t!==sr)throw new Error("invalid wnaf");return a}function Di(t,e,r){let i=0;for(let o of r)i=Math.max(i,o.length);let n=t;for(let o=i-1;o>=0;o--){o!==i-1&&(n=n.double());for(let s=0;s<r.length;s++){let a=r[s][o];if(a){let c=e[s][Math.abs(a)-1>>1];n=n.add(a<0?c.negate():c)}}}return n}var ht=class{Point;BASE;ZERO;randomBytes;wnafPrecomputes=new WeakMap;baseCanBeBlinded;bits;constructor(e,r){$e(e),this.randomBytes=Hi(r,ir),this.Point=e,this.BASE=e.BASE,this.ZERO=e.ZERO,this.bits=e.Fn.BITS}buildWnafTable(e,r,i){let n=Math.ceil(i/r)+1,o=2**(r-1),s=[],a=e;for(let c=0;c<n;c++){let u=a;for(let f=0;f<o;f++)s.push(u),u=u.add(a);a=s[s.length-1].double()}return{W:r,bits:i,windows:n,comp:s}}wnafCachedCT(e,r){let{W:i,windows:n,comp:o}=e,s=2**(i-1),a=ji(r,i,n),c=this.ZERO,u=this.BASE;for(let f=0;f<n;f++){let h=a[f],d=f*s,b=Math.abs(h)-1,_=o[d];for(let v=1;v<s;v++)_=v===b?o[d+v]:_;let y=_.negate();h===0?u=u.add(o[d]):c=c.add(h<0?y:_)}return{p:c,f:u}}getWnafPrecomputes(e,r,i,n){let o=this.wnafPrecomputes.get(r),s=o?.find(a=>a.W===e&&a.bits===i);return s||(s=this.buildWnafTable(r,e,i),typeof n=="function"&&(s={...s,comp:n(s.comp)}),o||(o=[],this.wnafPrecomputes.set(r,o)),o.push(s)),s}assertPoint(e){if(!(e instanceof this.Point))throw new TypeError('"point" expected Point instance, got type='+typeof e)}validateMulInput(e,r){if(this.assertPoint(e),!Jt(r,Fe,this.Point.Fn.ORDER))throw new Error("invalid scalar")}runCT(e,r,i,n){let o=or(e);return o===1?this.fixedWindowCT(e,r,i):this.wnafCachedCT(this.getWnafPrecomputes(o,e,i,n),r)}mulCT(e,r,i){return this.validateMulInput(e,r),this.runCT(e,r,this.bits,i)}mulCTBlinded(e,r,i){if(this.validateMulInput(e,r),this.randomBytes===void 0)throw new Error("randomBytes is required for scalar blinding");let n=this.Point.Fn.BITS+cn,o=this.randomBytes(ir);if(!Ce(o)||o.length!==ir)throw new Error("randomBytes returned invalid byte array");o[0]=o[0]&63|128;let s=r+ct(o)*this.Point.Fn.ORDER;return this.runCT(e,s,n,i)}fixedWindowCT(e,r,i){let n=Ki,o=1<<n,s=Vr(n),a=new Array(o);a[0]=this.ZERO;for(let f=1;f<o;f++)a[f]=a[f-1].add(e);let c=Math.ceil(i/n),u=this.ZERO;for(let f=c-1;f>=0;f--){if(f!==c-1)for(let b=0;b<n;b++)u=u.double();let h=Number(r>>BigInt(f*n)&s),d=a[0];for(let b=1;b<o;b++)d=b===h?a[b]:d;u=u.add(d)}return{p:u,f:u}}shouldBlind(e,r){return this.randomBytes===void 0?!1:r===Fe?!0:e!==this.BASE?!1:(this.baseCanBeBlinded===void 0&&(this.baseCanBeBlinded=this.mulUnsafe(this.BASE,this.Point.Fn.ORDER).is0()),this.baseCanBeBlinded)}mulSecret(e,r,i,n){return this.shouldBlind(e,i)?this.mulCTBlinded(e,r,n):this.mulCT(e,r,n)}mulUnsafe(e,r,i){if(this.assertPoint(e),!ue(r))throw new Error("invalid scalar");let n=or(e);if(n===1||r>=this.Point.Fn.ORDER)return Ci(this.Point,[e],[r],!0);let o=this.getWnafPrecomputes(n,e,this.bits,i);return this.wnafCachedCT(o,r).p}setWindowSize(e,r){this.assertPoint(e),Ii(r,this.bits);let i=Math.ceil((this.bits+cn)/r)+1;Li(i*2**(r-1),this.Point.Fp.BYTES),dn.set(e,r),this.wnafPrecomputes.delete(e)}hasWindowSize(e){return or(e)!==1}};function Ci(t,e,r,i=!1){if($e(t),hn(e,t),te(i,"allowOversized"),Ni(r,t.Fn,i?t.Fn.ORDER**Ti:void 0),e.length!==r.length)throw new Error("arrays of points and scalars must have equal length");let n=e.map(s=>Ri(s,4)),o=r.map(s=>Ui(s,4));return Di(t.ZERO,n,o)}function fn(t,e,r){if(e){if(e.ORDER!==t)throw new Error("Field.ORDER must match order: Fp == p, Fn == n");return Be(e),e}else return lt(t,{isLE:r})}function pn(t,e,r={},i){if(t!=="weierstrass"&&t!=="edwards")throw new Error('expected curve type "weierstrass" or "edwards"');if(i===void 0&&(i=t==="edwards"),!e||typeof e!="object")throw new Error(`expected valid ${t} CURVE object`);fe(r);for(let c of["p","n","h"]){let u=e[c];if(!(ue(u)&&u!==sr))throw new Error(`CURVE.${c} must be positive bigint`)}let n=fn(e.p,r.Fp,i),o=fn(e.n,r.Fn,i),a=["Gx","Gy","a",t==="weierstrass"?"b":"d"];for(let c of a)if(!n.isValid(e[c]))throw new Error(`CURVE.${c} must be valid field element of CURVE.Fp`);return e=Object.freeze(Object.assign({},e)),{CURVE:e,Fp:n,Fn:o}}function bn(t,e){return function(i){let n=t(i);return{secretKey:n,publicKey:e(n)}}}var dt=BigInt(0),pt=BigInt(1),bt=BigInt(2),zi=BigInt(4),yn=BigInt(8);function Mi(t,e,r,i){let n=t.sqr(r),o=t.sqr(i),s=t.add(t.mul(e.a,n),o),a=t.add(t.ONE,t.mul(e.d,t.mul(n,o)));return t.eql(s,a)}function wn(t,e={}){fe(e,{},{},"extraOpts");let r=e,i=pn("edwards",t,r,r.FpFnLE),{Fp:n,Fn:o}=i,s=i.CURVE,{h:a}=s;if(Me(n,s.a)!==1)throw new Error("edwards: CURVE.a must be a square in Fp for complete addition formulas");if(Me(n,s.d)!==-1)throw new Error("edwards: CURVE.d must be a non-square in Fp for complete addition formulas");fe(r,{},{uvRatio:"function",randomBytes:"function"});let c=r.randomBytes===void 0?Xt:r.randomBytes,u=bt<<BigInt(n.BYTES*8)-pt;function f(A){if(!n.isOdd)throw new Error("Field does not have .isOdd()");return n.isOdd(A)}let h=r.uvRatio===void 0?(A,l)=>{try{return{isValid:!0,value:n.sqrt(n.div(A,l))}}catch{return{isValid:!1,value:dt}}}:r.uvRatio;if(!Mi(n,s,s.Gx,s.Gy))throw new Error("bad curve params: generator point");let d=n.eql(s.a,n.neg(n.ONE))?A=>n.neg(A):n.eql(s.a,n.ONE)?A=>A:A=>n.mul(s.a,A);function b(A,l,m=!1){let w=m?pt:dt;return Qt("coordinate "+A,l,w,u),l}function _(A){if(!(A instanceof y))throw new Error("EdwardsPoint expected")}class y{static BASE=new y(s.Gx,s.Gy,n.ONE,n.mul(s.Gx,s.Gy));static ZERO=new y(n.ZERO,n.ONE,n.ONE,n.ZERO);static Fp=n;static Fn=o;X;Y;Z;T;constructor(l,m,w,P){this.X=b("x",l),this.Y=b("y",m),this.Z=b("z",w,!0),this.T=b("t",P),Object.freeze(this)}static CURVE(){return s}static fromAffine(l){if(l instanceof y)throw new Error("extended point not allowed");let{x:m,y:w}=l||{};return b("x",m),b("y",w),new y(m,w,n.ONE,n.mul(m,w))}static fromBytes(l,m=!1){let w=n.BYTES,{a:P,d:K}=s;l=ze(z(l,w,"point")),te(m,"zip215");let S=ze(l),x=l[w-1];S[w-1]=x&-129;let B=ke(S),H=m?u:n.ORDER;Qt("point.y",B,dt,H);let O=n.sqr(B),R=n.sub(O,n.ONE),p=n.sub(n.mulN(K,O),P),{isValid:g,value:E}=h(R,p);if(!g)throw new Error("bad point: invalid y coordinate");let T=f(E),U=(x&128)!==0;if(!m&&n.is0(E)&&U)throw new Error("bad point: x=0 and x_0=1");return U!==T&&(E=n.neg(E)),y.fromAffine({x:E,y:B})}static fromHex(l,m=!1){return y.fromBytes(Wr(l),m)}get x(){return this.toAffine().x}get y(){return this.toAffine().y}precompute(l=6,m=!0){return L.setWindowSize(this,l),m||this.multiply(bt),this}assertValidity(){let l=this,{a:m,d:w}=s;if(l.is0())throw new Error("bad point: ZERO");let{X:P,Y:K,Z:S,T:x}=l,B=n.sqr(P),H=n.sqr(K),O=n.sqr(S),R=n.sqr(O),p=n.mul(B,m),g=n.mul(n.add(p,H),O),E=n.add(R,n.mul(w,n.mul(B,H)));if(!n.eql(g,E))throw new Error("bad point: equation left != right (1)");let T=n.mul(P,K),U=n.mul(S,x);if(!n.eql(T,U))throw new Error("bad point: equation left != right (2)")}equals(l){_(l);let{X:m,Y:w,Z:P}=this,{X:K,Y:S,Z:x}=l,B=n.mul(m,x),H=n.mul(K,P),O=n.mul(w,x),R=n.mul(S,P);return n.eql(B,H)&&n.eql(O,R)}is0(){return this.equals(y.ZERO)}negate(){return new y(n.neg(this.X),this.Y,this.Z,n.neg(this.T))}double(){let{X:l,Y:m,Z:w}=this,P=n.sqr(l),K=n.sqr(m),S=n.mul(n.sqr(w),bt),x=d(P),B=n.addN(l,m),H=n.sub(n.subN(n.sqr(B),P),K),O=n.addN(x,K),R=n.subN(O,S),p=n.subN(x,K),g=n.mul(H,R),E=n.mul(O,p),T=n.mul(H,p),U=n.mul(R,O);return new y(g,E,U,T)}add(l){_(l);let{d:m}=s,{X:w,Y:P,Z:K,T:S}=this,{X:x,Y:B,Z:H,T:O}=l,R=n.mul(w,x),p=n.mul(P,B),g=n.mul(n.mulN(S,m),O),E=n.mul(K,H),T=n.sub(n.subN(n.mulN(n.addN(w,P),n.addN(x,B)),R),p),U=n.subN(E,g),C=n.addN(E,g),Q=n.sub(p,d(R)),he=n.mul(T,U),Se=n.mul(C,Q),Ae=n.mul(T,Q),de=n.mul(U,C);return new y(he,Se,de,Ae)}subtract(l){return _(l),this.add(l.negate())}multiply(l){if(!o.isValidNot0(l))throw new RangeError("invalid scalar: expected 1 <= sc < curve.n");let{p:m,f:w}=L.mulSecret(this,l,a,v);return v([m,w])[0]}multiplyUnsafe(l){if(!o.isValid(l))throw new RangeError("invalid scalar: expected 0 <= sc < curve.n");return l===dt?y.ZERO:this.is0()||l===pt?this:L.mulUnsafe(this,l,v)}isSmallOrder(){return this.clearCofactor().is0()}isTorsionFree(){return L.mulUnsafe(this,s.n).is0()}toAffine(l){let m=this,w=l;if(w!=null&&typeof w!="bigint")throw new TypeError('"invertedZ" expected bigint, got type='+typeof w);let{X:P,Y:K,Z:S}=m,x=m.is0();w==null&&(w=x?n.create(yn):n.inv(S));let B=n.mul(P,w),H=n.mul(K,w),O=n.mul(S,w);if(x)return{x:n.ZERO,y:n.ONE};if(!n.eql(O,n.ONE))throw new Error("invZ was invalid");return{x:B,y:H}}clearCofactor(){return a===pt?this:a===bt?this.double():a===zi?this.double().double():a===yn?this.double().double().double():this.multiplyUnsafe(a)}toBytes(){let{x:l,y:m}=this.toAffine(),w=n.toBytes(m);return w[w.length-1]|=f(l)?128:0,w}toHex(){return Yr(this.toBytes())}toString(){return`<Point ${this.is0()?"ZERO":this.toHex()}>`}}let v=A=>ln(y,A),L=new ht(y,c);return L.bits>=6&&y.BASE.precompute(6),Object.freeze(y.prototype),Object.freeze(y),y}function mn(t,e,r={}){if($e(t),typeof e!="function")throw new Error('"hash" function param is required');let i=e,n=r;fe(n,{},{adjustScalarBytes:"function",randomBytes:"function",domain:"function",prehash:"function",zip215:"boolean",mapToCurve:"function",toMontgomery:"function",toMontgomerySecret:"function"});let{prehash:o}=n,{BASE:s,Fp:a,Fn:c}=t,u=i.outputLen,f=2*a.BYTES;if(u!==void 0&&(Pe(u,"hash.outputLen"),u!==f))throw new Error(`hash.outputLen must be ${f}, got ${u}`);let h=n.randomBytes===void 0?Xt:n.randomBytes,d=n.toMontgomery,b=n.toMontgomerySecret,_=n.adjustScalarBytes===void 0?p=>p:n.adjustScalarBytes,y=n.domain===void 0?(p,g,E)=>{if(te(E,"phflag"),g.length||E)throw new Error("Contexts/pre-hash are not supported");return p}:n.domain;function v(p){return c.create(ke(p))}function L(p){let g=x.secretKey;z(p,x.secretKey,"secretKey");let E=z(i(p),2*g,"hashedSecretKey"),T=_(E.slice(0,g)),U=E.slice(g,2*g),C=v(T);return{head:T,prefix:U,scalar:C}}function A(p){let{head:g,prefix:E,scalar:T}=L(p),U=s.multiply(T),C=U.toBytes();return{head:g,prefix:E,scalar:T,point:U,pointBytes:C}}function l(p){return A(p).pointBytes}function m(p=Uint8Array.of(),...g){let E=Zt(...g);return v(i(y(E,z(p,void 0,"context"),!!o)))}function w(p,g,E={}){fe(E,{},{},"options"),p=ze(z(p,void 0,"message")),o&&(p=o(p));let{prefix:T,scalar:U,pointBytes:C}=A(g),Q=m(E.context,T,p),he=s.multiply(Q).toBytes(),Se=m(E.context,he,C,p),Ae=c.create(Q+Se*U);if(!c.isValid(Ae))throw new Error("sign failed: invalid s");let de=Zt(he,c.toBytes(Ae));return z(de,x.signature,"result")}let P={zip215:n.zip215};function K(p,g,E,T=P){fe(T);let{context:U}=T,C=T.zip215===void 0?!!P.zip215:T.zip215,Q=x.signature;p=z(p,Q,"signature"),g=z(g,void 0,"message"),E=z(E,x.publicKey,"publicKey"),C!==void 0&&te(C,"zip215"),o&&(g=o(g));let he=Q/2,Se=p.subarray(0,he),Ae=ke(p.subarray(he,Q)),de,Ar,Pr;try{de=t.fromBytes(E,C),Ar=t.fromBytes(Se,C),Pr=s.multiplyUnsafe(Ae)}catch{return!1}if(!C&&de.isSmallOrder())return!1;let ni=m(U,Se,E,g);return Ar.add(de.multiplyUnsafe(ni)).subtract(Pr).clearCofactor().is0()}let S=a.BYTES,x={secretKey:S,publicKey:S,signature:2*S,seed:S};function B(p){return p=p===void 0?h(x.seed):p,z(p,x.seed,"seed")}function H(p){return Ce(p)&&p.length===x.secretKey}function O(p,g){try{return!!t.fromBytes(p,g===void 0?P.zip215:g)}catch{return!1}}let R={getExtendedPublicKey:A,randomSecretKey:B,isValidSecretKey:H,isValidPublicKey:O,toMontgomery(p){if(d===void 0)throw new Error("Montgomery conversion is not supported for this curve");return d(t.fromBytes(p))},toMontgomerySecret(p){if(b===void 0)throw new Error("Montgomery conversion is not supported for this curve");return b(p)}};return Object.freeze(x),Object.freeze(R),Object.freeze({keygen:bn(B,l),getPublicKey:l,sign:w,verify:K,utils:R,Point:t,lengths:x})}var ar=BigInt(1),xn=BigInt(2);var Fi=BigInt(5),$i=BigInt(8),cr=BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffed"),qi={p:cr,n:BigInt("0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3ed"),h:$i,a:BigInt("0x7fffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffec"),d:BigInt("0x52036cee2b6ffe738cc740797779e89800700a4d4141d8ab75eb4dca135978a3"),Gx:BigInt("0x216936d3cd6e53fec0a4e231fdd6dc5c692cc7609525a7b2c9562d608f25d51a"),Gy:BigInt("0x6666666666666666666666666666666666666666666666666666666666666658")};function Gi(t){let e=BigInt(10),r=BigInt(20),i=BigInt(40),n=BigInt(80),o=cr,a=t*t%o*t%o,c=G(a,xn,o)*a%o,u=G(c,ar,o)*t%o,f=G(u,Fi,o)*u%o,h=G(f,e,o)*f%o,d=G(h,r,o)*h%o,b=G(d,i,o)*d%o,_=G(b,n,o)*b%o,y=G(_,n,o)*b%o,v=G(y,e,o)*f%o;return{pow_p_5_8:G(v,xn,o)*t%o,b2:a}}function En(t){return t[0]&=248,t[31]&=127,t[31]|=64,t}var gn=BigInt("19681161376707505956807079304988542015446066515923890162744021073123829784752");function Yi(t,e){let r=cr,i=I(e*e*e,r),n=I(i*i*e,r),o=Gi(t*n).pow_p_5_8,s=I(t*i*o,r),a=I(e*s*s,r),c=s,u=I(s*gn,r),f=a===t,h=a===I(-t,r),d=a===I(-t*gn,r);return f&&(s=c),(h||d)&&(s=u),an(s,r)&&(s=I(-s,r)),{isValid:f||h,value:s}}var ur=wn(qi,{uvRatio:Yi}),_n=ur.Fp;function Wi(t){let{y:e}=t;return _n.toBytes(_n.div(ar+e,ar-e))}function Zi(t){let e=ur.Fp.BYTES;return Z(t,e),En($t(t.subarray(0,e))).subarray(0,e)}function Xi(t){return mn(ur,$t,Object.assign({adjustScalarBytes:En,toMontgomery:Wi,toMontgomerySecret:Zi,zip215:!0},t))}var fr=Xi({});var Vi=32;function yt(t){try{let e=fr.Point.fromBytes(t);return!e.is0()&&e.isTorsionFree()}catch{return!1}}function wt(t,e,r){return yt(t)&&yt(e.slice(0,Vi))&&fr.verify(e,r,t,{zip215:!1})}var Ji=1024*1024,Qi=100,vn=1,eo=4,mt=4,Sn=8,to=64,N=class extends Error{name="LogError"};function xt(t,e,r){try{return it(t,e,r)}catch(i){throw new N(i.message)}}function gt(t){let[e="",r="",...i]=t.split("+"),n=xt("a verifier key",i.join("+")),[o,s]=[n[0],n.slice(1)],a=ye(M(se(`${e}
+`),n)).slice(0,mt);if(e===""||/[\s\0-\x1f]/.test(e)||s.length!==32||F(a)!==r)throw new N("a verifier key must look like name+identifier+base64");if(o!==vn&&o!==eo)throw new N("a verifier key must be of a log (1) or a witness (4)");if(!yt(s))throw new N("a verifier key must be an Ed25519 key of prime order, in its one encoding");return{name:e,kind:o===vn?"log":"witness",key:s,identifier:M(a)}}function lr(t){let e=t.lastIndexOf(`
+
+`);if(t.length>Ji||e<0||!t.endsWith(`
+`)||e+2===t.length)throw new N("a note must have signatures below an empty line");let r=t.slice(0,e+1),i=t.slice(e+2,-1).split(`
+`);if(i.length>Qi||/[\0-\x09\x0b-\x1f]/.test(r))throw new N("a note must not have control characters, nor too many signatures");return{text:r,signatures:i.map(ro)}}function ro(t){let e=/^— ([^\s+]+) ([^ ]+)$/.exec(t);if(e===null)throw new N("a line below a note must be \u2014 name base64");let r=xt("a signature",e[2]);if(r.length<=mt)throw new N("a signature must not be empty");return{name:e[1],identifier:r.slice(0,mt),content:r.slice(mt)}}function An(t,e){return t.signatures.filter(({name:r,identifier:i})=>r===e.name&&ae(i,e.identifier))}function Pn(t,e,r){if(!(e.length===to)||!wt(t.key,e,r))throw new N(`the signature of ${t.name} does not hold`)}function hr(t,e){let r=0;for(let i of e)for(let{content:n}of An(t,i))Pn(i,n,se(t.text)),r++;if(r===0)throw new N("no log that the policy knows has signed the checkpoint")}function dr(t,e){let r;for(let{content:i}of An(t,e)){let n=ot(i.slice(0,Sn));if(n<1n||n>=1n<<63n)throw new N(`the signature of ${e.name} does not hold`);let o=se(`cosignature/v1
+time ${n}
+${t.text}`);Pn(e,i.slice(Sn),o),r=r===void 0||n>r?n:r}return r}function kn(t,e){if(!/^(?:0|[1-9][0-9]{0,18})$/.test(e)||BigInt(e)>=1n<<63n)throw new N(`${t} must be a number below 2^63 without leading zeros`);return BigInt(e)}function re(t,...e){return M(ye(M(qt(t==="leaf"?0:1,1),...e)))}var no=32,ha=64*1024;function Bn(t){let e=t.split(`
+`).slice(0,-1);if(e.length<3||e.includes(""))throw new N("a checkpoint must have a line each for origin, size and root");let[r,i,n]=e;return{origin:r,size:kn("a checkpoint's size",i),root:xt("a checkpoint's root",n,no)}}var io={},On=oo(globalThis,io);function oo(t,e){return new Proxy(t,{get(r,i,n){return i in e?e[i]:t[i]},set(r,i,n){return i in e&&delete e[i],t[i]=n,!0},deleteProperty(r,i){let n=!1;return i in e&&(delete e[i],n=!0),i in t&&(delete t[i],n=!0),n},ownKeys(r){let i=Reflect.ownKeys(t),n=Reflect.ownKeys(e),o=new Set(n);return[...i.filter(s=>!o.has(s)),...n]},defineProperty(r,i,n){return i in e&&delete e[i],Reflect.defineProperty(t,i,n),!0},getOwnPropertyDescriptor(r,i){return i in e?Reflect.getOwnPropertyDescriptor(e,i):Reflect.getOwnPropertyDescriptor(t,i)},has(r,i){return i in e||i in t}})}var qa={p:(1n<<521n)-1n,b:0x0051953eb9618e1c9a1f929a21a0b68540eea2da725b99b315f3b8b489918ef109e156193951ec7e937b1652c0bd3bb1bf073573df883d2c34f1ef451fd46b503f00n,gx:0x00c6858e06b70404e9cd9e3ecb662395b4429c648139053fb521f828af606b4d3dbaa14b5e77efe75928fe1dc127a2ffa8de3348b3c1856a429bf97e7e31c2e5bd66n,gy:0x011839296a789a3bc0045c8a5fb42c7d1bd998f54449579b446817afbd17273e662c97ee72995ef42640c550b9013fad0761353c7086a272c24088be94769fd16650n,coordinateSize:66};function uo(t){return t instanceof Uint8Array||ArrayBuffer.isView(t)&&t.constructor.name==="Uint8Array"}function Xe(t,e=""){if(!Number.isSafeInteger(t)||t<0){let r=e&&`"${e}" `;throw new Error(`${r}expected integer >0, got ${t}`)}}function _e(t,e,r=""){let i=uo(t),n=t?.length,o=e!==void 0;if(!i||o&&n!==e){let s=r&&`"${r}" `,a=o?` of length ${e}`:"",c=i?`length=${n}`:`type=${typeof t}`;throw new Error(s+"expected Uint8Array"+a+", got "+c)}return t}function Te(t,e=!0){if(t.destroyed)throw new Error("Hash instance has been destroyed");if(e&&t.finished)throw new Error("Hash#digest() has already been called")}function Ke(...t){for(let e=0;e<t.length;e++)t[e].fill(0)}var fo=new Uint32Array([287454020]),lo=new Uint8Array(fo.buffer),ho=lo[0]===68;function Un(t){if(typeof t!="function"||typeof t.create!="function")throw new Error("Hash must wrapped by utils.createHasher");Xe(t.outputLen),Xe(t.blockLen)}var At=class{constructor(e,r){if(Object.defineProperty(this,"oHash",{enumerable:!0,configurable:!0,writable:!0,value:void 0}),Object.defineProperty(this,"iHash",{enumerable:!0,configurable:!0,writable:!0,value:void 0}),Object.defineProperty(this,"blockLen",{enumerable:!0,configurable:!0,writable:!0,value:void 0}),Object.defineProperty(this,"outputLen",{enumerable:!0,configurable:!0,writable:!0,value:void 0}),Object.defineProperty(this,"finished",{enumerable:!0,configurable:!0,writable:!0,value:!1}),Object.defineProperty(this,"destroyed",{enumerable:!0,configurable:!0,writable:!0,value:!1}),Un(e),_e(r,void 0,"key"),this.iHash=e.create(),typeof this.iHash.update!="function")throw new Error("Expected instance of class which extends utils.Hash");this.blockLen=this.iHash.blockLen,this.outputLen=this.iHash.outputLen;let i=this.blockLen,n=new Uint8Array(i);n.set(r.length>i?e.create().update(r).digest():r);for(let o=0;o<n.length;o++)n[o]^=54;this.iHash.update(n),this.oHash=e.create();for(let o=0;o<n.length;o++)n[o]^=106;this.oHash.update(n),Ke(n)}update(e){return Te(this),this.iHash.update(e),this}digestInto(e){Te(this),_e(e,this.outputLen,"output"),this.finished=!0,this.iHash.digestInto(e),this.oHash.update(e),this.oHash.digestInto(e),this.destroy()}digest(){let e=new Uint8Array(this.oHash.outputLen);return this.digestInto(e),e}_cloneInto(e){e||=Object.create(Object.getPrototypeOf(this),{});let{oHash:r,iHash:i,finished:n,destroyed:o,blockLen:s,outputLen:a}=this;return e=e,e.finished=n,e.destroyed=o,e.blockLen=s,e.outputLen=a,e.oHash=r._cloneInto(e.oHash),e.iHash=i._cloneInto(e.iHash),e}clone(){return this._cloneInto()}destroy(){this.destroyed=!0,this.oHash.destroy(),this.iHash.destroy()}},jn=(t,e,r)=>new At(t,e).update(r).digest();jn.create=(t,e)=>new At(t,e);var Pt=0xffffffffn,Cn=32n;function yo(t,e=!1){return e?{h:Number(t&Pt),l:Number(t>>Cn&Pt)}:{h:Number(t>>Cn&Pt)|0,l:Number(t&Pt)|0}}function br(t,e=!1){let r=t.length,i=new Uint32Array(r),n=new Uint32Array(r);for(let o=0;o<r;o++){let{h:s,l:a}=yo(t[o],e);[i[o],n[o]]=[s,a]}return[i,n]}var _o=0n,Ve=1n,Eo=2n,vo=7n,So=256n,Ao=0x71n,Po=[],ko=[],zn=[];for(let t=0,e=Ve,r=1,i=0;t<24;t++){[r,i]=[i,(2*r+3*i)%5],Po.push(2*(5*i+r)),ko.push((t+1)*(t+2)/2%64);let n=_o;for(let o=0;o<7;o++)e=(e<<Ve^(e>>vo)*Ao)%So,e&Eo&&(n^=Ve<<(Ve<<BigInt(o))-Ve);zn.push(n)}var Mn=br(zn,!0),Qc=Mn[0],eu=Mn[1];var pf=new Uint8Array([115,101,99]);var Do;Do=new WeakMap;var Fo;Fo=new WeakMap;var qo;qo=new WeakMap;var Uf=new Uint8Array([98,97,115,101,95,110,111,110,99,101]),jf=new Uint8Array([101,120,112]),Df=new Uint8Array([105,110,102,111,95,104,97,115,104]),Cf=new Uint8Array([107,101,121]),zf=new Uint8Array([112,115,107,95,105,100,95,104,97,115,104]),Mf=new Uint8Array([115,101,99,114,101,116]),Ff=new Uint8Array([72,80,75,69,0,0,0,0,0,0]);var rl=new Uint8Array([48,46,2,1,0,48,5,6,3,43,101,110,4,34,4,32]);var ul=new Uint8Array([48,70,2,1,0,48,5,6,3,43,101,111,4,58,4,56]);var Xo=[1024,4*1024,32*1024];var Vo=32,Jo=7;var Qo=Jo+Vo+16,Dl=Xo[0]+Qo;var es=1024*1024,ts=6e4,Ot="*/*",$n="application/json";var Y=class extends Error{name="NoAnswerError"};function qn(t){return`/api/v1/recipes/${encodeURIComponent(t)}/`}var Bt=class t{#e;constructor(e){this.#e=rs("server",e)}at(e){return new t(e)}async ask(e){let r=await ns(`${this.#e}${e.path}`,e),i=await is(r,e.most);return{status:r.status,type:os(r.headers),content:i}}};function rs(t,e){if(typeof e!="string"||!/^https?:\/\/[!-~]+[^/]$/.test(e)||/[?#@]/.test(e))throw new ee(t,"must be an http or https address without trailing slash");return e}async function ns(t,{accept:e,body:r},i={}){try{return await fetch(t,{headers:{Accept:e,...r===void 0?{}:{"Content-Type":r.type},...i},...r===void 0?{}:{method:"POST",body:r.content},cache:"no-store",credentials:"omit",redirect:"error",referrerPolicy:"no-referrer",signal:AbortSignal.timeout(ts)})}catch(n){let s=n instanceof TypeError?" (it cannot be reached, or its PANAPP_DEVICE_ORIGINS lacks the origin of this page)":"";throw new Y(`no answer from ${t}: ${n.message}${s}`)}}async function is(t,e=es){let r=[],i=0;try{for(let n=t.body?.getReader();n!==void 0;){let{done:o,value:s}=await n.read();if(o)break;if(r.push(s),i+=s.length,i>e)throw await n.cancel(),new Error(`it is longer than ${e} bytes`)}}catch(n){throw new Y(`an answer cannot be read: ${n.message}`)}return M(...r)}function os(t){let[e,...r]=(t.get("Content-Type")??"").split(";").map(n=>n.trim()),i=r.find(n=>n.startsWith("message="));return i===void 0?e:`${e};${i}`}var Ie=32,[D,Gn]=[256,8],ss=D*64*1024,xr=2,as=404,gr=class extends Y{};function _r(t){let e=1;for(;2*e<t;)e*=2;return e}function Tt(t){return Array.from({length:t.length/Ie},(e,r)=>t.slice(r*Ie,(r+1)*Ie))}function Le(t){if(t.length===0)return M(ye(new Uint8Array(0)));let e=t;for(;e.length>1;)e=Array.from({length:Math.ceil(e.length/2)},(r,i)=>{let[n,o]=[e[2*i],e[2*i+1]];return o===void 0?n:re("node",n,o)});return e[0]}var Je=class{constructor(e,r){this.way=e;this.size=r}way;size;#e=new Map;async tile(e,r){let i=await this.#r(`${e}`,e,r);if(i.length!==this.#t(e,r)*Ie)throw new Y("a tile of the log does not have its length");return i}async bundle(e){let r=await this.#r("entries",0,e),i=[],n=0;for(;n+xr<=r.length;){let o=n+xr+r[n]*256+r[n+1];i.push(r.slice(n+xr,o)),n=o}if(n!==r.length||i.length!==this.#t(0,e))throw new Y("a bundle of entries is malformed");return i}async node(e,r){let[i,n]=[Math.floor(e/Gn),e%Gn],o=r*2**n,s=await this.kept(i,Math.floor(o/D)),a=o%D*Ie;return Le(Tt(s.slice(a,a+Ie*2**n)))}async range(e,r){let i=r-e,n=_r(i);return i===1||i===2*n?this.node(Math.round(Math.log2(i)),e/i):re("node",await this.range(e,e+n),await this.range(e+n,r))}kept(e,r){let i=`${e}/${r}`,n=this.#e.get(i)??this.tile(e,r);return this.#e.set(i,n),n}#t(e,r){return Math.min(D,Math.floor(this.size/D**e)-r*D)}async#r(e,r,i){let n=this.#t(r,i),o=`/log/tile/${e}/${cs(i)}${n===D?"":`.p/${n}`}`,{status:s,content:a}=await this.way.ask({path:o,accept:Ot,most:ss});if(s===as)throw new gr("the site does not have the hashes of its log");if(s!==200)throw new Y(`the log is not served: the site answers ${s}`);return a}};function cs(t){let e=`${t}`,r=e.padStart(3*Math.ceil(e.length/3),"0").match(/.{3}/g);return r.map((i,n)=>n<r.length-1?`x${i}`:i).join("/")}var Yn=["signature","truth","devices","sampled"],Vn=["result_released","result_withheld","result_recorded"],us=64*1024*1024,He=class extends Error{},Kt=document.getElementById("verification"),vr=Kt.querySelector(".steps"),Ee=Kt.querySelector(".outcome"),Sr=new Bt(location.origin);function J(t,e,r=""){let i=document.createElement("li"),n=document.createElement("strong");if(n.textContent=`${t}. `,i.className={Holds:"holds","Does not hold":"fails"}[t]??"",i.append(n,e),r){let o=document.createElement("code");o.className="hash",o.textContent=r,i.append(document.createElement("br"),o)}vr.append(i)}function It(t,e=""){throw J("Does not hold",t,e),new He(t)}function ve(t,e,r,i=""){t||It(r,i),J("Holds",e,i)}var $=t=>t.toLocaleString("en"),fs=(t,e)=>e-t===1?`entry ${$(e)}`:`entries ${$(t+1)} to ${$(e)}`;function Jn(t){try{return{found:t()}}catch(e){if(e instanceof N)return;throw e}}async function Qn(t,e,r){let{status:i,content:n}=await Sr.ask({path:t,accept:e,most:us});if(i!==200)throw new He(`${r} could not be fetched: the site answered ${i}.`);return new TextDecoder("utf-8",{fatal:!0}).decode(n)}async function Wn(t,e){return JSON.parse(await Qn(t,$n,e))}async function ei(){let t=lr(await Qn("/log/checkpoint",Ot,"The checkpoint")),e=Bn(t.text),r=gt(Kt.dataset.key),i=Number(e.size);return ve(e.origin===r.name&&Number.isSafeInteger(i),`The checkpoint of ${e.origin} covers ${$(i)} entries, with this root:`,"The checkpoint is not one of this log.",F(e.root)),ve(r.kind==="log"&&Jn(()=>hr(t,[r]))!==void 0,"The log's key signed it.","The checkpoint has no valid signature by the log's key."),Kt.dataset.witnesses.split(" ").filter(Boolean).forEach(n=>ls(t,n)),{...e,entries:i}}function ls(t,e){let r=gt(e),i=r.kind==="witness"?Jn(()=>dr(t,r)):void 0;if(i===void 0&&It(`The signature of the witness ${r.name} does not hold.`),i.found===void 0){J("Missing",`The witness ${r.name} has not signed it yet.`);return}let n=new Date(Number(i.found)*1e3).toISOString();J("Holds",`The witness ${r.name} signed it at ${n}.`)}function hs(t,e){let r=[],[i,n]=[0,e];for(;n-i>1;){let o=i+_r(n-i),s=t<o;r.unshift(s?{right:s,start:o,end:n}:{right:s,start:i,end:o}),[i,n]=s?[i,o]:[o,n]}return r}async function ds(t){let{entries:e,root:r}=await ei();if(t>=e)throw new He("The entry is not in the tree yet. Try again in some seconds.");let i=new Je(Sr,e),[n,o]=[Math.floor(t/D),t%D],s=(await i.bundle(n))[o],a=ti(s);J("Read",`Entry ${$(t+1)} says:`,JSON.stringify(a)),await ps(a);let c=re("leaf",s);J("Computed","The entry's hash: SHA-256 of a zero byte and the entry.",F(c)),ve(ae(Tt(await i.kept(0,n))[o],c),"The log's tile has the same hash for it.","The log's tile has another hash for this entry.");for(let{right:u,start:f,end:h}of hs(t,e)){let d=await i.range(f,h);c=u?re("node",c,d):re("node",d,c);let b=u?"right":"left";J("Computed",`With the hash of ${fs(f,h)} on the ${b}:`,F(c))}return ve(ae(c,r),"The last hash is the root of the checkpoint.","The last hash is not the root of the checkpoint: the log was tampered with.",F(r)),`Entry ${$(t+1)} is in the log of ${$(e)} entries.`}var Zn=t=>F(ye(Yt(t)));async function ps(t){let e=qn(String(t.subject)),r=ri(t);if(t.action==="recipe_published"){let i=Zn((await Wn(e,"The recipe")).document);ve(i===t.subject,"The identifier is the SHA-256 of the recipe that the site serves.","The site serves another recipe than the entry names.",i)}else if(Vn.includes(t.action)&&r!==null){let i=Zn(bs(await Wn(`${e}result/`,"The result")));ve(i===r,"The entry has the SHA-256 of the result that the site serves.","The site serves another result than the entry says: it was changed.",i)}}function ti(t){return JSON.parse(new TextDecoder("utf-8",{fatal:!0}).decode(t))}function ri(t){return t.details?.result??null}function bs(t){let e=t.simulation===!0,r=e?Yn:Yn.slice(0,1),i=Object.fromEntries(Object.entries(t).filter(([n])=>!r.includes(n)));return e&&Array.isArray(i.segments)&&(i.segments=i.segments.map(({truth:n,...o})=>o)),i}function ys(t,e){let r;try{r=ti(t)}catch{return}if(!Vn.includes(r?.action))return;let{subject:i,action:n}=r,o=ri(r);e.has(i)&&(e.get(i)!==null||n!=="result_recorded"||o===null)&&It("The log has two results of one recipe: one was replaced.",String(i)),e.set(i,o)}async function ws(){let{entries:t,root:e}=await ei(),r=new Je(Sr,t),i=new Map,n=[],o=[];for(let a=0;a*D<t;a++){Ee.textContent=`Checking ${$(a*D)} of ${$(t)} entries \u2026`;let c=await r.bundle(a);c.forEach(u=>ys(u,i)),o=c.map(u=>re("leaf",u)),await Xn(r,0,a,o),o.length===D&&(n.push(Le(o)),o=[])}J("Holds",`All ${$(t)} entries have the hashes that the tiles have.`),J("Holds","No recipe has two results among them.");let s=Le(o.length>0?[...n,Le(o)]:n);for(let a=1;n.length>0;a++){let c=[];for(let u=0;u*D<n.length;u++){let f=n.slice(u*D,(u+1)*D);await Xn(r,a,u,f),f.length===D&&c.push(Le(f))}J("Holds",`Tiles of level ${a} have the hashes of the level below.`),n=c}return ve(ae(s,e),"The hash over all entries is the root of the checkpoint.","The hash over all entries is not the root of the checkpoint: the log was tampered with.",F(s)),`The whole tree holds: ${$(t)} entries.`}async function Xn(t,e,r,i){let n=Tt(await t.tile(e,r)),o=i.findIndex((s,a)=>!ae(s,n[a]));if(o>=0){let s=`Tile ${$(r)} of level ${e} has another hash in place ${o+1}.`;It(s,F(n[o]))}}function ms(t){return t instanceof He?t.message:`The site\u2019s answers cannot be fetched, or are malformed${t instanceof Y||t instanceof N?` (${t.message})`:""}.`}async function xs(t){vr.replaceChildren(),vr.hidden=!1,Ee.className="outcome",Ee.textContent="Checking \u2026",document.getElementById("verification-title").focus();try{let e=await(t==="all"?ws():ds(Number(t)-1));Ee.textContent=`Verified. ${e}`,Ee.className="outcome good panel"}catch(e){Ee.textContent=`Not verified. ${ms(e)}`,Ee.className="outcome error panel"}}var Er=[...document.querySelectorAll("button[data-verify]")];for(let t of Er)t.hidden=!1,t.addEventListener("click",async()=>{Er.forEach(e=>{e.disabled=!0}),await xs(t.dataset.verify),Er.forEach(e=>{e.disabled=!1})});

@@ -1,4 +1,4 @@
-"""What an attester says of itself: how it knows devices, and how many there are in coarse steps."""
+"""The public status of an attester: how it identifies devices, and how many there are in coarse steps."""
 
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render

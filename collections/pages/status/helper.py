@@ -1,4 +1,4 @@
-"""The helper's tasks, keys and log, for everybody."""
+"""The helper's tasks, keys and log, for the public."""
 
 from dap.models import Side, Task
 from helper.status import status

@@ -1,4 +1,4 @@
-"""The issuer's recipes, key and log, for everybody."""
+"""The issuer's recipes, key and log, for the public."""
 
 from issuer.models import Issuance
 from issuer.status import status

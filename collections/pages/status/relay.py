@@ -1,4 +1,5 @@
-"""What a relay says of itself: for which gateways it works. It keeps nothing else that it could tell."""
+"""The public status of a relay: the gateways for which it works. It stores nothing else that it
+could show."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, JsonResponse

@@ -1,4 +1,4 @@
-"""The shuffler's batches, key and log, for everybody."""
+"""The shuffler's batches, key and log, for the public."""
 
 from pages.status.server import StatusPages
 from shuffler.models import Batch

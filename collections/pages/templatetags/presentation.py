@@ -8,9 +8,9 @@ from django import template
 from pages.words.certainty import delta_text
 from pages.words.rejections import explanation
 from pages.words.units import in_unit
-from panprivacy.catalogue import statistic_class
-from panprivacy.errors import FieldError
-from panprivacy.shown import duration, duration_and_seconds
+from panprivacy.formats.display import duration, duration_and_seconds
+from panprivacy.formats.errors import FieldError
+from panprivacy.statistics.catalogue import statistic_class
 from web import numbers
 
 register = template.Library()
@@ -27,7 +27,7 @@ register.filter("delta", delta_text)
 
 @register.filter
 def epsilon(value: float | None, unknown: str = "not computed yet") -> str:
-    """ε to three significant digits; ∞ where none holds; `unknown` in place of None."""
+    """ε to three significant digits; ∞ if none holds; `unknown` in place of None."""
     if value is None:
         return unknown
     return "∞ (nothing is promised)" if math.isinf(value) else numbers.significant(value, 3)
@@ -47,7 +47,7 @@ def instant(time: str) -> datetime:
 
 @register.filter
 def statistic_title(name: str) -> str:
-    """The title of a registered statistic; the name in words where another version registered it."""
+    """The title of a registered statistic; the name in words if another version registered it."""
     try:
         return statistic_class(name).title
     except FieldError:

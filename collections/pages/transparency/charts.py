@@ -14,12 +14,12 @@ SPENT = "Spent"
 KINDS = {
     "Published": ("recipe_published", "series_published", "rounds_published"),
     "Closed": ("recipe_closed",),
-    "Released": ("result_released", "result_recorded"),
+    "Released": ("result_released",),
     "Withheld": ("result_withheld",),
     "Announced": ("intrusion_announced",),
     SPENT: (),
 }
-"""Row of the timeline → actions in it. What was spent, the populations' books say."""
+"""Row of the timeline → actions in it. What was spent comes from the populations' books."""
 
 _LOOKS = (
     ("line-1", "circle"),
@@ -71,7 +71,7 @@ def moments_of(entries: Iterable[Entry], spent: Iterable[tuple[str, datetime]]) 
 
 
 def timeline_chart(moments: Sequence[Moment]) -> Chart | None:
-    """When each of these happened, a row for each kind of them; None where there are none."""
+    """When each of these happened, a row for each kind of them; None if there are none."""
     series = [
         Series(
             name=kind,

@@ -19,7 +19,7 @@ def commands_for(identifier: str, site: str, *, released: bool) -> str:
     policy, and check all of it offline.
 
     Args:
-        site: where it is, without a slash at the end.
+        site: its address, without a slash at the end.
     """
     file = "result.json" if released else "recipe.json"
     content = reverse("api-result" if released else "api-recipe", args=[identifier])
@@ -27,5 +27,5 @@ def commands_for(identifier: str, site: str, *, released: bool) -> str:
     return (
         f"curl -fsSo {file} {site}{content} -o proof {site}{proof} -o policy {site}{reverse('log-policy')}\n"
         "cat policy\n"
-        f"python3 -m panprivacy.transparency verify {file} --proof proof --policy policy"
+        f"python3 -m panprivacy.recipe.log verify {file} --proof proof --policy policy"
     )

@@ -1,4 +1,4 @@
-"""What became of each recipe, as the public log and the populations' books tell it: one line for each."""
+"""The outcome of each recipe, from the public log and the populations' books: one line for each."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -16,9 +16,9 @@ class History:
     Attributes:
         name: of the recipe.
         identifier: of the recipe.
-        population: name; empty where it has none.
+        population: name; empty if it has none.
         entries: kind of the timeline → its newest entry about the recipe.
-        spent: None where it spent nothing, as simulations do.
+        spent: None if it spent nothing, as simulations do.
     """
 
     name: str

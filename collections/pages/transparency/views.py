@@ -45,7 +45,7 @@ FILTERS = ("q", "action", "population")
 
 
 class PublicLogView(View):
-    """Entries, newest first; search, filters and page stand in the address."""
+    """Entries, newest first; search, filters and page are in the address."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         matching = _matching(request.GET)

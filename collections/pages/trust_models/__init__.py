@@ -1,15 +1,15 @@
-"""What pages say of each trust model, one file each; this is the table."""
+"""Texts of pages about each trust model, one file each; this is the table."""
 
 from pages.trust_models.curator import CURATOR
 from pages.trust_models.interface import Adversary, Observers, PartnerShown, ShownTrustModel
 from pages.trust_models.shuffler import SHUFFLER
 from pages.trust_models.single_server import SINGLE_SERVER
 from pages.trust_models.two_server import TWO_SERVER
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
 
 __all__ = ["SHOWN", "Adversary", "Observers", "PartnerShown", "ShownTrustModel"]
 
 SHOWN: dict[Trust, ShownTrustModel] = {
     shown.trust: shown for shown in (SINGLE_SERVER, TWO_SERVER, SHUFFLER, CURATOR)
 }
-"""Trust model → what pages say of it."""
+"""Trust model → its texts."""

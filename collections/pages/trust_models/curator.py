@@ -1,10 +1,10 @@
-"""What pages say of a curator."""
+"""Texts of pages about a curator."""
 
 from pages.trust_models.interface import Adversary, Observers, ShownTrustModel, no_partner
 from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
-from panprivacy.trust import Trust
-from panprivacy.trust_models.curator import Curator
+from panprivacy.accounting.trust import Trust
+from panprivacy.statistics.trust_models.curator import Curator
 
 
 def _digests(servers: Curator) -> tuple[ParameterRow, ...]:
@@ -28,9 +28,9 @@ CURATOR = ShownTrustModel(
     publishing="An empty table is drawn for it, at random",
     meaning="This server sees every item as it comes, and keeps only a noisy table.",
     summing="The result is being computed from the table.",
-    waiting="Nothing is estimated before it is closed: every estimate would be one more look at the table. "
+    waiting="Nothing is estimated before it is closed: every estimate would read the table once more. "
     "The number of items is not kept.",
-    deleted="The table and its keys are deleted: nobody can look any more.",
+    deleted="The table and its keys are deleted.",
     adversaries=(
         Adversary(
             "Someone who copies or seizes what is kept here, once, without our noticing",
@@ -40,15 +40,15 @@ CURATOR = ShownTrustModel(
         ),
         Adversary(
             "Someone to whom we show it, as announced",
-            "reads the table too. A recipe allows only so many such looks; after each, everything is "
+            "reads the table too. A recipe limits the number of such readings; after each, everything is "
             "randomized again, which costs precision",
             True,
         ),
         Adversary("Someone who sees only the result", "reads a number with noise of its own", True),
         Adversary(
             "Someone who copies the table without our noticing, and sees it again later",
-            "compares the two: where they differ, items came in between. The second time may also be an "
-            "announced look. No such table can prevent this",
+            "compares the two: if they differ, items came in between. The second time may also be an "
+            "announced intrusion. No such table can prevent this",
             False,
         ),
         Adversary(
@@ -57,7 +57,7 @@ CURATOR = ShownTrustModel(
             False,
         ),
         Adversary(
-            "Someone who sends items here, or listens where they are not encrypted on the way",
+            "Someone who sends items here, or listens to a connection without encryption",
             "knows them anyway: keep logs of senders and proxies as short as the items are sensitive",
             False,
         ),

@@ -1,4 +1,4 @@
-"""What pages say of a trust model (docs/threat-model.md has the reasons)."""
+"""Texts of pages about a trust model (docs/threat-model.md has the reasons)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -8,22 +8,22 @@ from urllib.parse import urlsplit
 from pages.words.certainty import hardly_scrambled
 from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
-from panprivacy.device_input import DeviceInput
-from panprivacy.statistic import Statistic
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.interface import Statistic
 
 
 @dataclass(frozen=True)
 class Adversary:
-    """One who wants to know what a single device or item has contributed, and how far they get.
+    """An adversary who wants to learn what a single device or item has contributed, and how far they get.
 
     Attributes:
         who: as a heading.
         learns: as the rest of a sentence that begins with them.
         protected: whether the model protects against them.
         opens_device: whether they read what a device keeps.
-        unscrambled: what stands in place of `learns` where devices hardly scramble answers; empty where that
-            is no other.
+        unscrambled: the text in place of `learns` if devices hardly scramble answers; empty if that is no
+            other.
     """
 
     who: str
@@ -40,13 +40,13 @@ class Observers:
     Attributes:
         headings: of each model, as a heading; a curator's state has headings of its own
             (`pages.words.curator_sentences`).
-        subject: whom they want to know something about.
-        local: who reads one report, and what devices did before, as the beginning of a sentence; empty
-            where no guarantee speaks of them.
+        subject: the device or item that they want to learn about.
+        local: who reads one report, and what devices did before, as the beginning of a sentence; empty if no
+            guarantee speaks of them.
         aggregator: who reads the result, as the beginning of a sentence.
         mixed: who reads all reports in random order, as the beginning of a sentence.
         helped: what lets an intruder read a device's state, as the end of a sentence; likewise.
-        betrayal: what would disclose single answers where they are hardly scrambled; likewise.
+        betrayal: what would disclose single answers if they are hardly scrambled; likewise.
     """
 
     headings: Mapping[Model, str]
@@ -65,7 +65,7 @@ class PartnerShown:
     Attributes:
         name: in a word, in lower case.
         url: its base address.
-        own_url: that of this very server in its part, where the document names it; else empty.
+        own_url: that of this server in its role, if the document names it; else empty.
         role, own_role: what either does, in a sentence.
         verification_key: in base64, as the document has it.
     """
@@ -80,7 +80,7 @@ class PartnerShown:
 
     @property
     def page(self) -> str:
-        """Where it tells everybody of itself: the root of its host."""
+        """The address of its public status page: the root of its host."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}/"
 
@@ -103,21 +103,21 @@ class ShownTrustModel:
         summary: who does what with what is sent, in sentences.
         publishing: what is made when a recipe is published, as a clause.
         meaning: what the choice is about, as a parameter of a recipe, in a sentence.
-        summing: what becomes of what a closed recipe collected, in a sentence.
+        summing: what happens to the data of a closed recipe, in a sentence.
         waiting: what an open recipe waits for, in a sentence.
-        deleted: what is gone once nothing was released, as the beginning of a sentence.
+        deleted: what is deleted if nothing was released, as the beginning of a sentence.
         adversaries: whom it protects against and whom not.
         observers: those against whom guarantees are stated.
         verifying: who can check the signature of a recipe, as a clause.
         joining: how to take part, as a heading.
-        simulated: why nobody can take part in a simulation, in a sentence.
-        counted: what progress is a number of; empty where nobody counts.
+        simulated: why no device can take part in a simulation, in a sentence.
+        counted: what progress is a number of; empty if nothing is counted.
         rejected: what servers reject, in the plural.
-        failed_checks: what becomes of invalid reports, and what is told of them, in sentences.
+        failed_checks: what happens to invalid reports, and what is shown of them, in sentences.
         noisy_count: whether the number of reports is published with noise.
-        partner_uncounted: why the partner counts no valid reports, as a clause; empty where it does.
+        partner_uncounted: why the partner counts no valid reports, as a clause; empty if it does.
         needed: what a cohort consists of.
-        partner_shown: the document's servers → the server beside this one that signs the recipe too.
+        partner_shown: the document's servers → the other server that signs the recipe too.
         digests_shown: the document's servers → digests that it has of them, in hexadecimal digits.
     """
 
@@ -144,7 +144,7 @@ class ShownTrustModel:
     simulated: str = "Real devices refuse simulations."
 
     def for_statistic(self, statistic: Statistic[Any]) -> Self:
-        """As `for_input`; and where its reports are hardly scrambled, that is said of who reads them."""
+        """As `for_input`; and if its reports are hardly scrambled, the text about their readers states so."""
         shown = self.for_input(statistic.device_input)
         if not hardly_scrambled(statistic.local_guarantees()):
             return shown
@@ -154,7 +154,7 @@ class ShownTrustModel:
         return replace(shown, adversaries=tuple(adversaries))
 
     def for_input(self, device_input: DeviceInput) -> Self:
-        """The same of devices with this input: where they keep nothing, nobody can read it there."""
+        """The same of devices with this input: if they keep nothing, an intruder can read nothing there."""
         others = tuple(adversary for adversary in self.adversaries if not adversary.opens_device)
         if device_input.takes_steps or others == self.adversaries:
             return self

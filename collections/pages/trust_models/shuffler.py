@@ -1,10 +1,10 @@
-"""What pages say of a shuffler before this server."""
+"""Texts of pages about a shuffler in front of this server."""
 
 from pages.trust_models.interface import Adversary, Observers, PartnerShown, ShownTrustModel
-from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Model
-from panprivacy.trust import Trust
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats import base64_text
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 
 
 def _shuffler(servers: ShufflerAndAnalyzer) -> PartnerShown:
@@ -29,7 +29,7 @@ SHUFFLER = ShownTrustModel(
     waiting="The shuffler passes nothing on before exactly as many devices have sent as the recipe asks "
     "for. The count is shown in coarse steps, as the shuffler states it.",
     deleted="All messages here and the private key are deleted. The shuffler deletes its messages when it is "
-    "told, and is told until it answers.",
+    "notified, which is repeated until it answers.",
     adversaries=(
         Adversary(
             "This server alone",
@@ -48,7 +48,7 @@ SHUFFLER = ShownTrustModel(
             True,
         ),
         Adversary(
-            "The shuffler and this server together, or this server where it reads what devices send there",
+            "The shuffler and this server together, or this server if it reads what devices send there",
             "read each device's messages, and so its value, often with certainty: a value is hidden among "
             "those of others, not scrambled",
             False,

@@ -1,4 +1,4 @@
-"""What pages say of one server."""
+"""Texts of pages about one server."""
 
 from pages.trust_models.interface import (
     INTRUDER,
@@ -9,7 +9,7 @@ from pages.trust_models.interface import (
     no_partner,
 )
 from panprivacy.accounting.guarantees import Model
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
 
 SINGLE_SERVER = ShownTrustModel(
     trust=Trust.SINGLE_SERVER,
@@ -19,7 +19,7 @@ SINGLE_SERVER = ShownTrustModel(
     meaning="One server decrypts the reports.",
     summing="The reports are being decrypted and added up.",
     waiting=UNTIL_COHORT,
-    deleted="The reports, their totals and the private key are deleted: nobody can look any more.",
+    deleted="The reports, their totals and the private key are deleted.",
     adversaries=(
         Adversary(
             "This server alone",
@@ -59,6 +59,6 @@ SINGLE_SERVER = ShownTrustModel(
     ),
     counted="reports",
     failed_checks="A report that decrypts to what no device sends is replaced by a random valid one, and "
-    "counts. Nobody is told how many were: that would help someone who copied a device to read it.",
+    "counts. How many were is not shown: that would help someone who copied a device to read it.",
     partner_shown=no_partner,
 )

@@ -1,4 +1,4 @@
-"""What pages say of two servers."""
+"""Texts of pages about two servers."""
 
 from pages.trust_models.interface import (
     INTRUDER,
@@ -9,10 +9,10 @@ from pages.trust_models.interface import (
     ShownTrustModel,
 )
 from pages.trust_models.single_server import SINGLE_SERVER
-from panprivacy import base64_text
 from panprivacy.accounting.guarantees import Model
-from panprivacy.trust import Trust
-from panprivacy.trust_models.two_server import TwoServers
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats import base64_text
+from panprivacy.statistics.trust_models.two_server import TwoServers
 
 
 def _helper(servers: TwoServers) -> PartnerShown:
@@ -39,7 +39,7 @@ TWO_SERVER = ShownTrustModel(
     "totals are put together.",
     waiting=UNTIL_COHORT,
     deleted="The reports, their totals and the private keys are deleted here. The helper deletes its own "
-    "when it is told, and is told until it answers.",
+    "when it is notified, which is repeated until it answers.",
     adversaries=(
         Adversary(
             "One server alone that follows the protocol",
@@ -57,7 +57,7 @@ TWO_SERVER = ShownTrustModel(
         INTRUDER,
         Adversary(
             "Someone who opens the device, with one server",
-            "learns whether the event happened between two looks, or between a look and the report; "
+            "learns whether the event happened between two readings, or between one and the report; "
             "with a server that cheats, reads the true answer",
             False,
             opens_device=True,

@@ -1,4 +1,4 @@
-"""The programs of these pages, which `make web` builds: they are there, or the page says what is missing."""
+"""The programs of these pages, which `make web` builds: if one is missing, the page names it."""
 
 from django.contrib.staticfiles import finders
 from django.templatetags.static import static
@@ -7,7 +7,7 @@ FOLDER = "devices-web"
 
 
 def program_address(name: str) -> str:
-    """Where the browser finds the built module `name`; empty where it is not built, or not collected."""
+    """The address of the built module `name`; empty if it is not built, or not collected."""
     path = f"{FOLDER}/{name}.js"
     try:
         return static(path) if finders.find(path) else ""

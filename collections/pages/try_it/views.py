@@ -1,4 +1,4 @@
-"""Pages on which the visitor's own browser is a device of a simulated recipe, and an intruder looks at it."""
+"""Pages on which the visitor's own browser is a device of a simulated recipe, and an intruder reads it."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from pages.recipe.charts import release_chart
 from pages.recipe.presentation import headline, release_of
 from pages.try_it.built import program_address
 from pages.words.certainty import certain_share, certainty
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 from recipes.models import Recipe
 from releases.models import Release
 from simulations import tries
@@ -31,7 +31,7 @@ OF_A_HUNDRED = 100
 
 
 class Shown(View):
-    """A page that is there only where the setting says so."""
+    """A page that is there only if the setting says so."""
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not settings.TRY:
@@ -75,7 +75,7 @@ class TryView(Shown):
 
 
 class IntruderView(Shown):
-    """What somebody finds who opens this browser's storage."""
+    """What an intruder finds in this browser's storage."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return render(request, "try_it/intruder.html", {"program": program_address("intruder")})
@@ -96,8 +96,8 @@ def _start(request: HttpRequest, refused: str = "") -> HttpResponse:
 
 
 def _promises() -> dict[str, Any]:
-    """Of 100 devices on which it happened, and of 100 others, how many say so; how sure one report makes a
-    reader; and by how many devices it moves the total: 1 / (2p - 1) where a device tells the truth with
+    """Of 100 devices on which it happened, and of 100 others, how many report it; how sure a reader gets from
+    one report; and by how many devices it moves the total: 1 / (2p - 1) if a device reports the truth with
     probability p."""
     share = certain_share(tries.EPSILON)
     yes = round(OF_A_HUNDRED * share)
@@ -111,7 +111,7 @@ def _promises() -> dict[str, Any]:
 
 
 def _result(simulation: Simulation, now: datetime) -> dict[str, Any]:
-    """How far the try is. A count of reports would tell whose has just come: it is told once all have."""
+    """How far the try is. A count of reports would reveal whose has just come: it is shown once all have."""
     recipe = simulation.recipe
     release = release_of(recipe)
     if release is not None:

@@ -1,16 +1,16 @@
-"""Who may report of a recipe, and on which way, as rows of its table of parameters and in a sentence."""
+"""Admission and transport of a recipe's reports, as rows of its table of parameters and in a sentence."""
 
 from typing import Any
 
 from pages.words.parameters_table import ParameterRow
-from panprivacy import base64_text
-from panprivacy.asked_admission import Admission, TokenAdmission
-from panprivacy.trust_models import Servers
+from panprivacy.formats import base64_text
+from panprivacy.recipe.parts.admission import Admission, TokenAdmission
+from panprivacy.statistics.trust_models import Servers
 from web.numbers import number
 
 WHO = {
     Admission.OPEN: (
-        "Anybody, any number of times",
+        "Any sender, any number of reports",
         "Nothing limits how many reports one sender makes up.",
     ),
     Admission.TOKEN: (
@@ -21,7 +21,7 @@ WHO = {
 }
 
 WAYS = {
-    False: ("Straight to the servers", "Servers see the address that a report comes from."),
+    False: ("Directly to the servers", "Servers see the address that a report comes from."),
     True: (
         "Through a relay only",
         "The relay sees addresses and cannot read reports; the servers read reports and see no addresses.",
@@ -29,29 +29,29 @@ WAYS = {
 }
 
 WITHOUT_TOKENS = (
-    "Anybody may report: somebody who makes up many reports can fill the cohort, and learn more of the few "
-    "others in it than ε says."
+    "Any device may report: an attacker who makes up many reports can fill the cohort, and learn more of the "
+    "few others in it than ε says."
 )
 WITH_TOKENS = (
-    "Reports need a token: nobody can fill the cohort with made-up reports, unless the attester and the "
-    "issuer work together, or many devices do."
+    "Reports need a token: an attacker cannot fill the cohort with made-up reports, unless the attester and "
+    "the issuer work together, or many devices do."
 )
 
 
 def admission_sentence(admission: TokenAdmission | None, servers: type[Servers]) -> str:
-    """What admission changes for those who report; empty where nobody does."""
+    """What admission changes for those who report; empty if no device does."""
     if not servers.takes_reports:
         return ""
     return WITHOUT_TOKENS if admission is None else WITH_TOKENS
 
 
 def issuer_key(admission: TokenAdmission | None) -> str:
-    """The issuer's Ed25519 key as devices are given it; empty where anybody may report."""
+    """The issuer's Ed25519 key as devices are given it; empty if any device may report."""
     return "" if admission is None else base64_text.encode(admission.issuer_key)
 
 
 def who_and_how_rows(admission: Admission, relay: bool, servers: type[Servers]) -> list[ParameterRow]:
-    """Of a draft; none where nobody reports."""
+    """Of a draft; none if no device reports."""
     if not servers.takes_reports:
         return []
     return [

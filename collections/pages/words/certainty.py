@@ -1,4 +1,4 @@
-"""What ε and δ mean for someone who guesses."""
+"""What ε and δ mean for an adversary who guesses."""
 
 import math
 from collections.abc import Iterable
@@ -10,11 +10,11 @@ HIDES_NOTHING = math.log(999)
 """From this ε on a guess becomes 99.9% sure: for practical purposes nothing is hidden."""
 
 NOTHING_HIDDEN = "For practical purposes, this hides nothing."
-"""What is said then, after the sentence with the numbers."""
+"""The text that follows the sentence with the numbers in this case."""
 
 
 def hardly_scrambled(guarantees: Iterable[Guarantee]) -> bool:
-    """Whether a report that is read tells the device's answer, as far as its local guarantees say."""
+    """Whether a single report reveals the device's answer, judged by its local guarantees."""
     return any(
         guarantee.epsilon is None or guarantee.epsilon >= HIDES_NOTHING
         for guarantee in guarantees
@@ -38,7 +38,7 @@ def certain_share(epsilon: float) -> float:
 
 
 def certainty(epsilon: float) -> str:
-    """`certain_share` in words, to so many digits that it differs from 50% and from 100%."""
+    """`certain_share` in words, with enough digits that it differs from 50% and from 100%."""
     if epsilon >= HIDES_NOTHING:
         return "more than 99.9% sure"
     share = certain_share(epsilon)
@@ -47,7 +47,7 @@ def certainty(epsilon: float) -> str:
 
 
 def gain_sentence(observer: str, epsilon: float, of_what: str, further: str = "") -> str:
-    """How sure somebody gets, beside what they were before, as a sentence; and a second one where nothing is
+    """How sure an adversary gets, compared with their prior, as a sentence; and a second one if nothing is
     hidden: "Someone gets from 50% sure (a coin toss) to at most 73% sure of a guess."
 
     Args:
@@ -60,7 +60,7 @@ def gain_sentence(observer: str, epsilon: float, of_what: str, further: str = ""
 
 
 def allowance(delta: float | None) -> str:
-    """δ as a clause; empty where it is zero."""
+    """δ as a clause; empty if it is zero."""
     return f", apart from a failure probability (δ) of {delta_text(delta)}" if delta else ""
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from panprivacy.difference import Difference
-from panprivacy.statistic import Statistic
+from panprivacy.intervals.difference import Difference
+from panprivacy.statistics.interface import Statistic
 from releases.changes import Change
 from web.numbers import at_place, place_of
 
@@ -14,7 +14,7 @@ UNKNOWN = "How much it changed is not known."
 
 
 def change_in_words(statistic: Statistic[Any], change: Change) -> str:
-    """One sentence; of several values, how many changed. Shares are told in points, where there are any."""
+    """One sentence; of several values, how many changed. Shares are stated in points, if there are any."""
     found = change.told
     if not statistic.scalar:
         changed, values = sum(found.more_than_noise), len(found.values)
@@ -31,8 +31,8 @@ def change_in_words(statistic: Statistic[Any], change: Change) -> str:
 
 
 def difference_texts(statistic: Statistic[Any], change: Change, row: int) -> tuple[str, str] | None:
-    """One of the values' differences without its sign, with its unit, and the ends of its interval; None
-    where it has no end on one side."""
+    """One of the values' differences without its sign, with its unit, and the ends of its interval; None if
+    it has no end on one side."""
     found, scale = scaled(change)
     value, low, high = found.values[row], found.interval.low[row], found.interval.high[row]
     if low is None or high is None:
@@ -44,10 +44,10 @@ def difference_texts(statistic: Statistic[Any], change: Change, row: int) -> tup
 
 
 def unit_of(statistic: Statistic[Any], change: Change) -> str:
-    """What a change is told in."""
+    """The unit of a change."""
     return statistic.unit if change.shares is None else POINTS
 
 
 def scaled(change: Change) -> tuple[Difference, float]:
-    """What is told, and by what it is multiplied to be shown: shares are in points."""
+    """What is shown, and its factor: shares are in points."""
     return change.told, 1.0 if change.shares is None else 100.0

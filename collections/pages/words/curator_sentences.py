@@ -1,4 +1,5 @@
-"""What a guarantee of a curator's state means: for someone who reads it so often, and the result."""
+"""What a guarantee of a curator's state means: for an intruder who reads it this many times, and
+the result."""
 
 from collections.abc import Mapping
 
@@ -10,13 +11,13 @@ WONDERS: Mapping[Relation, str] = {
     Relation.RECORD: "that one entry of the stream was one item rather than another",
     Relation.REPLACE: "which of two histories an item has",
 }
-"""What someone is kept from being sure of, by relation."""
+"""What an intruder cannot be sure of, by relation."""
 
 _COUNTED = {1: "one", 2: "two", 3: "three"}
 
 
 def copies(guarantee: Guarantee) -> str:
-    """What the observer has, as it was read: "one announced copy, one secret copy and the result"."""
+    """What the observer has, in the form: "one announced copy, one secret copy and the result"."""
     read = ((guarantee.announced_intrusions or 0, "announced"), (guarantee.intrusions or 0, "secret"))
     counted = [
         f"{_COUNTED.get(times, times)} {kind} {'copy' if times == 1 else 'copies'}"
@@ -27,7 +28,7 @@ def copies(guarantee: Guarantee) -> str:
 
 
 def state_heading(guarantee: Guarantee) -> str:
-    """Who is kept from learning, as a heading."""
+    """The adversary against whom it protects, as a heading."""
     return f"Someone with {copies(guarantee)}"
 
 

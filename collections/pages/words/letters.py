@@ -1,4 +1,4 @@
-"""What mails say: plain text, one mail for one event."""
+"""The text of mails: plain, one mail for one event."""
 
 from notifications.models import Delivery
 
@@ -19,7 +19,7 @@ def letter(delivery: Delivery, *, page: str, confirm: str, unsubscribe: str) -> 
     """Subject and text of a mail.
 
     Args:
-        page: address of the page that it is about; empty where it is about no event.
+        page: address of the page that it is about; empty if it is about no event.
         confirm, unsubscribe: addresses that do so.
     """
     event = delivery.event

@@ -1,6 +1,6 @@
-"""Entries of the log as sentences, with names and links where entries have identifiers.
+"""Entries of the log as sentences, with names and links in place of the entries' identifiers.
 
-Apps declare actions; what pages say of them is here. An action without a sentence is shown by its title.
+Apps declare actions; their texts on pages are here. An action without a sentence is shown by its title.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -79,7 +79,7 @@ def _series_published(entry: Entry, what: SafeString) -> SafeString:
 
 
 def _approved_by(entry: Entry) -> str:
-    """What is added where publishing needed the approval of another analyst."""
+    """The addition if publishing needed the approval of another analyst."""
     approved: dict[object, str] = {
         "another account": " Another account had approved it.",
         "operator": " The operator published it, without the approval of another analyst.",
@@ -141,7 +141,7 @@ def _budget_set(entry: Entry, what: SafeString) -> SafeString:
 
 
 def budget_in_words(entry: Entry) -> str:
-    """The budget that an entry tells of, as a clause."""
+    """The budget that an entry records, as a clause."""
     epsilon, delta = entry.details.get("epsilon"), entry.details.get("delta")
     return "none" if epsilon is None else f"ε = {number(epsilon)}, δ = {number(delta)}"
 
@@ -248,11 +248,10 @@ def _value(value: object) -> str:
 _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "recipe_published": _published,
     "recipe_closed": _simple("{who} closed the recipe {what}."),
-    "reports_sealed": _simple("The stored reports of {what} were sealed: none comes or goes any more."),
+    "reports_sealed": _simple("The stored reports of {what} were sealed: they cannot change."),
     "draft_saved": _drafted,
     "draft_deleted": _simple("{who} deleted the draft {what}."),
     "result_released": _simple("The result of {what} was released."),
-    "result_recorded": _simple("The older result of {what} was signed and entered in the public log."),
     "result_held": _held,
     "result_allowed": _allowed,
     "result_withheld": _withheld,
@@ -283,7 +282,7 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "second_factor_reset": _simple("{who} reset the second factor of {subject}."),
     "recovery_code_used": _simple("{subject} used a recovery code."),
     "recovery_codes_made": _simple("{subject} made new recovery codes."),
-    "sign_in_failed": _simple("Somebody failed to sign in as {subject}."),
+    "sign_in_failed": _simple("A sign-in as {subject} failed."),
     "sign_in_locked": _simple("Signing in as {subject} was locked after repeated failures."),
     "subscription_created": _simple("{who} subscribed to notifications."),
     "subscription_deleted": _simple("A subscription of {subject} to notifications ended."),
@@ -295,4 +294,4 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "account_changed": _account,
     "permission_changed": _permission,
 }
-"""By the action's name. The log pages of helpers and shufflers know no recipes, and say titles."""
+"""By the action's name. The log pages of helpers and shufflers know no recipes, and show titles."""

@@ -3,8 +3,8 @@
 import dataclasses
 from dataclasses import dataclass
 
-from panprivacy.asked_event import AskedEvent
-from panprivacy.parameters import PublicParameters, description_of
+from panprivacy.formats.parameters import PublicParameters, description_of
+from panprivacy.recipe.parts.event import AskedEvent
 from web.numbers import number
 
 

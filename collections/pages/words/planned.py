@@ -1,16 +1,18 @@
-"""What a recipe was planned to give, beside what it wanted; for drafts, open recipes and results alike."""
+"""What a recipe was planned to give, compared with what was wanted; for drafts, open recipes and results
+alike.
+"""
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from panprivacy.errors import FieldError
-from panprivacy.mechanisms.cohort import CohortStatistic
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
-from panprivacy.recipe_plan import RecipePlan
-from panprivacy.shuffle.interface import ShuffleStatistic
-from panprivacy.streams.interface import StreamStatistic
+from panprivacy.planning.recipe_plan import RecipePlan
+from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
+from panprivacy.statistics.streams.interface import StreamStatistic
 from web.numbers import number, significant
 
 
@@ -21,7 +23,7 @@ class Planned:
     Attributes:
         margin: how far the 95% interval was to reach from the estimate, with its unit: "± 2.0 points".
         basis: what it was computed for, as a clause.
-        target: the wanted margin, with its unit; empty where none was stated.
+        target: the wanted margin, with its unit; empty if none was stated.
         missed: whether more than the wanted margin was to be expected.
     """
 
@@ -32,7 +34,7 @@ class Planned:
 
 
 def margin_text(margin: float, unit: str) -> str:
-    """2, "points" → "± 2.0 points"; of fractions the unit comes last, as a part of something."""
+    """2, "points" → "± 2.0 points"; for fractions the unit comes last."""
     return f"± {significant(margin)} {unit}"
 
 
@@ -61,7 +63,7 @@ def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan) -> Pla
 
 @lru_cache(maxsize=256)  # some take a while
 def planned_of_shuffle(statistic: ShuffleStatistic[Any], plan: RecipePlan) -> Planned | None:
-    """For the batch, whose size is fixed; nothing where a hypothesis is tested."""
+    """For the batch, whose size is fixed; nothing if a hypothesis is tested."""
     if statistic.gives_verdict:
         return None
     margin, devices = statistic.expected_margin(MISSED), statistic.cohort_size
@@ -73,10 +75,10 @@ def planned_of_shuffle(statistic: ShuffleStatistic[Any], plan: RecipePlan) -> Pl
 
 @lru_cache(maxsize=256)  # some take a while
 def planned_of_stream(statistic: StreamStatistic[Any], plan: RecipePlan) -> Planned | None:
-    """The error bound without announced looks."""
+    """The error bound without announced intrusions."""
     try:
         bound = statistic.expected_error_bound(announced_intrusions=0)
     except FieldError:
         return None
     note = f", {statistic.expected_note}" if statistic.expected_note else ""
-    return Planned(margin_text(bound, statistic.unit), f"computed without announced looks{note}")
+    return Planned(margin_text(bound, statistic.unit), f"computed without announced intrusions{note}")

@@ -1,4 +1,4 @@
-"""Entries of the public log as sentences for everybody: what their leaves show, so nobody who did it."""
+"""Entries of the public log as public sentences: what their leaves show, so no actor."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from web.numbers import number
 
 @dataclass(frozen=True)
 class PublicEntry:
-    """One entry, ready to be shown to everybody.
+    """One entry, ready to be shown publicly.
 
     Attributes:
         index: from 1; its place in the tree is one less.
@@ -57,7 +57,7 @@ def told_publicly(entries: Iterable[Entry]) -> list[PublicEntry]:
 
 
 def _shown(entry: Entry) -> Entry:
-    """What the leaf has of an entry, and nothing else: no sentence can say more."""
+    """Only what the leaf has of an entry, so that no sentence can reveal more."""
     names = shown_details(entry.action) or ()
     return Entry(
         index=entry.index,
@@ -121,9 +121,8 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "partner_key_introduced": _simple("The key of the {subject} was introduced."),
     "partner_key_retired": _simple("The key of the {subject} was retired."),
     "recipe_closed": _simple("The recipe {what} was closed."),
-    "reports_sealed": _simple("The stored reports of {what} were sealed: none comes or goes any more."),
+    "reports_sealed": _simple("The stored reports of {what} were sealed: they cannot change."),
     "result_released": _released,
-    "result_recorded": _simple("The older result of {what} was signed and entered."),
     "result_held": _simple("The result of {what} is held: it has too many reports."),
     "result_allowed": _simple("The held result of {what} was allowed to pass."),
     "result_withheld": _simple("The result of {what} was withheld."),
@@ -137,4 +136,4 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "log_renamed": _simple("The log lost entries, and goes on under a new name, {subject}."),
     "ohttp_key_introduced": _simple("Key {subject} for requests through relays was introduced."),
 }
-"""By the action's name; others are told by their titles."""
+"""By the action's name; others are shown by their titles."""

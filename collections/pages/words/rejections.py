@@ -8,21 +8,18 @@ EXPLANATIONS: Mapping[str, str] = {
     "token_invalid": "Its token is not signed by the recipe's issuer, or is for another report.",
     "token_of_another_recipe": "Its token is for another recipe.",
     # One server: docs/protocol.md.
-    "malformed_report": "Not a report: members are missing, or are not what they should be.",
+    "malformed_report": "Not a report: fields are missing, or are not what they should be.",
     "wrong_nonce_size": "Its nonce is not 16 bytes long.",
     "wrong_ciphertext_count": "It has more or fewer ciphertexts than the statistic sends.",
     "invalid_ciphertext": "A ciphertext that cannot be one under the recipe's key.",
     "duplicate_nonce": "It was accepted before; sending again is harmless.",
     "duplicate_ciphertext": "It holds the same ciphertext twice, or those of another report.",
     "duplicate_report": "It was stored twice, as the same report or token came again, and counts once.",
-    # In releases of simulations from before such reports were replaced.
-    "value_out_of_range": "Decrypted, it holds a value that no honest device sends.",
-    "wrong_length": "Decrypted, it has more or fewer values than the statistic sends.",
     # Two servers: the errors of DAP.
     "batch_collected": "It came after the result was computed.",
     "report_replayed": "A report with this identifier was counted or refused before.",
     "report_dropped": "It came when the task took no reports, or outside its time.",
-    "hpke_unknown_config_id": "It is encrypted with a key that this server no longer has.",
+    "hpke_unknown_config_id": "It is encrypted with a key that this server has deleted.",
     "hpke_decrypt_error": "It cannot be decrypted: it was altered on the way, or made for another recipe.",
     "vdaf_verify_error": "The two shares do not add up to 0 or 1, or their proof does not hold.",
     "task_expired": "Its time lies after the end of the collection.",

@@ -1,7 +1,7 @@
 """What a guarantee means, in sentences; the mechanisms supply the numbers.
 
-ε is never shown bare: every sentence says who the observer is, and every number stands
-beside its neighbouring relation.
+ε is never shown bare: every sentence names the observer, and every number is shown with its neighbouring
+relation.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,8 +12,7 @@ from pages.trust_models import SHOWN
 from pages.words.certainty import allowance, delta_text, epsilon_text, gain_sentence, hardly_scrambled
 from pages.words.curator_sentences import state_heading, state_sentence
 from panprivacy.accounting.guarantees import NONE_HOLDS, Guarantee, Model, Relation
-from panprivacy.trust import FIRST
-from panprivacy.trust_models import trust_named
+from panprivacy.statistics.trust_models import trust_named
 from web.numbers import significant
 
 NOT_COMPUTED = "not computed"
@@ -40,17 +39,17 @@ RELATIONS = {
 
 @dataclass(frozen=True)
 class GuaranteeText:
-    """One guarantee, ready to be shown; several relations where the numbers are the same.
+    """One guarantee, ready to be shown; several relations if the numbers are the same.
 
     Attributes:
         model: registered name of the model.
         observer: who is kept from learning.
         sentence: what that observer can and cannot do.
         relation_names, relations: the neighbouring relations, named; named and explained.
-        epsilon, delta: the numbers, or "not computed"; where encryption protects, ε is said to be
-            no measure, and δ is empty.
-        found: what is known below a proved ε; empty where ε is exact.
-        colluding: the same guarantee if a part of the cohort colludes; empty where that changes nothing.
+        epsilon, delta: the numbers, or "not computed"; if encryption protects, ε is stated to be no measure,
+            and δ is empty.
+        found: what is known below a proved ε; empty if ε is exact.
+        colluding: the same guarantee if a part of the cohort colludes; empty if that changes nothing.
         source, assumption: as the guarantee states them.
     """
 
@@ -118,7 +117,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
 
 
 def protection_warning(guarantees: Iterable[Guarantee]) -> str:
-    """What must be said plainly where a decrypted report tells a device's answer; else empty."""
+    """The warning if a decrypted report reveals a device's answer; else empty."""
     for guarantee in guarantees:
         if hardly_scrambled([guarantee]):
             return (
@@ -133,8 +132,7 @@ def guarantee_from_mapping(members: Mapping[str, Any]) -> Guarantee:
     named = {
         "model": Model(members["model"]),
         "relation": Relation(members["relation"]),
-        # Absent where it was stated before there were two servers.
-        "trust": trust_named(members.get("trust", FIRST)),
+        "trust": trust_named(members["trust"]),
     }
     return Guarantee(**{**members, **named})
 
@@ -145,7 +143,7 @@ def guarantee_sentence(guarantee: Guarantee) -> str:
 
 
 def sampling_sentence(sampling_rate: float) -> str:
-    """What on-device sampling means; empty where every device takes part."""
+    """What on-device sampling means; empty if every device takes part."""
     if sampling_rate >= 1:
         return ""
     return (
@@ -161,7 +159,7 @@ def _heading(guarantee: Guarantee) -> str:
 
 
 def _rests_on_encryption(guarantee: Guarantee) -> bool:
-    """Whether encryption protects what is kept, not noise: nobody counts how often it is read."""
+    """Whether encryption protects what is kept, not noise: then the number of readings does not matter."""
     return guarantee.model == Model.PAN and guarantee.intrusions is None
 
 
@@ -194,7 +192,8 @@ def _found(guarantee: Guarantee) -> str:
 
 
 def _colluding(guarantee: Guarantee, honest: Guarantee | None) -> str:
-    """What is left of the guarantee `honest`, of nobody colluding, where a part of the cohort does."""
+    """What is left of the guarantee `honest`, which assumes no collusion, if a part of the
+    cohort colludes."""
     if guarantee.epsilon is None:
         return ""
     percent = significant(100 * guarantee.dishonest_fraction)

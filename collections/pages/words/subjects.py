@@ -1,4 +1,4 @@
-"""What entries of the log are about: by name, and with a link where there is a page of it."""
+"""What entries of the log are about: by name, and with a link if there is a page of it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from series.selectors import series_of_subjects
 
 @dataclass(frozen=True)
 class Page:
-    """Where something has a page of its own, and its name."""
+    """The address of something's own page, and its name."""
 
     address: str
     name: str
@@ -42,7 +42,7 @@ class Subjects:
         return "" if recipe is None else str(recipe.identifier or "")
 
     def page(self, subject: str) -> Page | None:
-        """Of the published recipe or the series with this subject; None where it is another."""
+        """Of the published recipe or the series with this subject; None if it is another."""
         recipe, series = self.recipes.get(subject), self.series.get(subject)
         if recipe is not None and recipe.identifier:
             return Page(reverse("recipe", args=[recipe.identifier]), recipe.name)

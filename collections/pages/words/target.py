@@ -5,20 +5,20 @@ from django.utils.safestring import SafeString
 
 from pages.words.parameters_table import ParameterRow
 from pages.words.subjects import linked
-from panprivacy.asked_target import AskedTarget, CitedTarget
-from panprivacy.parameters import PublicParameters
+from panprivacy.formats.parameters import PublicParameters
+from panprivacy.recipe.parts.target import AskedTarget, CitedTarget
 from recipes.selectors import names_of
 from web.numbers import number
 
 
 def target_rows(asked: AskedTarget | CitedTarget | None, parameters: PublicParameters) -> list[ParameterRow]:
-    """Of a draft or a published recipe with these parameters; none where it asks everybody."""
+    """Of a draft or a published recipe with these parameters; none if it asks the whole population."""
     if asked is None:
         return []
     smallest = asked.smallest if isinstance(asked, CitedTarget) else asked.floor(parameters)
     return [
         ParameterRow("Asks only devices with", str(asked.target), "Each device alone knows its own.", False),
-        ParameterRow("Smallest target", number(smallest), "So many devices are surely in it.", False),
+        ParameterRow("Smallest target", number(smallest), "It has surely at least this many devices.", False),
     ]
 
 
@@ -36,9 +36,9 @@ def target_sentence(cited: CitedTarget | None) -> SafeString | None:
         ),
     )
     return format_html(
-        "It asks only devices with {}. At least {} devices have this: so says the result of {}. Each device "
-        "looks at its own attributes alone. Devices that are not asked take a token too, and nobody learns "
-        "who is asked.",
+        "It asks only devices with {}. At least {} devices have this, by the result of {}. Each device "
+        "checks its own attributes. Devices that are not asked take a token too, so that no party learns "
+        "which are asked.",
         str(cited.target),
         number(cited.smallest),
         results,
@@ -46,7 +46,7 @@ def target_sentence(cited: CitedTarget | None) -> SafeString | None:
 
 
 def expected_sentence(at_least: float, smallest: int) -> str:
-    """What the cited results say of a target that is to be published."""
+    """What the cited results show about a target that is to be published."""
     return (
         f"Surely at least {number(int(at_least))} devices are in the target, by the cited results; it must "
         f"have {number(smallest)}."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NOTICED = (
-    "The test statistic (Z′) is larger where values are less equally frequent. The test can find a "
+    "The test statistic (Z′) is larger if values are less equally frequent. The test can find a "
     "difference, never prove that there is none. Z′ adds up, over all values, the squared difference between "
     "the noisy count and an equal count, less the count itself, as that much comes by chance; all divided by "
     "an equal count."
@@ -13,7 +13,6 @@ NOTICED = (
 _SHOWN: Mapping[str, str] = {
     "no_difference_found": "no difference found",
     "not_uniform": "not uniform",
-    "uniform": "no difference found",  # how earlier releases have it, which stay as they are
 }
 
 
@@ -23,7 +22,7 @@ def verdict_in_words(verdict: str) -> str:
 
 
 def verdict_shown(details: Mapping[str, Any]) -> str:
-    """The verdict of a test by its threshold, or by both where they differ."""
+    """The verdict of a test by its threshold, or by both if they differ."""
     by_paper = verdict_in_words(details["verdict"])
     calibrated = verdict_in_words(details.get("calibrated_verdict", details["verdict"]))
     if calibrated == by_paper:

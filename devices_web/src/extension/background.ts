@@ -1,6 +1,6 @@
 /**
- * Sees to it that the device's document and the content scripts are there, at a clock and where the browser
- * starts. It hears of no event: a service worker that listened to messages would be started by them.
+ * Keeps the device's document and the content scripts in place, by a clock and at the browser's start. It
+ * receives no event: messages would start a service worker that listened to them.
  */
 
 import { readSettings, type Settings } from "./settings.ts";
@@ -20,7 +20,7 @@ async function arrange(): Promise<void> {
   await show(settings);
 }
 
-/** The settings; undefined where there are none, or such that nothing may be done (`options.ts` tells). */
+/** The settings; undefined if there are none, or if they forbid everything (`options.ts` shows why). */
 function usable(policy: Readonly<Record<string, unknown>>): Settings | undefined {
   try {
     return readSettings(policy);

@@ -1,4 +1,7 @@
-/** What the extension uses of the browser's interface (developer.chrome.com, Extensions, API reference). */
+/**
+ * The parts of the browser's interface that the extension uses (developer.chrome.com, Extensions, API
+ * reference).
+ */
 
 declare namespace chrome {
   interface Event<Listener> {

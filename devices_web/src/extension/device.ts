@@ -1,6 +1,6 @@
 /**
  * The document that holds this computer's devices, one for each recipe of the policy. It is open as long as
- * the browser, so an event outlives the page that told it; it waits here, in memory, for the next tick.
+ * the browser, so an event outlives the page that sent it; it waits here, in memory, for the next tick.
  */
 
 import { PageDevice } from "../page.ts";

@@ -1,4 +1,4 @@
-/** For administrators: whether the policy can be used, and how each of its recipes goes. */
+/** For administrators: whether the policy is valid, and the state of each of its recipes. */
 
 import { atSite } from "../site.ts";
 import { readSettings, type Settings, siteOf, STATUS, type Status } from "./settings.ts";
@@ -9,7 +9,7 @@ function line(parent: string, text: string): void {
   document.getElementById(parent)!.append(made);
 }
 
-/** The settings; undefined where there is no policy. Throws what the devices would. */
+/** The settings; undefined if there is no policy. Throws what the devices would. */
 async function usable(): Promise<Settings | undefined> {
   const settings = readSettings(await chrome.storage.managed.get(null));
   settings?.recipes.forEach(({ id }) => atSite(id, siteOf(settings)));
@@ -29,7 +29,7 @@ async function show(): Promise<void> {
   for (const { id, event } of settings.recipes) {
     const status = told?.find((one) => one.id === id);
     const failure = status?.failure ? ` Last failure: ${status.failure}` : "";
-    // For good, so that what failed before it is of no interest.
+    // Final, so previous failures do not matter.
     const why = status?.refused === undefined ? failure : ` It sends no report: ${status.refused}`;
     line("recipes", `“${event}” (${id}): ${status?.phase ?? "starts within 30 seconds"}.${why}`);
   }

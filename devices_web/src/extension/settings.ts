@@ -1,4 +1,4 @@
-/** What the administrator's policy says (`extension/schema.json`). */
+/** The administrator's policy (`extension/schema.json`). */
 
 import { FieldError, fromBase64, fromHex } from "../bytes.ts";
 import type { Site } from "../site.ts";
@@ -25,25 +25,25 @@ export interface EventMessage {
 
 export const EVENT = "devices-web event";
 
-/** Asks the device's document how it goes. */
+/** A request to the device's document for its state. */
 export const STATUS = "devices-web status";
 
-/** How one recipe goes, and what failed last. */
+/** The state of one recipe, and its last error. */
 export interface Status {
   readonly id: string;
   readonly phase: string;
   readonly failure: string;
-  /** Why the device gets no token of this recipe any more. */
+  /** Why the device gets no further token of this recipe. */
   readonly refused?: string;
 }
 
 /**
- * The policy as settings; undefined where there is none. The log's policy is checked by `atSite`.
+ * The policy as settings; undefined if there is none. The log's policy is checked by `atSite`.
  *
- * Ranges are checked here and not in the schema: Chromium drops a member that does not fit the schema, and
- * then the others would be used as if it had never been there.
+ * Ranges are checked here and not in the schema: Chromium drops a field that does not fit the schema, and the
+ * others would be used without it.
  *
- * @throws FieldError naming a member that is missing, of another kind, or outside its range.
+ * @throws FieldError naming a field that is missing, of another kind, or outside its range.
  */
 export function readSettings(policy: Readonly<Record<string, unknown>>): Settings | undefined {
   if (Object.keys(policy).length === 0) {
@@ -92,7 +92,7 @@ function requireRecipes(recipes: unknown): void {
   }
   const ids: string[] = recipes.map(({ id }) => id);
   ids.forEach((id, at) => fromHex(`recipes[${at}].id`, id, 32));
-  // Two devices of one recipe would wait for each other's state, and tell each other their events.
+  // Two devices of one recipe would wait for each other's state, and send each other their events.
   const twice = ids.find((id, at) => ids.indexOf(id) < at);
   if (twice !== undefined) {
     throw new FieldError("recipes", `must name each recipe once, not ${twice} twice`);
@@ -107,7 +107,7 @@ function requireTick(seconds: unknown): void {
   }
 }
 
-/** Whom the devices of these settings speak with. */
+/** The servers that the devices of these settings use. */
 export function siteOf(settings: Settings): Site {
   const { server, server_key, helper_key, issuer_key, log_policy, enrolment_code } = settings;
   return {
@@ -123,8 +123,8 @@ export function siteOf(settings: Settings): Site {
 }
 
 /**
- * This machine itself may be named, too: nobody listens on the way to it. A `*` would have the content script
- * listen on every host that it stands for, and no event of these is taken in.
+ * This machine itself may be named, too: no attacker listens on that path. A `*` would run the content script
+ * on every host that it matches, but no event of these is accepted.
  */
 const ADDRESS = /^(https:\/\/|http:\/\/127\.0\.0\.1[:/])[^\s*]*[^\s*/]$/;
 

@@ -1,4 +1,4 @@
-/** What differs by trust model on a device that is a browser: one class for each model, in `TRUST_MODELS`. */
+/** The browser device's part of each trust model: one class for each model, in `TRUST_MODELS`. */
 
 import type { Bytes } from "../bytes.ts";
 import type { DapUpload } from "../dap.ts";
@@ -10,19 +10,19 @@ import type { PinnedKeys, Recipe } from "../recipe.ts";
 import type { Bit } from "../response.ts";
 import type { Behind, Way } from "../way.ts";
 
-/** A trust model, before any recipe is read. */
+/** A trust model, independent of any recipe. */
 export interface TrustModelClass {
   /** Statistics that browsers take part in. */
   readonly statistics: readonly string[];
   /** Whether a recipe of one of them has a scheme of encryption; else its devices send plain shares. */
   encrypts(statistic: string): boolean;
-  /** Members that documents of this trust model have beside the common ones, without `encryption`. */
+  /** Fields that documents of this trust model have in addition to the common ones, without `encryption`. */
   readonly members: readonly string[];
   /**
    * The servers of one recipe.
    *
    * @param id of the recipe: 32 bytes in hexadecimal.
-   * @throws FieldError a server's member is not as it must be.
+   * @throws FieldError a server's field is invalid.
    */
   new (id: string, document: Document): TrustModel;
 }
@@ -31,15 +31,19 @@ export interface TrustModelClass {
 export interface TrustModel {
   /** As documents name the model. */
   readonly trust: string;
-  /** Absent where devices send plain shares. */
+  /** Absent if devices send plain shares. */
   readonly key?: EncryptionKey;
-  /** The servers that look at tokens, by their addresses; none of those that documents do not name. */
+  /** The servers that check tokens, by their addresses; only those that documents name. */
   readonly verifying: readonly string[];
-  /** Who must sign the document beside the publishing server, with the Ed25519 key (32 bytes) it names. */
+  /**
+   * The parties that must sign the document in addition to the publishing server, each with its Ed25519 key
+   * (32 bytes).
+   */
   readonly signer?: { readonly who: "helper"; readonly key: Bytes };
 
   /**
-   * Bytes of a report's ciphertexts and what encloses them, in the request that sends it. Without the token.
+   * Bytes of a report's ciphertexts and of their enclosing text, in the request that sends it. Without the
+   * token.
    *
    * @param ciphertexts how many.
    * @param each bytes of one.
@@ -47,7 +51,7 @@ export interface TrustModel {
   reportBytes(ciphertexts: number, each: number): number;
 
   /**
-   * The servers that the recipe's document names, by their addresses: where its relay leads to.
+   * The servers that the recipe's document names, by their addresses: the targets of its relay.
    *
    * @param publishing the server that published it.
    * @throws FieldError a key is not pinned.
@@ -55,7 +59,7 @@ export interface TrustModel {
   behind(publishing: Behind, keys: PinnedKeys): ReadonlyMap<string, Behind>;
 
   /**
-   * What to seal, and where it goes. Arguments as of `dapUpload`.
+   * What to seal, and where it goes. Arguments as in `dapUpload`.
    *
    * @throws FieldError reports of this trust model are not sealed.
    */
@@ -70,10 +74,9 @@ export interface TrustModel {
   valueReport(recipe: Recipe, bits: readonly Bit[], nonce: Bytes, random: RandomSource): ValueReport;
 
   /**
-   * Send the report of a device that has made it. False where it is not taken now.
+   * Send the report of a device that has made it. False if the server does not take it yet.
    *
-   * @param way to the publishing server.
-   * @throws NoAnswerError, UndeliverableError
+   * @param way the transport to the publishing server. @throws NoAnswerError, UndeliverableError
    */
   deliver(device: Device, way: Way): Promise<boolean>;
 }

@@ -38,7 +38,7 @@ export class SingleServer implements TrustModel {
     this.key = ElGamalKey.fromMember("public_key", document.public_key);
   }
 
-  /** In base64, as elements of a list in JSON. */
+  /** Their length in base64, as elements of a list in JSON. */
   reportBytes(ciphertexts: number, each: number): number {
     return ciphertexts * (4 * Math.ceil(each / 3) + 4);
   }
@@ -61,7 +61,7 @@ export class SingleServer implements TrustModel {
     const path = `${recipePath(device.recipe.id)}reports/`;
     const answer = await way.ask({ path, accept: JSON_TYPE, body: { type: JSON_TYPE, content } });
     const { type, reason, detail } = problemOf(answer);
-    // An earlier attempt arrived, and its answer did not.
+    // A previous attempt arrived, but its answer was lost.
     if (answer.status === 201 || reason === DUPLICATE) {
       return true;
     }

@@ -29,7 +29,7 @@ const REPLAYED = 2;
 const NOT_NOW: readonly number[] = [3, 9, 10, 7, 1];
 const OUTDATED_CONFIG = 11;
 const NONCE_BYTES = 16;
-/** Of an upload beside its sharings. */
+/** The bytes of an upload without its sharings. */
 const SEALED_BYTES = 256;
 
 /** A leader, which publishes the recipe, and a helper, which signs it too. */
@@ -90,7 +90,7 @@ export class TwoServer implements TrustModel {
     return { kind: "dap", upload: this.upload(recipe, nonce, parts) };
   }
 
-  /** To the leader, sealed to the keys of now. */
+  /** To the leader, sealed to the current keys. */
   async deliver(device: Device, way: Way): Promise<boolean> {
     const upload = device.upload();
     const leader = way.at(upload.leaderUrl);
@@ -119,7 +119,7 @@ export class TwoServer implements TrustModel {
 function sharedKey(id: string, leader: Document, helper: Document): SharedKey {
   const ours = ElGamalKey.fromMember("leader.public_key", leader.public_key);
   const theirs = ElGamalKey.fromMember("helper.public_key", helper.public_key);
-  // Points have one spelling; the members that hold them may stand in any order.
+  // Points have one spelling; the fields that hold them may have any order.
   if (object(leader, "public_key").point === object(helper, "public_key").point) {
     throw new FieldError("helper.public_key", "must differ from the leader's: one key opens both shares");
   }
@@ -138,7 +138,7 @@ async function fetchedConfig(server: Way): Promise<HpkeConfig> {
   return readHpkeConfigs(content);
 }
 
-/** The error of the one report that was sent; undefined where it was taken. */
+/** The error of the one report that was sent; undefined if it was taken. */
 function uploadError(content: Bytes, nonce: Bytes): number | undefined {
   if (content.length === 0) {
     return undefined;

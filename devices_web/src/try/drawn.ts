@@ -2,7 +2,7 @@
 
 import { concat, fromBase64 } from "../bytes.ts";
 
-/** @throws Error where the page has no such part. */
+/** @throws Error if the page has no such part. */
 export function part<T extends HTMLElement = HTMLElement>(id: string): T {
   const found = document.getElementById(id);
   if (found === null) {
@@ -11,7 +11,7 @@ export function part<T extends HTMLElement = HTMLElement>(id: string): T {
   return found as T;
 }
 
-/** Say it, once: a screen reader repeats what is set again. */
+/** Set the text once: a screen reader repeats text that is set again. */
 export function say(id: string, text: string): void {
   const place = part(id);
   if (place.textContent !== text) {
@@ -31,7 +31,7 @@ export function bytesOf(ciphertexts: readonly string[]): Uint8Array {
   return concat(...ciphertexts.map((encoded) => fromBase64("ciphertexts", encoded)));
 }
 
-/** One field per byte, those marked that are as before. Returns how many changed. */
+/** One field per byte; unchanged ones are marked. Returns how many changed. */
 export function drawBytes(id: string, bytes: Uint8Array, before: Uint8Array | undefined): number {
   const place = part(id);
   while (place.childElementCount < bytes.length) {

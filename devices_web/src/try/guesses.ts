@@ -1,9 +1,9 @@
-/** What guesses are worth. */
+/** The value of guesses. */
 
 import type { Tick } from "./told.ts";
 
 /**
- * Whether there was an event between two copies; undefined where the device does not know one of them, or
+ * Whether there was an event between two copies; undefined if the device does not know one of them, or
  * they come in another order.
  */
 export function happenedBetween(ticks: readonly Tick[], from: string, to: string): boolean | undefined {

@@ -7,7 +7,7 @@ import { type Asked, channelOf, joined, nameOf, type Told } from "./told.ts";
 
 const LOOK_MILLISECONDS = 500;
 
-/** A state whose recipe closed so many seconds ago is left over from a page that was closed. */
+/** A state whose recipe closed this number of seconds ago is left over from a page that was closed. */
 const LEFT_OVER_SECONDS = 60;
 
 /** A device that is open changes its state more often, until it reports. */
@@ -22,11 +22,11 @@ interface Interval {
   guess?: boolean;
 }
 
-/** All states in this browser; none where no device ever was. */
+/** All states in this browser; none if no device ever was. */
 async function states(): Promise<DeviceState[]> {
   const database = await new Promise<IDBDatabase | undefined>((resolve) => {
     const opening = indexedDB.open("devices-web");
-    // There was none: an intruder who made one would be noticed.
+    // There was none: an intruder that made one would be noticed.
     opening.onupgradeneeded = () => opening.transaction!.abort();
     opening.onsuccess = () => resolve(opening.result);
     opening.onerror = () => resolve(undefined);
@@ -81,7 +81,7 @@ class Intruder {
     }
   }
 
-  /** Nobody will tell what happened: go on with the next device, as if this one had never been here. */
+  /** The device's tab will not report what happened: go on with the next device and ignore this one. */
   #forget(): void {
     this.#channel?.close();
     this.#recipe = this.#channel = this.#last = undefined;
@@ -148,7 +148,7 @@ class Intruder {
       choices.append(label);
     }
     item.append(stripe(before), stripe(after), choices);
-    // At the end: what somebody is about to press stays where it is.
+    // At the end: what a person is about to press stays in place.
     part("intruder-intervals").append(item);
     this.#intervals.push(interval);
   }
@@ -157,7 +157,7 @@ class Intruder {
     this.#channel?.postMessage({ kind: "asked" } satisfies Asked);
     say(
       "intruder-waits",
-      "The device’s tab tells what happened; if it was closed or loaded again since, nobody knows any more.",
+      "The device’s tab shows what happened. If it was closed or loaded again, only you know.",
     );
   }
 
@@ -194,10 +194,10 @@ class Intruder {
     say(
       "intruder-waits",
       unknown === 0
-        ? "What really happened stands beside each interval."
-        : `What really happened stands beside ${all - unknown} of ${all} intervals. The others began ` +
-          "before the device’s tab was loaded or took the device over: only a page’s memory holds what was " +
-          "pressed, because storage must not tell it.",
+        ? "What really happened is shown with each interval."
+        : `What really happened is shown with ${all - unknown} of ${all} intervals. The others began ` +
+          "before the device’s tab was loaded or took the device over. Only a page’s memory holds what was " +
+          "pressed.",
     );
     part("intruder-score").hidden = false;
     const none = lost === 0 ? "You made no guess." : "What you guessed cannot be checked.";
@@ -216,7 +216,7 @@ class Intruder {
     say(
       "intruder-known",
       byChance
-        ? "A coin pressed, so nobody knew beforehand. The copies gave you nothing to go by."
+        ? "A coin pressed, so you could not know beforehand. The copies gave you nothing to go by."
         : "You may have pressed yourself, or know how people press. None of that is in the copies. Let " +
           "chance press, and guess again.",
     );
@@ -237,7 +237,7 @@ function timeOf({ document }: DeviceState, member: string): number {
   return Date.parse(String(document?.[member]));
 }
 
-/** What a visitor is told where there is no device to look at. */
+/** The text for a visitor if there is no device to inspect. */
 function absent(found: readonly DeviceState[]): string {
   if (found.some(({ phase }) => phase === "done")) {
     return `The device in this browser has reported, and its state is erased. ${BEGIN}`;

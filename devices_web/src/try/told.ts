@@ -1,13 +1,14 @@
 /**
- * What the device's tab tells the intruder's once the report is made: which intervals had an event. Until
- * then nothing is said, whatever happened. And what both tabs call a state, without a word between them.
+ * The message from the device's tab to the intruder's tab once the report is made: which intervals had an
+ * event. Until then the device's tab sends nothing, whatever happened. This file also names states, in the
+ * same way in both tabs.
  */
 
 import type { DeviceState } from "../device.ts";
 
 const TICKS_PER_STEP = 2;
 
-/** What was stored at a tick, and whether there was an event since the tick before. */
+/** What was stored at a tick, and whether there was an event since the previous tick. */
 export interface Tick {
   /** The ciphertexts, joined. */
   readonly state: string;
@@ -16,7 +17,7 @@ export interface Tick {
 
 export interface Told {
   readonly kind: "told";
-  /** From the first state on that the telling page saw: what was before lay in another page's memory. */
+  /** Starts at the first state that the sending page saw: older ones were in another page's memory. */
   readonly ticks: readonly Tick[];
   /** Whether a coin pressed, at every tick that could have an event. */
   readonly byChance: boolean;
@@ -40,7 +41,7 @@ export function tickSeconds(stepSeconds: number): number {
 }
 
 /**
- * What a state is called that was stored at the last tick.
+ * The name of the state that was stored at the last tick.
  *
  * @param now milliseconds since 1970, less than a tick after it was stored.
  */

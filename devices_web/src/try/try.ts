@@ -1,7 +1,7 @@
 /**
  * The page on which this browser is a device: a real one, whose every state is shown.
  *
- * Only here are presses remembered beyond the next tick, in the page's memory, to be told at the end.
+ * Only here are presses remembered beyond the next tick, in the page's memory, to be shown at the end.
  */
 
 import { joinRecipe, PageDevice, type Recipe, type ServedRecipe, verifiedRecipe } from "../index.ts";
@@ -16,7 +16,7 @@ const CLOCK_SECONDS = 5;
 /** Ticks come this long after the full step, so that a step that is over counts as over. */
 const MARGIN_MILLISECONDS = 100;
 
-/** After the first tick, for the first state; then another tab has the device, or it is done. */
+/** After the first tick, for the first state; after that another tab has the device, or it is done. */
 const PATIENCE_MILLISECONDS = 4_000;
 
 const OVER = "This try is over.";
@@ -33,9 +33,9 @@ class Try {
   #nextTick = 0;
   #reported = false;
   #sent = false;
-  /** This page itself joined: no other one had the device before, nor this one before it was loaded again. */
+  /** This page itself joined: the device never was in another page, nor in this one until a reload. */
   #hasJoined = false;
-  /** Why there is no state yet is said, and stays until there is one. */
+  /** The page shows why there is no state yet, until there is one. */
   #isToldWhy = false;
 
   constructor(recipe: Recipe, served: ServedRecipe, server: string) {
@@ -81,8 +81,8 @@ class Try {
   }
 
   /**
-   * Whether chance presses outlasts a reload. It says nothing of events; what would, a press or a coin, is in
-   * this page's memory alone: whoever reads the profile reads the storage of tabs, too.
+   * Whether chance presses outlasts a reload. It reveals nothing about events. A press or a coin would, and
+   * is in this page's memory alone: an attacker that reads the profile reads the storage of tabs, too.
    */
   #keepChance(box: HTMLInputElement): void {
     const name = `try chance ${this.#recipe.id}`;
@@ -136,7 +136,7 @@ class Try {
     this.#show();
   }
 
-  /** A coin is tossed at every tick, and presses only where it was asked to. */
+  /** A coin is tossed at every tick, and presses only if the visitor chose so. */
   #toss(asked: boolean): void {
     const presses = drawBit(systemRandom) === 1 && asked && this.#isOpen();
     if (presses) {
@@ -208,9 +208,9 @@ class Try {
     shown.hidden = false;
     say("try-reported", "This goes out now.");
     const headers = { "Content-Type": "application/json" };
-    // Without cookies: a report says nothing of who is signed in.
+    // Without cookies: a report does not reveal which user is signed in.
     const sent = await fetch(address, { method: "POST", headers, body, credentials: "omit" });
-    // It may be there already, from before the answer got lost. A try that is over answers 409, too.
+    // It may already be there if an answer got lost. A try that is over answers 409, too.
     const isThere = sent.status === 409 && (await sent.json()).reason === "duplicate_nonce";
     if (!sent.ok && !isThere) {
       throw new Error(`the site answers ${sent.status}`);
@@ -263,14 +263,14 @@ function seconds(left: number): string {
   return `${Math.max(0, Math.ceil(left))} s`;
 }
 
-/** Show what there is of this page's own device, or nothing of it. */
+/** Show the state of this page's own device, or hide it. */
 function showDevice(shown: boolean): void {
   document.querySelectorAll<HTMLElement>("[data-own-device]").forEach((own) => {
     own.hidden = !shown;
   });
 }
 
-/** Say why no device is in this page. */
+/** Show why no device is in this page. */
 function without(why: string): void {
   showDevice(false);
   say("try-status", why);

@@ -9,8 +9,8 @@ from typing import Any, BinaryIO, NoReturn
 from django.core.management.base import BaseCommand
 
 from panprivacy.accounting.question import answer
-from panprivacy.errors import FieldError
-from panprivacy.json_objects import without_repetition
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.json_objects import without_repetition
 
 LONGEST_LINE = 65_536
 """Bytes of one question."""
@@ -43,7 +43,7 @@ def _answered(line: bytes) -> dict[str, Any]:
         json.dumps(result, allow_nan=False)
     except FieldError as error:
         return {"error": str(error), "field": error.field}
-    except Exception as error:  # said in the answer; bounds should leave no such question
+    except Exception as error:  # shown in the answer; bounds should prevent this
         return {"error": f"line: asks for what cannot be computed ({type(error).__name__})"}
     return result
 

@@ -13,23 +13,23 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from devices_sim.attributes import FleetAttributes, require_given
-from devices_sim.fleet import PROCESSES, fleet_prepare
+from devices_sim.fleet import PROCESSES
 from devices_sim.forecast import Forecast
 from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.segments import checked_weights
 from panapp.device_file import OPTIONS, add_weights_option, device_file
 from panapp.interrupts import interrupts_remembered
 from panapp.recipe_file import has_rounds, read_recipe_file, require_recipe_file, take_universe
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.rounds.draft import RoundsDraft
 
 INPUT_ERROR = 2
 INTERRUPTED = 130
 WORKERS = Description(label="Workers", help="Number of worker processes.", minimum=1, maximum=64)
 USUAL_WORKERS = min(4, os.cpu_count() or 1)
-"""More have nothing to do: so many chunks of one recipe are under way at a time (PANAPP_RECIPE_CHUNKS)."""
+"""More have nothing to do: PANAPP_RECIPE_CHUNKS limits the chunks of one recipe under way at a time."""
 
 
 class Command(BaseCommand):
@@ -105,11 +105,11 @@ class Command(BaseCommand):
         PROCESSES.check("processes", int, options["processes"])
         checked_weights("weights", options["weights"], draft.segments)
         with model.workload(path, statistic) as workload:
-            fleet_prepare(workload, options["processes"])
-            # Not before: settings, apps and what runs servers take longer to load than the check took.
+            # Imported only here: settings, apps and the code that runs servers take longer to load than the
+            # check took.
             os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")
             if not settings.LOCAL:
-                raise CommandError("collect simulates devices: it runs where PANAPP_MODE is local only")
+                raise CommandError("collect simulates devices: it runs only if PANAPP_MODE is local")
             if not apps.ready:
                 django.setup()
             from panapp.collecting import collect

@@ -16,7 +16,7 @@ from django.db import transaction
 from devices_sim.fleet import FleetError
 from devices_sim.transport import TransportError
 from devices_sim.workloads.bucket import Workload
-from devices_sim.workloads.flights import flights, home_airports, tail_numbers
+from devices_sim.workloads.flights import DatasetMissingError, flights, home_airports, tail_numbers
 from panapp.collection import CollectionStalledError, collection_run
 from panapp.demo_ledger import ledger_begin
 from panapp.installation import data_directory
@@ -36,6 +36,7 @@ STREAM = "flights_stream.json"
 JETBLUE = "B6"
 ACCOUNTS = {"analyst": "Analysts", "auditor": "Auditors", "admin": ""}
 PORT = 8000
+PROCESSES = os.cpu_count() or 1
 INTERRUPTED = 130
 
 
@@ -52,12 +53,13 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         if not settings.LOCAL:
-            raise CommandError("demo makes accounts and simulations: it runs where PANAPP_MODE is local only")
+            raise CommandError("demo makes accounts and simulations: it runs only if PANAPP_MODE is local")
         if not 1 <= options["port"] <= LARGEST_PORT:
             raise CommandError(f"port: must be 1 to {LARGEST_PORT}, not {options['port']}", returncode=2)
         try:
             self.run(serve=not options["no_serve"], port=options["port"])
         except (
+            DatasetMissingError,
             FleetError,
             TransportError,
             PartnerUnavailableError,
@@ -72,12 +74,13 @@ class Command(BaseCommand):
 
     def run(self, *, serve: bool, port: int) -> None:
         # One partner of each kind for all: what is published with the form may name them too.
-        self.stdout.write(f"Starting the site, and beside it {', '.join(KINDS)}")
+        self.stdout.write(f"Starting the site, and {', '.join(KINDS)}")
         with shared_installation(
             partners=KINDS,
             warn=self.stderr.write,
             lasts=serve,
             port=port if serve else None,
+            devices=PROCESSES,
             environment={"PANAPP_TRY": "1"},
         ) as services:
             late = flights()
@@ -102,8 +105,7 @@ class Command(BaseCommand):
             services=services,
             seed=None,
             eager=False,
-            processes=os.cpu_count() or 1,
-            actor=None,
+            processes=PROCESSES,
             say=lambda _: None,
         )
         reported = f"{result.fleet.accepted:,} aircraft reported"
@@ -119,7 +121,7 @@ class Command(BaseCommand):
         self.show(folded, result.recipe, result.release, result.truth, result.seconds)
 
     def begin(self, example: str) -> dict[str, Any] | None:
-        """The recipe file's members; None where an earlier run has collected it."""
+        """The recipe file's fields; None if an earlier run has collected it."""
         members: dict[str, Any] = json.loads((BASE_DIR / "examples" / example).read_text())
         # One that was interrupted is withheld, and collected again.
         done = Release.objects.filter(
@@ -158,11 +160,12 @@ class Command(BaseCommand):
             self.stdout.write(f"Stopped. The data stays in {settings.DATA_DIR}; `make demo` serves it again.")
 
     def show_pairings(self, pairings: Iterable[Pairing]) -> None:
-        """Where the partners are, and with which settings other commands can publish for them too."""
+        """The addresses of the partners, and the settings with which other commands can publish for
+        them too."""
         variables: dict[str, str] = {}
         if "PANAPP_DATA_DIR" in os.environ:
             variables["PANAPP_DATA_DIR"] = shlex.quote(str(data_directory().resolve()))
-        self.stdout.write("Beside it run these servers, each with a page that shows what it knows:")
+        self.stdout.write("These servers run, too, each with a page that shows what it knows:")
         for pairing in pairings:
             variables |= pairing.site_variables()
             self.stdout.write(f"  {pairing.role:<8}  http://{HOST}:{pairing.port}/")

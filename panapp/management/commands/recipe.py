@@ -15,16 +15,16 @@ from panapp.recipe_file import (
     take_universe,
 )
 from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
-from panprivacy.errors import FieldError
-from panprivacy.limits import USUAL
-from panprivacy.recipe import IDENTIFIER_PATTERN, PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.limits import USUAL
+from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from recipes.api import ServedRecipeSerializer
 from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
 from recipes.refusals import limit_errors
-from recipes.selectors import served_recipe
 from releases.exports import release_document
 from releases.models import Release, SimulatedTruth
 from releases.operations import result_withhold
@@ -55,7 +55,7 @@ class Command(BaseCommand):
         )
         close = actions.add_parser("close", help="close a published recipe, so that its result is released")
         withhold = actions.add_parser(
-            "withhold", help="give up the result of a closed recipe, e.g. where its helper is gone for good"
+            "withhold", help="give up the result of a closed recipe, if, say, its helper is gone for good"
         )
         result = actions.add_parser("result", help="print a result as JSON")
         for action in (close, withhold, result):
@@ -141,10 +141,11 @@ class _Here:
             if draft is None:
                 raise FieldError("file", "no draft has this number")
             recipe = recipe_publish(recipe=draft, actor=None)
-        return served_recipe(recipe)
+        return dict(ServedRecipeSerializer(recipe).data)
 
     def close(self, identifier: str) -> dict[str, Any]:
-        return served_recipe(recipe_close(recipe=_recipe(identifier), actor=None))
+        closed = recipe_close(recipe=_recipe(identifier), actor=None)
+        return dict(ServedRecipeSerializer(closed).data)
 
     def withhold(self, identifier: str, reason: str) -> dict[str, Any]:
         release = result_withhold(recipe=_recipe(identifier), reason=reason, actor=None)
@@ -169,7 +170,7 @@ class _Elsewhere:
     def publish(
         self, number: int, members: dict[str, Any], universe: Sequence[str] | None, *, simulation: bool
     ) -> dict[str, Any]:
-        # Of a file the content that was sent, whatever somebody makes of the draft in between.
+        # For a file, the content that was sent, even if the draft is edited in between.
         if members:
             draft = self._site.post("recipes/", members, repeat=False)
         else:
@@ -180,7 +181,7 @@ class _Elsewhere:
         try:
             return self._site.post(f"recipes/{number}/publish/", body)
         except SiteError as error:
-            again = f"draft {number} is kept: look at it, then `recipe publish {number}` tries again"
+            again = f"draft {number} is kept: review it, then `recipe publish {number}` tries again"
             raise SiteError(f"{error}; {again}", error.status) from None
 
     def close(self, identifier: str) -> dict[str, Any]:

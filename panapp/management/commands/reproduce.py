@@ -1,4 +1,4 @@
-"""`reproduce`: the papers' numbers, computed again beside the printed values."""
+"""`reproduce`: the papers' numbers, computed again and compared with the printed values."""
 
 import json
 import textwrap
@@ -32,8 +32,8 @@ COLOURS = {
 
 class Command(BaseCommand):
     help = (
-        "Compute the papers' numbers and figures again and print them beside what is printed. Exit code 1 "
-        "if a statement that is said to hold does not, or a number has moved from the stored one."
+        "Compute the papers' numbers and figures again and compare them with the printed ones. Exit code 1 "
+        "if a statement does not hold, or a number differs from the stored one."
     )
     requires_system_checks = ()
 
@@ -52,7 +52,13 @@ class Command(BaseCommand):
                 directory.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise CommandError(f"figures: {error}", returncode=INPUT_ERROR) from None
-        claims, figures = results.compute(lambda text: None if quiet else self.stderr.write(f"  {text}"))
+        try:
+            claims, figures = results.compute(lambda text: None if quiet else self.stderr.write(f"  {text}"))
+        except ModuleNotFoundError as error:
+            raise CommandError(
+                f"reproduce needs the package {error.name}: `pip install -r requirements-dev.txt`",
+                returncode=INPUT_ERROR,
+            ) from None
         document = results.document_of(claims, figures)
         problems = [_unexpected(claim) for claim in claims if not claim.as_expected]
         if options["write"]:

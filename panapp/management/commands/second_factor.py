@@ -1,4 +1,4 @@
-"""`second_factor reset`: for an account without phone and codes, where no administrator can do it."""
+"""`second_factor reset`: for an account without phone and codes, if no administrator can do it."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ INPUT_ERROR = 2
 
 
 class Command(BaseCommand):
-    help = "Reset the second factor of an account: it is asked for none, or sets up a new one."
+    help = "Reset the second factor of an account: it can then sign in without one, or set up a new one."
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:

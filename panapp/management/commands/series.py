@@ -19,9 +19,9 @@ from panapp.recipe_file import WITHOUT_APPROVAL, read_recipe_file, require_clock
 from panapp.remote_site import TOKEN_VARIABLE, RemoteSite, SiteError
 from panapp.series_simulation import ROUND, series_simulate
 from panapp.services import ServiceError
-from panprivacy.errors import FieldError
-from panprivacy.series import ROUNDS, SeriesDraft, repetition_of
-from panprivacy.times import format_time, parse_time
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.times import format_time, parse_time
+from panprivacy.recipe.series import ROUNDS, SeriesDraft, repetition_of, zone_warning
 from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError
 from series.api import series_document
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         publish.add_argument("file", type=Path, help="series file (JSON)")
         publish.add_argument("--json", action="store_true", help="print the series as JSON")
         stop = actions.add_parser("stop", help="give up the rounds that are not published yet")
-        mark = actions.add_parser("mark", help="note something beside the trend")
+        mark = actions.add_parser("mark", help="add a note to the trend")
         show = actions.add_parser("show", help="print a series with its rounds and results as JSON")
         show.add_argument("--segment", metavar="LABEL", help="values and changes of one segment")
         for one in (stop, mark, show):
@@ -71,7 +71,7 @@ class Command(BaseCommand):
             )
         simulate.add_argument("--rounds", type=int, required=True, help="how many rounds")
         simulate.add_argument("--seed", type=int, help="repeat the devices' random choices")
-        simulate.add_argument("--segment", metavar="LABEL", help="tell the changes of one segment")
+        simulate.add_argument("--segment", metavar="LABEL", help="show the changes of one segment")
         add_weights_option(simulate)
         simulate.add_argument(
             "--json", action="store_true", help="print the list on one line, and no progress"
@@ -96,8 +96,9 @@ class Command(BaseCommand):
     def publish(self, options: dict[str, Any]) -> None:
         members = read_recipe_file(options["file"])
         require_series_file(members)
-        if warning := repetition_of(members).recipe.warning:
-            self.stderr.write(f"Warning: {warning}")
+        for warning in (repetition_of(members).recipe.warning, zone_warning(members)):
+            if warning:
+                self.stderr.write(f"Warning: {warning}")
         place = _place(options)
         series = _whole(place.publish(members), place)
         if options["site"] is None and approval_needed(series["file"].get("population")):
@@ -140,7 +141,7 @@ class Command(BaseCommand):
 
     def simulate(self, options: dict[str, Any]) -> None:
         if not settings.LOCAL:
-            raise CommandError("series simulate runs where PANAPP_MODE is local only")
+            raise CommandError("series simulate runs only if PANAPP_MODE is local")
         members = read_recipe_file(options["file"])
         require_clocked_file(members)
         rounds = ROUNDS.check("rounds", int, options["rounds"])

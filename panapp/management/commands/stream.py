@@ -10,8 +10,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panapp.recipe_file import read_recipe_file, take_universe
 from panapp.stream_simulation import stream_simulate
-from panprivacy.errors import FieldError
-from panprivacy.parameters import Description
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Description
 
 INPUT_ERROR = 2
 SEED = Description(label="Seed", help="Repeats every random choice.", minimum=0)
@@ -19,8 +19,8 @@ SEED = Description(label="Seed", help="Repeats every random choice.", minimum=0)
 
 class Command(BaseCommand):
     help = (
-        "Fold the items of a CSV file into the state of a stream recipe, and print the estimate beside the "
-        "truth as one JSON object. Needs no database: nothing is published or stored."
+        "Fold the items of a CSV file into the state of a stream recipe, and print estimate and truth as "
+        "one JSON object. Needs no database: nothing is published or stored."
     )
     requires_system_checks = ()
 
@@ -35,7 +35,7 @@ class Command(BaseCommand):
             action="extend",
             default=[],
             metavar="STEP",
-            help="announce an intrusion after so many items; may be given several times",
+            help="announce an intrusion after this many items; may be given several times",
         )
         parser.add_argument("--json", action="store_true", help="print the object on one line")
 

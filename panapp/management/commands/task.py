@@ -25,12 +25,12 @@ from leader.plain_tasks import BATCH_MODES, VDAFS, PlainTask, describe_task, int
 from leader.results import Refusal, TaskResult, collection_result
 from leader.selectors import progress_of, times_uncollected
 from panapp.database import require_migrated_database
-from panprivacy import base64_text
-from panprivacy.dap.basics import BatchMode, HpkeConfig, Interval
-from panprivacy.dap.collection import CollectionJobReq, Query
-from panprivacy.ed25519 import KeyRefusedError, public_key_of
-from panprivacy.errors import FieldError
-from panprivacy.tls_messages import InvalidMessageError
+from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
+from panprivacy.protocols.dap.collection import CollectionJobReq, Query
+from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.roles import HELPER, why_no_answer
 
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         create = actions.add_parser("create", help="begin a task on both sides")
         create.add_argument("--vdaf", required=True, help=", ".join(VDAFS))
         for name in PARAMETERS:
-            create.add_argument(f"--{name.replace('_', '-')}", type=int, help="of the VDAF, where it has one")
+            create.add_argument(f"--{name.replace('_', '-')}", type=int, help="of the VDAF, if it has one")
         create.add_argument("--min-batch-size", type=int, required=True, help="fewest reports of a result")
         create.add_argument("--batch-mode", default="time-interval", help=", ".join(BATCH_MODES))
         create.add_argument("--time-precision", type=int, default=3600, help="seconds (default 3600)")
@@ -59,12 +59,12 @@ class Command(BaseCommand):
         create.add_argument("--collector-key", help="its Ed25519 verification key (base64url)")
         actions.add_parser("list", help="the tasks that have no recipe")
         collect = actions.add_parser("collect", help="collect a batch and print its result")
-        collect.add_argument("task_id", help="as `task create` prints it, in either spelling")
+        collect.add_argument("task_id", help="as `task create` prints it, in base64url or hexadecimal")
         collect.add_argument("--start", type=int, help="of the batch interval, in seconds since 1970")
         collect.add_argument("--duration", type=int, help="of the batch interval, in seconds")
         collect.add_argument("--timeout", type=float, default=300.0, help="seconds to wait (default 300)")
         end = actions.add_parser("end", help="end a task on both sides; its reports and keys are deleted")
-        end.add_argument("task_id", help="as `task create` prints it, in either spelling")
+        end.add_argument("task_id", help="as `task create` prints it, in base64url or hexadecimal")
         end.add_argument("--reason", default="ended by the leader", help="in words that both sides show")
 
     def run_from_argv(self, argv: list[str]) -> None:
@@ -115,7 +115,7 @@ class Command(BaseCommand):
         self._print([describe_task(task) | _standing(task) for task in tasks])
 
     def collect(self, options: dict[str, Any]) -> None:
-        """Collect a batch, whether workers run beside or not."""
+        """Collect a batch, whether workers run too or not."""
         task = _task(options["task_id"])
         if not Collector.objects.filter(task=task).exclude(hpke_key=None).exists():
             raise FieldError("task_id", "the collector of this task is elsewhere")
@@ -200,7 +200,7 @@ def _query(task: Task, start: int | None, duration: int | None) -> Query:
         return Query.of_next_batch()
     if (start is None) != (duration is None):
         missing = "start" if start is None else "duration"
-        raise FieldError(missing, "must be given where the other of start and duration is")
+        raise FieldError(missing, "must be set if the other of start and duration is")
     if start is not None and duration is not None:
         return Query.of_interval(interval_of(start, duration, configuration.time_precision))
     interval = times_uncollected(task=task)
@@ -210,7 +210,7 @@ def _query(task: Task, start: int | None, duration: int | None) -> Query:
 
 
 def _wait_for(job: CollectionJob, timeout: float) -> TaskResult | Refusal | None:
-    """Do what is due ourselves, whether workers run beside or not: leases keep us out of each other's way."""
+    """Do what is due ourselves, whether workers run too or not: leases prevent double work."""
     deadline = time.monotonic() + timeout
     peer = peer_of(job.task)
     while True:

@@ -1,4 +1,4 @@
-"""`theory`: what the theorems say, each by an attack, a measured error or a bound."""
+"""`theory`: the theorems' claims, each shown by an attack, a measured error or a bound."""
 
 import json
 import textwrap
@@ -17,9 +17,8 @@ INPUT_ERROR = 2
 
 class Command(BaseCommand):
     help = (
-        "Show the theorems by simulations and bounds, computed anew: all of them take about 40 seconds on a "
-        "quiet machine and two minutes on a busy one. The page /theory/ shows stored numbers at once. Needs "
-        "no database."
+        "Show the theorems by simulations and bounds. Computes all of them again, in one to two minutes. The "
+        "page /theory/ shows stored numbers at once. Needs no database."
     )
     requires_system_checks = ()
 

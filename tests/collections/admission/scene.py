@@ -6,14 +6,14 @@ from typing import Any
 
 from django.conf import settings
 
-from panprivacy import base64_text
-from panprivacy.dap.signatures import sign_response
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.signed_count import IssuedTokens
+from panprivacy.formats import base64_text
+from panprivacy.protocols.dap.signatures import sign_response
+from panprivacy.protocols.signed_count import IssuedTokens
+from panprivacy.recipe.document import PublishedRecipe
 from peers.partner import Partner
 from recipes.models import Recipe
 from tests.factories import recipe_members
-from tests.panprivacy.privacy_pass.keys import seeded_key
+from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY
 from trust_models.admitting import Admitting
 from trust_models.publishing import recipe_publish_file

@@ -16,13 +16,13 @@ from aggregation.operations import (
     chunks_take,
 )
 from aggregation.selectors import progress_of
-from panprivacy.replacing import SeededSource
+from panprivacy.formats.seeded_source import SeededSource
 from recipes.models import Recipe
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
-from reports.operations import reports_submit
 from reports.selectors import rejections_by_reason
-from tests.factories import published_recipe, report_of_values
+from tests.factories import published_recipe, report_of_values, submitted
+from tests.refusals import raising
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
@@ -30,10 +30,7 @@ pytestmark = pytest.mark.django_db
 
 def submit(recipe: Recipe, *values: int) -> None:
     for value in values:
-        assert (
-            reports_submit(recipe=recipe, reports=[report_of_values(recipe, [value])], decode=lambda raw: raw)
-            == []
-        )
+        assert submitted(recipe, report_of_values(recipe, [value])) == []
 
 
 def sum_of(recipe: Recipe) -> tuple[list[int], int]:
@@ -45,29 +42,25 @@ def plan_all(recipe: Recipe) -> list[uuid.UUID]:
     return chunks_plan(recipe=recipe_close(recipe=recipe, actor=None))
 
 
-def test_process_sums_the_reports_and_deletes_them() -> None:
+def planned(*values: int) -> tuple[Recipe, uuid.UUID]:
+    """A closed recipe with these reports in one chunk."""
     recipe = published_recipe(cohort_size=2)
-    submit(recipe, 1, 0, 1, 1)
+    submit(recipe, *values)
     (chunk,) = plan_all(recipe)
-    chunk_process(chunk=chunk)
-    assert sum_of(recipe) == ([3], 4)
+    return recipe, chunk
+
+
+def test_process_sums_the_reports_once_and_deletes_them() -> None:
+    recipe, chunk = planned(1, 0, 1, 1)
+    for _ in range(2):  # delivered twice
+        chunk_process(chunk=chunk)
+        assert sum_of(recipe) == ([3], 4)
     assert not StoredReports.objects.exists()
     assert not Chunk.objects.exists()
 
 
-def test_process_of_a_chunk_that_is_delivered_twice_counts_once() -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, 1, 1)
-    (chunk,) = plan_all(recipe)
-    chunk_process(chunk=chunk)
-    chunk_process(chunk=chunk)
-    assert sum_of(recipe) == ([2], 2)
-
-
 def test_process_by_two_workers_at_once_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, 1, 1)
-    (chunk,) = plan_all(recipe)
+    recipe, chunk = planned(1, 1)
     decrypt = operations._decrypt
     overtaken = []
 
@@ -85,12 +78,10 @@ def test_process_by_two_workers_at_once_counts_once(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("left", [2, 0])
-def test_process_of_a_chunk_whose_reports_are_not_all_there_adds_nothing_and_says_so(left: int) -> None:
+def test_process_of_a_chunk_with_missing_reports_adds_nothing(left: int) -> None:
     """As after a restore from a dump that began before a result was withheld: their absence must not pass for
     zeros. Its table of reports is empty then."""
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, 1, 1, 1)
-    (chunk,) = plan_all(recipe)
+    recipe, chunk = planned(1, 1, 1)
     StoredReports.objects.filter(pk__in=StoredReports.objects.order_by("pk")[left:].values("pk")).delete()
     with pytest.raises(ReportsMissingError, match=f"{left} of 3 reports"):
         chunk_process(chunk=chunk)
@@ -98,18 +89,11 @@ def test_process_of_a_chunk_whose_reports_are_not_all_there_adds_nothing_and_say
     assert Chunk.objects.filter(pk=chunk).exists()
 
 
-def test_process_that_dies_before_its_commit_leaves_everything_to_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, 1, 0, 1)
-    (chunk,) = plan_all(recipe)
-
-    def die(*_: object) -> None:
-        raise KeyboardInterrupt
-
+def test_process_that_dies_before_its_commit_leaves_all_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe, chunk = planned(1, 0, 1)
     with monkeypatch.context() as patched:
-        patched.setattr(StoredReports.objects.all().__class__, "delete", die)  # the sum is written already
+        died = raising(KeyboardInterrupt)
+        patched.setattr(StoredReports.objects.all().__class__, "delete", died)  # the sum is written already
         with pytest.raises(KeyboardInterrupt):
             chunk_process(chunk=chunk)
     assert (sum_of(recipe), progress_of(recipe).waiting) == (([0], 0), 3)
@@ -117,10 +101,8 @@ def test_process_that_dies_before_its_commit_leaves_everything_to_the_next(
     assert sum_of(recipe) == ([2], 3)
 
 
-def test_process_replaces_values_that_no_honest_device_sends_and_counts_their_reports() -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, 1, 2, -1, 10**9, 0)
-    (chunk,) = plan_all(recipe)
+def test_process_replaces_values_that_no_honest_device_sends() -> None:
+    recipe, chunk = planned(1, 2, -1, 10**9, 0)
     received = progress_of(recipe).received
     chunk_process(chunk=chunk)
     (total,), reports = sum_of(recipe)
@@ -144,18 +126,15 @@ def test_process_replaces_invalid_reports_by_uniform_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    "changes",
-    [{}, {"statistic": "histogram", "k": 3}, {"statistic": "mean", "k": 3, "guarantee": "local"}],
+    "changes", [{}, {"statistic": "histogram", "k": 3}, {"statistic": "mean", "k": 3, "guarantee": "local"}]
 )
-def test_process_that_begins_again_replaces_by_the_same_values(
-    monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]
-) -> None:
+def test_beginning_again_replaces_the_same(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]) -> None:
     """Or two sums, one of them in what a database keeps of an attempt that died, would tell that a report was
     invalid. Had the attempts values of their own, 60 bits or more would agree with probability 2^−60."""
     recipe = published_recipe(cohort_size=2, **changes)
     width = recipe.published.calibrated_statistic.report_ciphertexts
     reports = [report_of_values(recipe, [10**9] * width) for _ in range(60)]
-    assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+    assert submitted(recipe, *reports) == []
     (chunk,) = plan_all(recipe)
     decrypt, sums, drawn = operations._decrypt, [], []
     add = type(recipe.published.calibrated_statistic).random_values
@@ -194,7 +173,7 @@ def test_plan_gives_every_stored_report_to_exactly_one_chunk(settings: Any) -> N
     assert chunks_plan(recipe=recipe) == []
 
 
-def test_plan_lets_a_handful_of_reports_of_an_open_recipe_wait_for_more() -> None:
+def test_plan_lets_a_handful_of_reports_wait_for_more_and_for_the_cohort() -> None:
     recipe = published_recipe(cohort_size=3)
     submit(recipe, 1, 1)
     assert chunks_plan(recipe=recipe) == []
@@ -203,44 +182,32 @@ def test_plan_lets_a_handful_of_reports_of_an_open_recipe_wait_for_more() -> Non
     large = published_recipe(cohort_size=MINIMUM_REPORTS * 10)
     submit(large, 1, 1, 1)
     assert chunks_plan(recipe=large) == []
-
-
-def test_plan_never_decrypts_a_closed_recipe_that_cannot_reach_its_cohort_size() -> None:
-    recipe = published_recipe(cohort_size=3)
-    submit(recipe, 1, 1)
-    assert plan_all(recipe) == []
+    assert plan_all(large) == []
 
 
 def test_chunks_and_rows_keep_to_what_one_task_can_decrypt_in_time() -> None:
-    cheap, dear = (
-        published_recipe(cohort_size=2).published,
-        published_recipe(cohort_size=2, statistic="histogram", k=1000, encryption="paillier-2048").published,
-    )
-    assert reports_per_chunk(cheap) == 2_000
-    seconds = (
-        reports_per_chunk(dear)
-        * dear.calibrated_statistic.report_ciphertexts
-        * dear.public_key.decryption_seconds
-    )
-    assert 1 <= reports_per_chunk(dear) <= 10
-    assert seconds < 15
+    dear = {"statistic": "histogram", "k": 1000, "encryption": "paillier-2048"}
+    assert reports_per_chunk(published_recipe().published) == 2_000
+    recipe = published_recipe(cohort_size=2, **dear).published
+    reports = reports_per_chunk(recipe)
+    assert 1 <= reports <= 10
+    ciphertexts = reports * recipe.calibrated_statistic.report_ciphertexts
+    assert ciphertexts * recipe.public_key.decryption_seconds < 15
 
 
 def test_a_batch_larger_than_a_chunk_is_stored_in_rows_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("reports.operations.reports_per_chunk", lambda _: 2)
     recipe = published_recipe(cohort_size=5)
     reports = [report_of_values(recipe, [value]) for value in (1, 0, 1, 1, 0)]
-    assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+    assert submitted(recipe, *reports) == []
     assert sorted(StoredReports.objects.values_list("count", flat=True)) == [1, 2, 2]
     for chunk in plan_all(recipe):
         chunk_process(chunk=chunk)
     assert sum_of(recipe) == ([3], 5)
 
 
-def test_take_finds_only_new_chunks_and_those_whose_task_is_overdue_and_waits_longer_each_time() -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, 1, 1)
-    (chunk,) = plan_all(recipe)
+def test_take_finds_new_and_overdue_chunks_and_waits_longer_each_time() -> None:
+    recipe, chunk = planned(1, 1)
     assert chunks_take(recipe=recipe) == [chunk]
     assert progress_of(recipe).attempts == 0
     assert chunks_take(recipe=recipe) == []

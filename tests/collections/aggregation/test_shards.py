@@ -14,7 +14,7 @@ from aggregation.segment_deleting import STRAGGLERS, ended_segments_delete
 from aggregation.selectors import progress_of
 from aggregation.shards import shards_for, shards_plan
 from audit.models import Entry
-from panprivacy.report_shards.segments import KEY_BYTES
+from panprivacy.recipe.report_shards.segments import KEY_BYTES
 from recipes.models import Recipe, RecipeKey
 from releases.models import Release
 from releases.operations import collections_advance, result_release, result_withhold
@@ -27,11 +27,11 @@ from reports.models import (
     SegmentedRecipe,
     StoredReports,
 )
-from reports.operations import reports_submit
 from storage import object_store
 from storage.object_store import StoreDownError, object_put, objects_delete
-from tests.factories import fresh_nonce, published_recipe, report_of_values
+from tests.factories import fresh_nonce, published_recipe, report_of_values, submitted
 from tests.object_store import object_get
+from tests.refusals import raising
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 
 def submit(recipe: Recipe, *reports: dict[str, Any]) -> None:
     for report in reports:
-        assert reports_submit(recipe=recipe, reports=[report], decode=lambda raw: raw) == []
+        assert submitted(recipe, report) == []
 
 
 def names_in_store() -> list[str]:
@@ -62,8 +62,11 @@ def step(recipe: Recipe) -> list[Chunk]:
 
 def finish(recipe: Recipe) -> Release | None:
     recipe_close(recipe=recipe, actor=None)
-    while step(recipe):
-        pass
+    run_out(recipe)
+    return result_of(recipe)
+
+
+def result_of(recipe: Recipe) -> Release | None:
     return result_release(recipe=Recipe.objects.get(pk=recipe.pk))
 
 
@@ -72,18 +75,24 @@ def sum_of(recipe: Recipe) -> tuple[list[int], int]:
     return row.total, row.reports
 
 
+def with_ones(count: int, *, close: bool = True, cohort_size: int = 2) -> Recipe:
+    """A recipe with so many reports of a 1 in the store."""
+    recipe = published_recipe(cohort_size=cohort_size)
+    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(count)))
+    return recipe_close(recipe=recipe, actor=None) if close else recipe
+
+
+def run_out(recipe: Recipe) -> None:
+    """Every step that there is."""
+    while step(recipe):
+        pass
+
+
 @pytest.fixture
 def several_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four reports a shard, three segments a sorted one."""
     monkeypatch.setattr(shards, "SHARD_REPORTS", 4)
     monkeypatch.setattr(shards, "SORTED_SEGMENTS", 3)
-
-
-def test_reports_in_the_store_are_in_no_table(report_store: str) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
-    assert ReportSegment.objects.count() == len(objects_of(recipe, "arrived")) == 3
-    assert not any(model.objects.exists() for model in (StoredReports, ReportNonce, CiphertextDigest))
 
 
 @pytest.mark.parametrize(
@@ -104,7 +113,7 @@ def test_the_result_is_that_of_the_database(
             for number in range(20)
         ]
         for report in [*reports, reports[0], reports[7], {**reports[3], "nonce": fresh_nonce()}]:
-            reports_submit(recipe=recipe, reports=[report], decode=lambda raw: raw)
+            submitted(recipe, report)
         if store:
             release = finish(recipe)
         else:
@@ -113,7 +122,7 @@ def test_the_result_is_that_of_the_database(
                 collections_advance()
             for chunk in Chunk.objects.all():
                 tasks.process_chunk(str(chunk.pk))
-            release = result_release(recipe=Recipe.objects.get(pk=recipe.pk))
+            release = result_of(recipe)
         assert release is not None
         found.append((release.outcome, release.reports, release.values, release.standard_errors))
     assert found[0] == found[1]
@@ -121,12 +130,9 @@ def test_the_result_is_that_of_the_database(
 
 
 @pytest.mark.parametrize("left", [2, 0])
-def test_rows_of_segments_that_are_missing_end_their_chunk_in_an_error_and_nothing_is_written(
-    left: int, report_store: str
-) -> None:
+def test_missing_rows_of_segments_end_their_chunk_in_an_error(left: int, report_store: str) -> None:
     """Their absence must pass neither for zeros nor for a chunk that another worker has finished."""
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
+    recipe = with_ones(3, close=False)
     shards_plan(recipe=recipe_close(recipe=recipe, actor=None), least=2)
     (chunk,) = Chunk.objects.all()
     ReportSegment.objects.filter(pk__in=ReportSegment.objects.order_by("pk")[left:].values("pk")).delete()
@@ -135,7 +141,7 @@ def test_rows_of_segments_that_are_missing_end_their_chunk_in_an_error_and_nothi
     assert (sum_of(recipe), ReportSegment.objects.count()) == (([0], 0), left)
     assert list(Chunk.objects.all()) == [chunk]
     assert objects_of(recipe, "sorted") == []
-    assert result_release(recipe=Recipe.objects.get(pk=recipe.pk)) is None
+    assert result_of(recipe) is None
 
 
 def test_the_number_of_shards_follows_the_reports_and_their_cost() -> None:
@@ -147,9 +153,7 @@ def test_the_number_of_shards_follows_the_reports_and_their_cost() -> None:
     assert shards_for(large, 10**12) == 65_536
 
 
-def test_duplicates_are_counted_by_reason_and_below_the_cohort_size_nothing_is_released(
-    report_store: str,
-) -> None:
+def test_duplicates_are_counted_by_reason_and_not_for_the_cohort(report_store: str) -> None:
     recipe = published_recipe(cohort_size=5)
     report = report_of_values(recipe, [1])
     submit(recipe, *[report] * 6, *(report_of_values(recipe, [1]) for _ in range(3)))
@@ -159,16 +163,13 @@ def test_duplicates_are_counted_by_reason_and_below_the_cohort_size_nothing_is_r
 
 
 def test_below_the_cohort_size_nothing_is_read(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = published_recipe(cohort_size=5)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(4)))
+    recipe = with_ones(4, close=False, cohort_size=5)
     monkeypatch.setattr(segments, "parts_get", None)
     assert finish(recipe).cause == Release.Cause.TOO_FEW
 
 
 def test_every_step_may_be_delivered_twice_and_late(report_store: str, several_shards: None) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
-    recipe_close(recipe=recipe, actor=None)
+    recipe = with_ones(9)
     done: list[Chunk] = []
     while chunks := step(recipe):
         done += chunks
@@ -184,17 +185,12 @@ def test_a_worker_that_dies_in_a_step_leaves_it_to_the_next(
     dies_at: str, late: bool, report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`late`: with everything written to the store, and its transaction open."""
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
-    recipe_close(recipe=recipe, actor=None)
+    recipe = with_ones(9)
     names = {
         "sort": ("content_hash" if late else "sorted_segment"),
         "seal": ("entry_append" if late else "content_hash"),
         "shard": ("sum_add" if late else "shard_sum"),
     }
-
-    def die(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
 
     deaths = 0
     while True:
@@ -204,7 +200,7 @@ def test_a_worker_that_dies_in_a_step_leaves_it_to_the_next(
             break
         if chunk.step == dies_at:
             with monkeypatch.context() as patched:
-                patched.setattr(shards, names[dies_at], die)
+                patched.setattr(shards, names[dies_at], raising(KeyboardInterrupt))
                 before = progress_of(recipe)
                 with pytest.raises(KeyboardInterrupt):
                     tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
@@ -215,12 +211,8 @@ def test_a_worker_that_dies_in_a_step_leaves_it_to_the_next(
     assert sum_of(recipe) == ([9], 9)
 
 
-def test_a_shard_that_two_workers_add_up_counts_once(
-    report_store: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
-    recipe_close(recipe=recipe, actor=None)
+def test_shard_that_two_workers_add_counts_once(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = with_ones(3)
     step(recipe)
     step(recipe)
     chunk = Chunk.objects.get(step=Chunk.Step.SHARD)
@@ -237,7 +229,7 @@ def test_a_shard_that_two_workers_add_up_counts_once(
     assert sum_of(recipe) == ([3], 3)
 
 
-def test_the_first_of_two_reports_with_one_key_counts_whatever_shard_or_segment(
+def test_first_of_two_with_one_key_counts(
     report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("reports.operations.once_key", lambda key, recipe, report: report.nonce)
@@ -246,14 +238,11 @@ def test_the_first_of_two_reports_with_one_key_counts_whatever_shard_or_segment(
     for value in (1, 0, 0):
         submit(recipe, *(report_of_values(recipe, [value], nonce) for nonce in nonces))
     recipe_close(recipe=recipe, actor=None)
-    while step(recipe):
-        pass
+    run_out(recipe)
     assert sum_of(recipe) == ([9], 9)
 
 
-def test_invalid_reports_are_replaced_and_every_attempt_gives_the_same_sum(
-    report_store: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_invalid_reports_have_the_same_values(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = published_recipe(cohort_size=2)
     submit(recipe, *(report_of_values(recipe, [value]) for value in (2, -1, 10**9, *[7] * 60)))
     recipe_close(recipe=recipe, actor=None)
@@ -279,12 +268,8 @@ def changed(content: bytes) -> bytes:
 
 @pytest.mark.parametrize("kind", ["arrived", "sorted", "manifest", "lists"])
 @pytest.mark.parametrize("damage", ["changed", "shortened", "gone"])
-def test_what_was_changed_or_is_missing_has_the_result_withheld(
-    kind: str, damage: str, report_store: str, several_shards: None
-) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
-    recipe_close(recipe=recipe, actor=None)
+def test_loss_withholds_the_result(kind: str, damage: str, report_store: str, several_shards: None) -> None:
+    recipe = with_ones(9)
     while not objects_of(recipe, kind):
         step(recipe)
     for name in objects_of(recipe, kind):
@@ -293,9 +278,8 @@ def test_what_was_changed_or_is_missing_has_the_result_withheld(
             objects_delete([name])
         else:
             object_put(name, changed(content) if damage == "changed" else content[:1])
-    while step(recipe):
-        pass
-    release = result_release(recipe=Recipe.objects.get(pk=recipe.pk))
+    run_out(recipe)
+    release = result_of(recipe)
     assert (release.outcome, release.cause) == (Release.Outcome.WITHHELD, Release.Cause.REFUSED)
     assert "stored" in release.reason or "sorted" in release.reason
     assert not RecipeKey.objects.filter(recipe=recipe).exists()
@@ -307,9 +291,7 @@ def test_an_object_that_was_made_longer_is_read_as_far_as_it_was_written(
 ) -> None:
     """Whoever can write to the store must not fill a worker's memory. Of what came after, nothing counts; of
     the manifest nobody knows how long it was, and its hash is another."""
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(9)))
-    recipe_close(recipe=recipe, actor=None)
+    recipe = with_ones(9)
     while not objects_of(recipe, kind):
         step(recipe)
     for name in objects_of(recipe, kind):
@@ -325,22 +307,17 @@ def test_an_object_that_was_made_longer_is_read_as_far_as_it_was_written(
 
     monkeypatch.setattr(obstore, "get_range", counting)
     monkeypatch.setattr(obstore, "get", None)
-    while step(recipe):
-        pass
+    run_out(recipe)
     assert max(lengths, default=0) < 10_000
     if kind == "manifest":
-        reason = result_release(recipe=Recipe.objects.get(pk=recipe.pk)).reason
+        reason = result_of(recipe).reason
         assert reason == "the manifest of the stored reports was changed"
     else:
         assert sum_of(recipe) == ([9], 9)
 
 
-def test_records_of_a_sorted_segment_that_were_changed_have_the_result_withheld(
-    report_store: str,
-) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
-    recipe_close(recipe=recipe, actor=None)
+def test_changed_records_of_a_sorted_segment_withhold_the_result(report_store: str) -> None:
+    recipe = with_ones(3)
     step(recipe)
     step(recipe)
     (name,) = objects_of(recipe, "sorted")
@@ -348,32 +325,24 @@ def test_records_of_a_sorted_segment_that_were_changed_have_the_result_withheld(
     content[20 + KEY_BYTES] ^= 1
     object_put(name, bytes(content))
     step(recipe)
-    assert result_release(recipe=Recipe.objects.get(pk=recipe.pk)).reason == (
-        "a sorted segment of reports was changed"
-    )
+    assert result_of(recipe).reason == ("a sorted segment of reports was changed")
 
 
-def test_a_store_without_anything_of_the_recipe_is_the_wrong_one_and_loses_nothing(
-    report_store: str,
-) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
-    recipe_close(recipe=recipe, actor=None)
+def test_a_store_without_anything_of_the_recipe_loses_nothing(report_store: str) -> None:
+    recipe = with_ones(3)
     kept = {name: object_get(name) for name in names_in_store()}
     objects_delete(list(kept))
     with pytest.raises(StoreDownError):
         step(recipe)
-    assert result_release(recipe=Recipe.objects.get(pk=recipe.pk)) is None
+    assert result_of(recipe) is None
     for name, content in kept.items():
         object_put(name, content)
-    while step(recipe):
-        pass
+    run_out(recipe)
     assert sum_of(recipe) == ([3], 3)
 
 
 def test_another_store_in_the_settings_is_refused(report_store: str, settings: Any) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, report_of_values(recipe, [1]), report_of_values(recipe, [1]))
+    recipe = with_ones(2, close=False)
     for other in ("", f"{report_store}-2"):
         settings.OBJECT_STORE = other
         with pytest.raises(StoreDownError):
@@ -382,31 +351,28 @@ def test_another_store_in_the_settings_is_refused(report_store: str, settings: A
     with pytest.raises(StoreDownError):
         step(recipe)
     settings.OBJECT_STORE = report_store
-    while step(recipe):
-        pass
+    run_out(recipe)
     assert sum_of(recipe) == ([2], 2)
 
 
-def test_the_hash_of_the_manifest_is_in_the_log(report_store: str) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(3)))
-    recipe_close(recipe=recipe, actor=None)
+def test_reports_are_in_no_table_and_their_manifest_is_logged(report_store: str) -> None:
+    recipe = with_ones(3)
+    assert ReportSegment.objects.count() == len(objects_of(recipe, "arrived")) == 3
+    assert not any(model.objects.exists() for model in (StoredReports, ReportNonce, CiphertextDigest))
     step(recipe)
     step(recipe)
-    entry = Entry.objects.get(action="reports_sealed")
     manifest = object_get(f"{recipe.identifier}/manifest")
-    assert entry.details == {"manifest": shards.content_hash(manifest).hex()}
-    assert bytes(SegmentedRecipe.objects.get().manifest).hex() == entry.details["manifest"]
+    found = shards.content_hash(manifest).hex()
+    assert Entry.objects.get(action="reports_sealed").details == {"manifest": found}
+    assert bytes(SegmentedRecipe.objects.get().manifest).hex() == found
 
 
 @pytest.mark.parametrize("way", ["released", "too few", "withheld"])
 def test_after_the_end_everything_is_deleted(
     way: str, report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    recipe = published_recipe(cohort_size=7 if way == "too few" else 3)
-    submit(recipe, *(report_of_values(recipe, [1]) for _ in range(6)))
-    other = published_recipe(name="Goes on")
-    submit(other, report_of_values(other, [1]))
+    recipe = with_ones(6, close=False, cohort_size=7 if way == "too few" else 3)
+    other = with_ones(1, close=False)
     object_put(f"{recipe.identifier}/arrived/written-by-one-who-died", b"")
     if way == "withheld":
         result_withhold(
@@ -430,18 +396,10 @@ def test_after_the_end_everything_is_deleted(
     assert len(objects_of(other, "arrived")) == 1
 
 
-def test_deletion_waits_for_a_store_that_does_not_answer(
-    report_store: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, report_of_values(recipe, [1]))
-    finish(recipe)
+def test_deletion_waits_for_a_silent_store(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    finish(with_ones(1, close=False))
     with monkeypatch.context() as patched:
-
-        def down(*_: object) -> None:
-            raise StoreDownError
-
-        patched.setattr("aggregation.segment_deleting.folder_delete", down)
+        patched.setattr("aggregation.segment_deleting.folder_delete", raising(StoreDownError))
         SegmentedRecipe.objects.update(ended_at=SegmentedRecipe.objects.get().ended_at - STRAGGLERS)
         ended_segments_delete()
     assert SegmentedRecipe.objects.exists()

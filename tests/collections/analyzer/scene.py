@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-import msgpack
 from django.conf import settings
 from django.test import override_settings
 from django.utils import timezone
@@ -19,15 +18,15 @@ from aggregation.operations import chunk_process
 from analyzer.fetching import fetch_drive, fetches_take
 from analyzer.models import BatchFetch
 from analyzer.peers import shuffler_of
-from panprivacy.shuffle.interface import ShuffleStatistic
-from panprivacy.shuffle.recipe_statistic import shuffle_statistic
-from panprivacy.trust import Trust
+from panprivacy.accounting.trust import Trust
+from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from peers.partner import Partner
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
 from tests import network
-from tests.collections.shuffler.scene import shuffle_members
+from tests.collections.shuffler.scene import body_of, shuffle_members
 from tests.network import Answer, Transport, deliver, verification_key_of
 from tests.network import unreachable as unreachable
 from trust_models.publishing import recipe_publish_file
@@ -59,10 +58,7 @@ def partners(transport: Any = reached, *, key: bytes | None = None) -> dict[Trus
 
 def shuffle_recipe(*, simulation: bool = True, transport: Any = reached, **changes: Any) -> Recipe:
     return recipe_publish_file(
-        members=shuffle_members(**changes),
-        actor=None,
-        simulation=simulation,
-        partners=partners(transport),
+        members=shuffle_members(**changes), actor=None, simulation=simulation, partners=partners(transport)
     )
 
 
@@ -74,9 +70,9 @@ def send(recipe: Recipe, messages: Sequence[int]) -> int:
     """One user's messages, encrypted; the status that the shuffler answers with."""
     key, source = recipe.published.public_key, secrets.SystemRandom()
     ciphertexts = [bytes(key.encrypt(message, source)) for message in messages]
-    body = msgpack.packb({"nonce": secrets.token_bytes(16), "messages": ciphertexts})
+    body = body_of({"nonce": secrets.token_bytes(16), "messages": ciphertexts})
     url = f"{SHUFFLER_URL}/recipes/{recipe.identifier}/messages"
-    status, _, _ = reached("POST", url, {"Content-Type": "application/msgpack"}, body)
+    status, _, _ = reached("POST", url, {"Content-Type": "application/json"}, body)
     return status
 
 
@@ -113,5 +109,5 @@ def settle(*, transport: Any = reached, ticks: int = 6, after: timedelta = timed
             chunk_process(chunk=chunk)
 
 
-def release_of(recipe: Recipe) -> Release | None:
-    return Release.objects.filter(recipe=recipe).first()
+def release_of(recipe: Recipe) -> Release:
+    return Release.objects.get(recipe=recipe)

@@ -20,13 +20,13 @@ from releases.models import HeldResult
 from series.operations import series_publish
 from simulations.operations import simulation_start
 from streams.operations import intrusion_announce
-from tests.collections.api_tokens.requests import BODIES, RECIPE, Operation, operations, restricted, state
+from tests.collections.api_tokens.scene import BODIES, RECIPE, Operation, operations, restricted, state
 from tests.factories import draft_recipe, published_recipe, published_stream
 from tests.scenes import account, analyst, auditor
 from trust_models.publishing import recipe_close
 from web.scopes import Public, Scope, scopes_declared
 
-pytestmark = [pytest.mark.django_db, pytest.mark.once]
+pytestmark = pytest.mark.django_db
 
 RESTRICTED = restricted()
 WITHIN = {
@@ -210,7 +210,7 @@ def asked(request: pytest.FixtureRequest) -> tuple[Recipe, Recipe, list[Operatio
     return draft, recipe, [operation for operation in RESTRICTED if needs_of(operation) == request.param]
 
 
-def test_a_token_does_what_its_scope_is_for_and_a_session_the_same_with_its_csrf_token(
+def test_token_or_session_does_what_its_scope_is_for(
     client: Client, asked: tuple[Recipe, Recipe, list[Operation]]
 ) -> None:
     draft, recipe, restricted_ones = asked
@@ -239,7 +239,7 @@ def test_a_token_does_what_its_scope_is_for_and_a_session_the_same_with_its_csrf
                         assert answer.status_code in DONE, answer.content
 
 
-def test_nobody_and_no_token_without_the_scope_or_the_right_changes_anything(
+def test_nothing_changes_without_the_scope_and_the_right(
     client: Client, asked: tuple[Recipe, Recipe, list[Operation]]
 ) -> None:
     """All other scopes at once: more scopes allow more, so none of them would do alone either."""

@@ -14,7 +14,7 @@ from attester.enrolling import devices_enrol
 from attester.issuer import Evaluated
 from attester.models import Issued
 from tests.collections.attester.scene import FakeIssuer, KeyedDevice, ask, problem
-from tests.collections.shuffler.scene import at_once
+from tests.concurrency import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,13 +40,11 @@ def test_same_capsule_sent_several_times_at_once_gets_one_answer(issuer: FakeIss
     assert (Issued.objects.count(), issuer.issued) == (1, 1)
 
 
-def run_many(
-    issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch, devices: int, threads: int, at_a_time: int
-) -> None:
-    """So many devices ask over so many threads, as a web process has; who is told to come again does."""
-    known = [KeyedDevice() for _ in range(devices)]
+def test_devices_asking_at_once_all_get_a_token(issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """30 devices ask over 8 threads, as a web process has; a device that is put off asks again."""
+    known = [KeyedDevice() for _ in range(30)]
     devices_enrol(devices={f"device {number}": device.public for number, device in enumerate(known)})
-    monkeypatch.setattr(views, "TURNS", limits.Turns(at_a_time))
+    monkeypatch.setattr(views, "TURNS", limits.Turns(3))
     now, most, lock = 0, 0, threading.Lock()
     answer = issuer.answer
 
@@ -79,25 +77,12 @@ def run_many(
                 assert problem(response) == (503, "/problems/unavailable")
                 waiting.insert(0, (device, asked))
 
-    at_once(*[work] * threads)
-    assert most <= at_a_time
-    assert Issued.objects.count() == issuer.issued == devices
+    at_once(*[work] * 8)
+    assert most <= 3
+    assert Issued.objects.count() == issuer.issued == 30
 
 
-def test_devices_that_all_ask_at_once_wait_their_turn_and_all_get_a_token(
-    issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_many(issuer, monkeypatch, devices=30, threads=8, at_a_time=3)
-
-
-@pytest.mark.long
-def test_hundreds_of_devices_that_all_ask_at_once_get_a_token_each(
-    issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run_many(issuer, monkeypatch, devices=300, threads=32, at_a_time=limits.AT_ONCE)
-
-
-def test_nobody_holds_a_connection_to_the_database_while_the_issuer_is_asked(issuer: FakeIssuer) -> None:
+def test_no_connection_is_held_while_the_issuer_is_asked(issuer: FakeIssuer) -> None:
     device, held = KeyedDevice().enrolled(), []
 
     def asked(when: str, body: bytes) -> bytes:
@@ -109,9 +94,7 @@ def test_nobody_holds_a_connection_to_the_database_while_the_issuer_is_asked(iss
     assert held == [None, None]
 
 
-def test_request_whose_turn_does_not_come_is_told_to_come_again(
-    issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_without_a_turn_shall_come_again(issuer: FakeIssuer, monkeypatch: pytest.MonkeyPatch) -> None:
     turns = limits.Turns(1)
     monkeypatch.setattr(views, "TURNS", turns)
     turn = turns.turn

@@ -19,6 +19,7 @@ pytestmark = pytest.mark.django_db
 TABLES = (
     "recipes_recipe",
     "releases_release",
+    "releases_signedresult",
     "releases_simulatedtruth",
     "ledger_population",
     "ledger_spending",
@@ -69,43 +70,72 @@ def taken(statement: str) -> list[str]:
 
 
 @pytest.mark.usefixtures("everything")
-def test_every_guarded_table_has_rows_and_refuses_deletion() -> None:
+def test_every_guarded_table_has_rows_and_refuses_their_loss() -> None:
+    """On PostgreSQL, ON CONFLICT DO UPDATE is an update."""
     assert [table for table in TABLES if not contents(table)] == []
-    assert taken("DELETE FROM {}") == []
+    other = {"sqlite": "INSERT OR REPLACE INTO {0} SELECT * FROM {0}", "postgresql": "TRUNCATE {} CASCADE"}
+    for statement in ("DELETE FROM {}", other[connection.vendor]):
+        assert taken(statement) == [], statement
 
 
-@pytest.mark.skipif(
-    connection.vendor != "postgresql", reason="SQLite has no TRUNCATE; DELETE is tested above"
-)
+REFUSALS = "append-only|final|keeps its name|was signed|only grows|only advances"
+CHANGES = [
+    "audit_entry SET subject = 'x'",
+    "releases_release SET reports = 7",
+    "releases_signedresult SET document = '{}'",
+    "ledger_spending SET event = '{}'",
+    "ledger_spending SET recipe = 'x'",
+    "ledger_population SET name = 'x'",
+    "public_log_leaf SET content = 'x'",
+    "public_log_signedcheckpoint SET note = 'x'",
+    "public_log_tree SET size = size - 1",
+    "public_log_tree SET size = size",
+    "public_log_tree SET origin = 'x', size = size + 1",
+    'audit_head SET "index" = 0',
+    'audit_head SET "index" = "index" + 2',
+    'audit_head SET "index" = "index"',
+    "audit_head SET id = 2",
+]
+
+
 @pytest.mark.usefixtures("everything")
-def test_every_guarded_table_refuses_truncation() -> None:
-    assert taken("TRUNCATE {} CASCADE") == []
+def test_no_guarded_row_can_be_changed() -> None:
+    for change in CHANGES:
+        with pytest.raises(DatabaseError, match=REFUSALS):
+            execute(f"UPDATE {change}")
+    with pytest.raises(DatabaseError):
+        execute('INSERT INTO audit_head (id, "index") VALUES (2, 0)')
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="on PostgreSQL ON CONFLICT DO UPDATE is an update")
-@pytest.mark.usefixtures("everything")
-def test_a_row_cannot_be_replaced_by_an_insertion() -> None:
-    assert taken("INSERT OR REPLACE INTO {0} SELECT * FROM {0}") == []
-
-
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="OR REPLACE is SQLite's")
 @pytest.mark.usefixtures("everything")
 def test_a_row_cannot_be_pushed_aside_by_an_update() -> None:
-    if connection.vendor != "sqlite":
-        pytest.skip("OR REPLACE is SQLite's")
     draft = draft_recipe()
     before = contents("recipes_recipe")
-    published = Recipe.objects.exclude(status="draft").first()
-    assert published is not None
+    published = Recipe.objects.exclude(status="draft")[0]
     for column, value in (("id", published.pk), ("identifier", f"'{published.identifier}'")):
         with pytest.raises(DatabaseError):
             execute(f"UPDATE OR REPLACE recipes_recipe SET {column} = {value} WHERE id = {draft.pk}")
     assert contents("recipes_recipe") == before
 
 
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="OR REPLACE is SQLite's")
+def test_a_partners_signature_is_not_pushed_aside_by_its_columns_together() -> None:
+    recipe = published_recipe()
+    recipe.partner_signatures.create(partner="helper", signature=b"first")
+    insert = (
+        "INSERT OR REPLACE INTO recipes_partnersignature (recipe_id, partner, signature) "
+        f"VALUES ({recipe.pk}, '%s', x'00')"
+    )
+    with pytest.raises(DatabaseError, match="what a partner signed"):
+        execute(insert % "helper")
+    execute(insert % "issuer")
+    assert set(recipe.partner_signatures.values_list("partner", flat=True)) == {"helper", "issuer"}
+
+
 @pytest.mark.usefixtures("everything")
 def test_an_upsert_cannot_change_a_release() -> None:
-    release = Release.objects.first()
-    assert release is not None
+    release = Release.objects.all()[0]
     columns = ", ".join(f'"{field.column}"' for field in Release._meta.concrete_fields)
     with pytest.raises(DatabaseError, match="final"):
         execute(
@@ -126,12 +156,3 @@ def test_a_draft_cannot_be_closed_without_publishing() -> None:
     draft = draft_recipe()
     with pytest.raises(DatabaseError):
         execute(f"UPDATE recipes_recipe SET status = 'closed' WHERE id = {draft.pk}")
-
-
-@pytest.mark.usefixtures("everything")
-def test_the_head_of_the_log_only_advances() -> None:
-    for change in ('"index" = 0', '"index" = "index" + 2', '"index" = "index"', "id = 2"):
-        with pytest.raises(DatabaseError, match="only advances"):
-            execute(f"UPDATE audit_head SET {change}")
-    with pytest.raises(DatabaseError):
-        execute('INSERT INTO audit_head (id, "index") VALUES (2, 0)')

@@ -1,53 +1,45 @@
 """Keys to which clients seal: handed out, retired, deleted."""
 
-import threading
+import secrets
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
 
 from dap.hpke_keys import HPKE_KEYS, hpke_config_list, hpke_private_key
 from dap.models import HpkeKey
-from panprivacy.dap.hpke import open_, seal
 from panprivacy.encryption.sealing import SealBrokenError
+from panprivacy.protocols.dap.hpke import open_, seal
 from storage import rotating_keys
 from storage.rotating_keys import NoKeyError, cache_seconds
-from tests.patience import PATIENCE
+from tests.concurrency import at_once
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 
 
 @pytest.mark.django_db
 class TestRotation:
-    def test_first_key_is_made_when_it_is_asked_for_and_stays(self) -> None:
+    def test_key_that_is_handed_out_is_made_once_and_never_expires(self) -> None:
         first = hpke_config_list(now=NOW)
         assert len(first.configs) == 1
-        assert hpke_config_list(now=NOW + timedelta(days=1)) == first
+        later = NOW + timedelta(days=9_999)
+        assert HPKE_KEYS.expire(now=later) == 0
+        assert hpke_config_list(now=later) == first
 
-    def test_new_key_is_handed_out_alone_and_the_old_one_opens_still(self) -> None:
-        import secrets
-
+    def test_old_key_opens_until_the_second_its_grace_period_ends(self, settings: Any) -> None:
         (old,) = hpke_config_list(now=NOW).configs
         sealed = seal(old, b"info", b"aad", b"plaintext", secrets.SystemRandom())
         HPKE_KEYS.rotate(now=NOW)
         (new,) = hpke_config_list(now=NOW).configs
         assert new.id != old.id
-
-        config, private_key = hpke_private_key(config_id=old.id)
-        assert open_(config, private_key, sealed, b"info", b"aad") == b"plaintext"
-
-    def test_old_key_is_taken_until_the_second_at_which_its_grace_period_ends_and_then_deleted(
-        self, settings: Any
-    ) -> None:
-        (old,) = hpke_config_list(now=NOW).configs
-        HPKE_KEYS.rotate(now=NOW)
         end = NOW + timedelta(seconds=settings.HPKE_GRACE_SECONDS)
         before = end - timedelta(seconds=1)
         assert old.id in HPKE_KEYS.usable_ids(now=before)
         assert HPKE_KEYS.expire(now=before) == 0
-        assert hpke_private_key(config_id=old.id)[0] == old
+        config, private_key = hpke_private_key(config_id=old.id)
+        assert open_(config, private_key, sealed, b"info", b"aad") == b"plaintext"
         assert old.id not in HPKE_KEYS.usable_ids(now=end)
         assert HPKE_KEYS.expire(now=end) == 1
         with pytest.raises(NoKeyError):
@@ -62,10 +54,6 @@ class TestRotation:
         assert hpke_private_key(config_id=old.id)[0] == old
         assert HPKE_KEYS.expire(now=later) == 1
 
-    def test_key_that_is_handed_out_never_expires(self) -> None:
-        hpke_config_list(now=NOW)
-        assert HPKE_KEYS.expire(now=NOW + timedelta(days=9_999)) == 0
-
     def test_identifiers_go_round_and_pass_over_those_in_use(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(rotating_keys, "CONFIG_IDS", 16)
         for _ in range(16):
@@ -78,9 +66,7 @@ class TestRotation:
         assert HPKE_KEYS.rotate(now=NOW).config_id == 1
 
     @pytest.mark.parametrize("grace", [1, 3_600, 14 * 86_400, 10**9])
-    def test_grace_period_is_at_least_twice_the_time_for_which_clients_cache(
-        self, settings: Any, grace: int
-    ) -> None:
+    def test_grace_period_is_at_least_twice_the_time_clients_cache(self, settings: Any, grace: int) -> None:
         settings.HPKE_GRACE_SECONDS = grace
         assert 2 * cache_seconds() <= grace
 
@@ -90,19 +76,15 @@ class TestRotation:
         with pytest.raises(SealBrokenError):
             hpke_private_key(config_id=one.config_id)
 
-    def test_command_rotates_and_deletes_nothing_that_reports_may_wait_for(self) -> None:
+    def test_command_rotates_and_lists_and_deletes_nothing(self, capsys: pytest.CaptureFixture[str]) -> None:
         old = HPKE_KEYS.rotate(now=NOW - timedelta(days=99))
         HPKE_KEYS.rotate(now=NOW - timedelta(days=98))
         call_command("hpke_keys", "rotate")
+        assert "Key 3 is handed out from now on" in capsys.readouterr().out
         assert HpkeKey.objects.filter(pk=old.pk).exists()
-
-    def test_command_rotates_and_lists(self, capsys: pytest.CaptureFixture[str]) -> None:
-        call_command("hpke_keys", "rotate")
-        call_command("hpke_keys", "rotate")
-        assert "Key 2 is handed out from now on" in capsys.readouterr().out
         call_command("hpke_keys", "list")
         lines = capsys.readouterr().out.splitlines()
-        assert [line.split()[0] for line in lines] == ["2", "1"]
+        assert [line.split()[0] for line in lines] == ["3", "2", "1"]
         assert lines[0].endswith("handed out")
         assert "opens until" in lines[1]
 
@@ -112,22 +94,5 @@ class TestRotation:
 def test_rotations_at_once_make_one_key_or_one_after_the_other(before: int) -> None:
     for _ in range(before):
         HPKE_KEYS.rotate(now=NOW)
-    barrier = threading.Barrier(3)
-    faults: list[BaseException] = []
-
-    def rotate() -> None:
-        try:
-            barrier.wait(timeout=PATIENCE)
-            HPKE_KEYS.rotate(now=NOW + timedelta(hours=1))
-        except BaseException as error:
-            faults.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=rotate) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=PATIENCE)
-    assert faults == []
+    at_once(*[partial(HPKE_KEYS.rotate, now=NOW + timedelta(hours=1))] * 3)
     assert len(hpke_config_list(now=NOW).configs) == 1

@@ -12,13 +12,17 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import Entry
+from gateway.keys import GATEWAY_KEYS
 from gateway.models import GatewayKey
 from gateway.tasks import expire_keys
-from panprivacy.oblivious_http import capsules, keys, padding, signed_keys
-from panprivacy.oblivious_http.binary_http import Request, Response
+from helper import ending as helper
+from issuer import ending as issuer
+from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import Request, Response
 from public_log.integrating import integrate
 from recipes.models import Recipe
 from reports.models import ReportNonce
+from shuffler import ending as shuffler
 from storage.signing_key import verification_key
 from tests.factories import as_json, published_recipe, report_of_count
 from tests.scenes import analyst
@@ -63,21 +67,14 @@ def reports_of(recipe: Recipe) -> str:
 
 
 def test_get_in_a_capsule_is_answered_as_in_the_clear(client: Client) -> None:
-    path = f"/api/v1/recipes/{published_recipe().identifier}/"
-    response = asked(client, get(path, (b"accept", b"application/json")))
-    direct = client.get(path, headers={"accept": "application/json"})
-    assert (response.status, response.content) == (200, direct.content)
-    assert dict(response.headers)[b"content-type"] == direct["Content-Type"].encode()
-
-
-def test_the_log_can_be_checked_in_capsules(client: Client) -> None:
-    """As a device behind a relay does before it joins."""
+    """What a device behind a relay reads before it joins."""
     recipe = published_recipe()
-    size = integrate()
-    paths = (f"/api/v1/recipes/{recipe.identifier}/proof/", f"/log/tile/0/000.p/{size}")
-    for path in paths:
+    address, size = f"/api/v1/recipes/{recipe.identifier}/", integrate()
+    for path in (address, f"{address}proof/", f"/log/tile/0/000.p/{size}"):
         response = asked(client, get(path, (b"accept", b"application/json")))
-        assert (response.status, response.content) == (200, client.get(path).content)
+        direct = client.get(path, headers={"accept": "application/json"})
+        assert (response.status, response.content) == (200, direct.content)
+        assert dict(response.headers)[b"content-type"] == direct["Content-Type"].encode()
 
 
 def test_report_in_a_capsule_counts_once(client: Client) -> None:
@@ -92,17 +89,15 @@ def test_report_in_a_capsule_counts_once(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    ["/", "/api/v1/recipes/drafts/", ADDRESS, "/health/ready", "/admin/", "/metrics", "//api", "", "x"],
+    ("method", "path"),
+    [
+        *((b"GET", path) for path in ("/", "/api/v1/recipes/drafts/", ADDRESS, "/health/ready", "/admin/")),
+        *((b"GET", path) for path in ("/metrics", "//api", "", "x")),
+        *((method, "/api/v1/verification-key/") for method in (b"DELETE", b"HEAD", b"PUT", b"OPTIONS")),
+    ],
 )
-def test_addresses_that_are_not_for_devices_are_nothing(client: Client, path: str) -> None:
-    assert_problem(asked(client, get(path)), 404)
-
-
-@pytest.mark.parametrize("method", [b"DELETE", b"HEAD", b"PUT", b"OPTIONS"])
-def test_other_methods_are_nothing(client: Client, method: bytes) -> None:
-    path = f"/api/v1/recipes/{published_recipe().identifier}/".encode()
-    assert_problem(asked(client, Request(method, b"https", b"site.example", path)), 404)
+def test_what_is_not_for_devices_is_nothing(client: Client, method: bytes, path: str) -> None:
+    assert_problem(asked(client, Request(method, b"https", b"site.example", path.encode())), 404)
 
 
 @pytest.mark.parametrize(
@@ -173,27 +168,32 @@ def test_what_is_no_request_is_refused_inside_the_capsule(client: Client) -> Non
         assert_problem(Response.decode(context.open(answer.content)), 400)
 
 
-def test_capsule_to_an_unknown_key_is_answered_with_the_type_that_clients_know(client: Client) -> None:
-    foreign, _ = keys.generate(200, SOURCE)
-    answer = post(client, capsules.seal(foreign, b"", SOURCE)[0])
-    assert answer.status_code == 400
-    assert answer.json()["type"] == "https://iana.org/assignments/http-problem-types#ohttp-key"
-
-
-def test_altered_cut_and_foreign_capsules_are_refused(client: Client) -> None:
+def test_capsules_that_do_not_open_are_refused(client: Client) -> None:
     capsule, _ = sealed(client, get("/").encode())
     same_number, _ = keys.generate(capsule[0], SOURCE)
-    foreign, _ = capsules.seal(same_number, b"", SOURCE)
-    for bad in (capsule[:-1] + bytes([capsule[-1] ^ 1]), capsule[:-1], b"\1", foreign):
+    unknown, _ = keys.generate(capsule[0] ^ 1, SOURCE)
+    foreign, to_unknown = (capsules.seal(config, b"", SOURCE)[0] for config in (same_number, unknown))
+    refused = [capsule[:-1] + bytes([capsule[-1] ^ 1]), capsule[:-1], b"\1", foreign]
+    for bad in refused:
         answer = post(client, bad)
         assert (answer.status_code, answer.json()["type"]) == (400, "/problems/capsule-refused")
-
-
-def test_other_methods_media_types_and_lengths_are_refused(client: Client) -> None:
+    answer = post(client, to_unknown)
+    known_type = "https://iana.org/assignments/http-problem-types#ohttp-key"
+    assert (answer.status_code, answer.json()["type"]) == (400, known_type)
     assert client.delete(ADDRESS).status_code == 405
     assert post(client, b"", "application/json").status_code == 415
-    assert post(client, bytes(capsules.LARGEST_CAPSULE + 1)).status_code == 413
-    assert post(client, bytes(capsules.LARGEST_CAPSULE)).status_code == 400
+    largest = bytes(capsules.LARGEST_CAPSULE)
+    assert [post(client, body).status_code for body in (largest, largest + b"\0")] == [400, 413]
+
+
+@pytest.mark.parametrize("app", [helper, issuer, shuffler], ids=["helper", "issuer", "shuffler"])
+def test_upkeep_of_a_server_deletes_keys_after_their_grace_period(settings: Any, app: Any) -> None:
+    now = timezone.now()
+    first, second = GATEWAY_KEYS.rotate(now=now), GATEWAY_KEYS.rotate(now=now)
+    app.upkeep(now=now + timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1))
+    assert set(GatewayKey.objects.values_list("config_id", flat=True)) == {first.config_id, second.config_id}
+    app.upkeep(now=now + timedelta(seconds=settings.HPKE_GRACE_SECONDS))
+    assert GatewayKey.objects.get().config_id == second.config_id
 
 
 def test_old_key_opens_for_its_grace_period_and_the_new_one_is_in_the_log(
@@ -217,9 +217,7 @@ def test_old_key_opens_for_its_grace_period_and_the_new_one_is_in_the_log(
     assert "handed out" in capsys.readouterr().out
 
 
-def test_keys_are_signed_and_may_be_kept_for_at_most_half_of_the_time_for_which_old_ones_open(
-    client: Client, settings: Any
-) -> None:
+def test_keys_are_signed_and_kept_for_half_of_the_grace_period(client: Client, settings: Any) -> None:
     answer = client.get(ADDRESS)
     assert answer["Content-Type"] == "application/ohttp-keys"
     assert signed_keys.verified(answer.content, answer[signed_keys.HEADER], verification_key())

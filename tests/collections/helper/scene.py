@@ -2,23 +2,19 @@
 
 import hashlib
 import secrets
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.db import connection
-from django.test import Client
 from django.utils import timezone
 
 from dap.hpke_keys import hpke_config_list
 from dap.models import Side, Task
 from dap.operations import task_named
-from panprivacy import base64_text
-from panprivacy.dap.aggregation import (
+from panprivacy.formats import base64_text
+from panprivacy.protocols.dap.aggregation import (
     AggregationJobInitReq,
     AggregationJobResp,
     Continue,
@@ -26,8 +22,8 @@ from panprivacy.dap.aggregation import (
     VerifyInit,
     leader_selected_batch_id_extension,
 )
-from panprivacy.dap.basics import BatchMode, Extension, HpkeCiphertext, Interval, Role
-from panprivacy.dap.collection import (
+from panprivacy.protocols.dap.basics import BatchMode, Extension, Interval, Role
+from panprivacy.protocols.dap.collection import (
     AggregateShare,
     AggregateShareAad,
     AggregateShareReq,
@@ -35,37 +31,34 @@ from panprivacy.dap.collection import (
     CollectionJobReq,
     Query,
 )
-from panprivacy.dap.hpke import choose_config, generate_keypair, open_aggregate_share, seal_input_share
-from panprivacy.dap.media import media_type
-from panprivacy.dap.task import TaskConfiguration
-from panprivacy.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
-from panprivacy.dap.vdafs import context_of, verifier_for
-from panprivacy.prio3.interface import Prepared, ReportInput
-from panprivacy.prio3.prio3 import Prio3Count
+from panprivacy.protocols.dap.hpke import (
+    choose_config,
+    generate_keypair,
+    open_aggregate_share,
+    seal_input_share,
+)
+from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
+from panprivacy.protocols.dap.vdafs import context_of, verifier_for
+from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.protocols.prio3.prio3 import Prio3Count
 from peers.client import PeerAnswer, PeerClient, PeerRefusedError
 from peers.helper_calls import plain_task_register
-from peers.partner import Partner
+from peers.partner import Partner, ask_json
 from storage.signing_key import verification_key
-from tests.patience import PATIENCE
+from tests import concurrency
+from tests.concurrency import KilledError
+from tests.network import in_process, verification_key_of
 
 LEADER_SIGNING_KEY = bytes(range(32))
-LEADER_KEY = Ed25519PrivateKey.from_private_bytes(LEADER_SIGNING_KEY).public_key().public_bytes_raw()
+LEADER_KEY = verification_key_of(LEADER_SIGNING_KEY)
 LEADER_URL = "https://leader.test/leader"
 HELPER_URL = "https://helper.test/helper"
 PRECISION = 1_000
 VDAF = Prio3Count()
 
-
-def transport(
-    method: str, url: str, headers: Mapping[str, str], body: bytes, **environ: Any
-) -> tuple[int, dict[str, str], bytes]:
-    """The helper's addresses, in this process; `environ` is what became of the request on its way."""
-    path = url.removeprefix("https://helper.test")
-    sent = {name: value for name, value in headers.items() if name != "Content-Type"}
-    response = Client(raise_request_exception=False).generic(
-        method, path, body, headers.get("Content-Type", ""), headers=sent, **environ
-    )
-    return response.status_code, dict(response.headers), response.content
+transport = in_process("https://helper.test")
 
 
 def partner() -> Partner:
@@ -74,12 +67,20 @@ def partner() -> Partner:
     )
 
 
-def peer(signing_key: bytes = LEADER_SIGNING_KEY) -> PeerClient:
+def peer(
+    signing_key: bytes = LEADER_SIGNING_KEY,
+    *,
+    transport: Any = transport,
+    key: bytes | None = None,
+    **options: Any,
+) -> PeerClient:
+    """The leader's client; `key` is whose answers it believes, by default the helper's."""
     return PeerClient(
         url=HELPER_URL,
-        verification_key=verification_key().public_bytes_raw(),
+        verification_key=verification_key().public_bytes_raw() if key is None else key,
         signing_key=signing_key,
         transport=transport,
+        **options,
     )
 
 
@@ -106,10 +107,12 @@ class Leader:
     configuration: TaskConfiguration
     task_id: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     verify_key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    verify: bool = True
 
     def __post_init__(self) -> None:
         self.collector_config, self.collector_key = generate_keypair(7, secrets.SystemRandom())
-        self.verifier = verifier_for(self.configuration, self.task_id, Role.LEADER, self.verify_key)
+        if self.verify:
+            self.verifier = verifier_for(self.configuration, self.task_id, Role.LEADER, self.verify_key)
         self.out_shares: dict[bytes, bytes] = {}
 
     @property
@@ -121,6 +124,10 @@ class Leader:
         task = task_named(task_id=self.task_id, side=Side.HELPER)
         assert task is not None
         return task
+
+    def status(self) -> dict[str, Any]:
+        """What the helper says of it."""
+        return ask_json(partner().client(), "GET", self.path)
 
     def register(self) -> None:
         plain_task_register(
@@ -244,6 +251,10 @@ class Leader:
     def send_share(self, request: AggregateShareReq) -> PeerAnswer:
         return peer().post(f"{self.path}/aggregate_shares", request.encode(), media_type(AggregateShareReq))
 
+    def collected(self, reports: Sequence[SentReport], request: AggregateShareReq) -> int:
+        """The result that the helper's share gives."""
+        return self.result(reports, request, self.send_share(request).body)
+
     def result(self, reports: Sequence[SentReport], request: AggregateShareReq, answer: bytes) -> int:
         """What the collector makes of both shares."""
         helpers = open_aggregate_share(
@@ -291,56 +302,23 @@ def interval_selector(start: int, duration: int = 1) -> BatchSelector:
 
 
 def at_once(*calls: Callable[[], PeerAnswer]) -> list[bytes | str | None]:
-    """All calls at the same time, each over a database connection of its own.
+    """All calls at the same time. Returns, in their order, the answer's body or the token of the refusal."""
 
-    Returns:
-        In their order: the answer's body, or the token of the refusal.
-    """
-    barrier = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], PeerAnswer]) -> bytes | str | None:
+    def said(call: Callable[[], PeerAnswer]) -> bytes | str | None:
         try:
-            barrier.wait(timeout=PATIENCE)
             return call().body
         except PeerRefusedError as refusal:
             return refusal.token
-        finally:
-            connection.close()
 
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls, timeout=PATIENCE))
-
-
-class KilledError(BaseException):
-    """The process dies: nothing in the product may catch this."""
+    return concurrency.at_once(*(partial(said, call) for call in calls))
 
 
 @contextmanager
 def killed_at(statement: int) -> Iterator[Callable[[], bool]]:
     """Dies before the database statement of this number, from 0; says whether it came to that."""
-    seen = died = 0
-
-    def execute(call: Any, sql: str, parameters: Any, many: bool, context: Any) -> Any:
-        nonlocal seen, died
-        if not sql.startswith(("SAVEPOINT", "RELEASE", "ROLLBACK")):
-            if seen == statement:
-                died = 1
-                raise KilledError
-            seen += 1
-        return call(sql, parameters, many, context)
-
-    with connection.execute_wrapper(execute):
-        try:
-            yield lambda: bool(died)
-        except KilledError:
-            assert died
-
-
-def rejected_ciphertext(ciphertext: HpkeCiphertext) -> HpkeCiphertext:
-    """One bit of it flipped."""
-    payload = bytes((ciphertext.payload[0] ^ 1,)) + ciphertext.payload[1:]
-    return replace(ciphertext, payload=payload)
-
-
-def unsigned_get(path: str) -> Any:
-    return Client(raise_request_exception=False).get(f"/helper{path}")
+    died = False
+    try:
+        with concurrency.killed_at_statement(statement):
+            yield lambda: died
+    except KilledError:
+        died = True

@@ -12,8 +12,8 @@ from dap.models import BatchBucket, CollectedInterval
 from dap.selectors import is_any_collected
 from helper.models import ReleasedShare
 from helper.releasing import aggregate_share_release
-from panprivacy.dap.basics import BatchMode, Extension, Interval
-from panprivacy.dap.collection import BatchSelector, Query
+from panprivacy.protocols.dap.basics import BatchMode, Extension, Interval
+from panprivacy.protocols.dap.collection import BatchSelector, Query
 from peers.client import PeerRefusedError
 from tests.collections.helper.scene import (
     Leader,
@@ -25,6 +25,8 @@ from tests.collections.helper.scene import (
     peer,
     registered,
 )
+
+pytestmark = pytest.mark.django_db
 
 
 def aggregated(leader: Leader, *values: int, **arguments: Any) -> list[SentReport]:
@@ -44,11 +46,13 @@ def refused(leader: Leader, request: Any) -> PeerRefusedError:
     return refusal.value
 
 
-@pytest.mark.django_db
 class TestRelease:
     def test_share_of_enough_reports_adds_up_to_their_sum_with_the_leaders(self) -> None:
         leader = registered()
-        reports = aggregated(leader, 1, 0, 1, 1) + aggregated(leader, 1, 0)
+        reports = aggregated(leader, 1, 0, 1, 1)
+        cheat, *others = leader.report(1_000_000, cheat=True), leader.report(1), leader.report(0)
+        assert leader.aggregate([cheat, *others]) == ["vdaf_verify_error", "ok", "ok"]
+        reports += others
         request = leader.share_request(reports, interval_selector(current_time()))
 
         answer = leader.send_share(request)
@@ -57,14 +61,6 @@ class TestRelease:
         entry = Entry.objects.get(action="share_released")
         assert entry.subject == leader.task_id.hex()
         assert entry.details == {"min_batch_size": 3}
-
-    def test_share_leaves_out_what_was_rejected(self) -> None:
-        leader = registered()
-        cheat = leader.report(1_000_000, cheat=True)
-        reports = leader.reports(3)
-        assert leader.aggregate([cheat, *reports])[0] == "vdaf_verify_error"
-        request = leader.share_request(reports, interval_selector(current_time()))
-        assert leader.result(reports, request, leader.send_share(request).body) == 3
 
     def test_same_request_gets_the_same_bytes_for_ever(self) -> None:
         leader = registered()
@@ -90,59 +86,41 @@ class TestRelease:
 
     def test_batch_below_the_minimum_is_refused_until_it_is_large_enough(self) -> None:
         leader = registered()
-        reports = aggregated(leader, 1, 1)
         selector = interval_selector(current_time())
-        refusal = refused(leader, leader.share_request(reports, selector))
-        assert refusal.token == "invalidBatchSize"
-        # Both sides show this to everybody, and log it: how many there are is not for them.
-        assert str(refusal) == "The helper has fewer reports in this batch than the task needs."
-
+        reports: list[SentReport] = []
+        for more in ((), (1, 1)):
+            reports += aggregated(leader, *more) if more else []
+            for claimed in (None, 100):
+                request = leader.share_request(reports, selector, report_count=claimed)
+                refusal = refused(leader, request)
+                assert refusal.token == "invalidBatchSize"
+                # Both sides show this to everybody, and log it: how many there are is not for them.
+                assert str(refusal) == "The helper has fewer reports in this batch than the task needs."
         reports += aggregated(leader, 1)
-        request = leader.share_request(reports, selector)
-        assert leader.result(reports, request, leader.send_share(request).body) == 3
+        assert leader.collected(reports, leader.share_request(reports, selector)) == 3
 
-    def test_leader_that_claims_enough_reports_gets_no_share_of_too_few(self) -> None:
-        leader = registered()
-        reports = aggregated(leader, 1, 1)
-        request = leader.share_request(reports, interval_selector(current_time()), report_count=100)
-        assert refused(leader, request).token == "invalidBatchSize"
-
-    def test_other_count_is_refused_without_a_count(self) -> None:
+    @pytest.mark.parametrize("other", ["number", "reports"])
+    def test_sum_of_other_reports_is_refused_without_their_number(self, other: str) -> None:
         leader = registered()
         reports = aggregated(leader, 1, 1, 1)
-        request = leader.share_request(reports, interval_selector(current_time()), report_count=4)
+        claimed = 4 if other == "number" else 3
+        asked = reports if other == "number" else [*reports[:2], leader.report()]
+        request = leader.share_request(asked, interval_selector(current_time()), report_count=claimed)
         refusal = refused(leader, request)
         assert refusal.token == "batchMismatch"
         assert str(refusal) == "Leader and helper did not count the same reports."
 
-    def test_other_reports_of_the_same_number_are_refused(self) -> None:
-        leader = registered()
-        reports = aggregated(leader, 1, 1, 1)
-        others = [*reports[:2], leader.report()]
-        request = leader.share_request(others, interval_selector(current_time()))
-        refusal = refused(leader, request)
-        assert refusal.token == "batchMismatch"
-        assert str(refusal) == "Leader and helper did not count the same reports."
-
-    def test_interval_of_several_buckets_is_one_batch(self) -> None:
+    def test_batch_is_of_every_bucket_in_its_interval_and_of_none_outside(self) -> None:
         leader = registered()
         now = current_time()
-        reports = [report for age in (0, 1, 3) for report in aggregated(leader, 1, 0, time=now - age)]
-        request = leader.share_request(reports, interval_selector(now - 4, 6))
-        assert leader.result(reports, request, leader.send_share(request).body) == 3
-
-    def test_bucket_outside_of_the_interval_is_left_out(self) -> None:
-        leader = registered()
-        now = current_time()
-        inside = aggregated(leader, 1, 1, 1, time=now - 1)
+        inside = [report for age in (1, 2, 4) for report in aggregated(leader, 1, 0, time=now - age)]
         outside = aggregated(leader, 1, 1, 1, time=now)
-        request = leader.share_request(inside, interval_selector(now - 1))
-        assert leader.result(inside, request, leader.send_share(request).body) == 3
+        request = leader.share_request(inside, interval_selector(now - 5, 5))
+        assert leader.collected(inside, request) == 3
         request = leader.share_request(outside, interval_selector(now))
-        assert leader.result(outside, request, leader.send_share(request).body) == 3
+        assert leader.collected(outside, request) == 3
 
 
-@pytest.mark.django_db
 class TestCollectedBatches:
     """Nothing joins a batch afterwards: the difference of two sums would be about one report."""
 
@@ -154,38 +132,20 @@ class TestCollectedBatches:
         leader.send_share(leader.share_request(reports, interval_selector(now - 4, 4)))
         return leader, now
 
-    @pytest.mark.parametrize("age", [4, 3, 2, 1])
-    def test_report_of_a_collected_time_is_rejected_also_where_no_report_was(self, age: int) -> None:
-        leader, now = self.collected()
-        assert leader.aggregate([leader.report(time=now - age)]) == ["batch_collected"]
-
-    @pytest.mark.parametrize("age", [5, 0])
-    def test_report_of_another_time_is_taken(self, age: int) -> None:
-        leader, now = self.collected()
-        assert leader.aggregate([leader.report(time=now - age)]) == ["ok"]
-
     def test_job_across_the_border_takes_what_is_outside(self) -> None:
+        """Times of the interval at which no report was are collected, too."""
         leader, now = self.collected()
-        reports = [leader.report(time=now), leader.report(time=now - 3), leader.report(time=now - 5)]
-        assert leader.aggregate(reports) == ["ok", "batch_collected", "ok"]
+        reports = [leader.report(time=now - age) for age in (0, 1, 2, 3, 4, 5)]
+        assert leader.aggregate(reports) == ["ok", *["batch_collected"] * 4, "ok"]
 
     @pytest.mark.parametrize(("age", "duration"), [(6, 3), (3, 1), (1, 3), (9, 20)])
-    def test_interval_that_overlaps_is_refused_also_where_no_report_was(
-        self, age: int, duration: int
-    ) -> None:
+    def test_interval_that_overlaps_is_refused_even_without_reports(self, age: int, duration: int) -> None:
         leader, now = self.collected()
         reports = aggregated(leader, 1, 1, 1, time=now) + aggregated(leader, 1, 1, 1, time=now - 5)
         request = leader.share_request(reports, interval_selector(now - age, duration))
         assert refused(leader, request).token == "batchOverlap"
 
-    def test_adjacent_interval_is_collected_in_turn(self) -> None:
-        leader, now = self.collected()
-        reports = aggregated(leader, 1, 1, 1, time=now)
-        request = leader.share_request(reports, interval_selector(now, 2))
-        assert leader.result(reports, request, leader.send_share(request).body) == 3
 
-
-@pytest.mark.django_db
 class TestLeaderSelected:
     def test_batches_are_collected_by_their_identifiers_each_once(self) -> None:
         leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
@@ -193,79 +153,53 @@ class TestLeaderSelected:
         first = aggregated(leader, 1, 1, 1, batch_id=one)
         second = aggregated(leader, 1, 0, 0, batch_id=two)
         request = leader.share_request(first, BatchSelector.of_batch(one))
-        assert leader.result(first, request, leader.send_share(request).body) == 3
+        assert leader.collected(first, request) == 3
         assert leader.aggregate([leader.report()], batch_id=one) == ["batch_collected"]
         again = replace(request, report_count=4)
         assert refused(leader, again).token == "batchOverlap"
 
         request = leader.share_request(second, BatchSelector.of_batch(two))
-        assert leader.result(second, request, leader.send_share(request).body) == 1
+        assert leader.collected(second, request) == 1
 
     def test_report_counts_in_one_batch_only(self) -> None:
         leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
         (report,) = aggregated(leader, 1, batch_id=bytes(32))
         assert leader.aggregate([report], batch_id=bytes([1]) * 32) == ["report_replayed"]
 
-    def test_unknown_batch_is_refused(self) -> None:
-        leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
-        assert (
-            refused(leader, leader.share_request([], BatchSelector.of_batch(bytes(32)))).token
-            == "batchInvalid"
-        )
+
+NOWHERE = BatchSelector.of_batch(bytes(32))
+IMPOSSIBLE = ((0, 0), (2**64 - 1, 1), (2**63 - 2, 2), (2**64 - 1, 2**64 - 1))
+REFUSED: dict[str, tuple[BatchSelector, dict[str, Any], str]] = {
+    "selector outside of the query": (
+        interval_selector(1),
+        {"query": Query.of_interval(Interval(2, 1))},
+        "batchInvalid",
+    ),
+    "batch mode": (NOWHERE, {}, "invalidMessage"),
+    "aggregation parameter": (interval_selector(1), {"agg_param": b"p"}, "invalidMessage"),
+    "extension": (interval_selector(1), {"extensions": (Extension(9, b""),)}, "unsupportedExtension"),
+    **{f"interval {of}": (interval_selector(*of), {}, "batchInvalid") for of in IMPOSSIBLE},
+}
 
 
-@pytest.mark.django_db
 class TestRequests:
-    @pytest.mark.parametrize(
-        ("start", "duration"), [(0, 0), (2**64 - 1, 1), (2**63 - 2, 2), (2**64 - 1, 2**64 - 1)]
-    )
-    def test_impossible_interval_is_refused(self, start: int, duration: int) -> None:
+    @pytest.mark.parametrize(("selector", "changes", "token"), REFUSED.values(), ids=REFUSED)
+    def test_bad_requests_fail(self, selector: BatchSelector, changes: dict[str, Any], token: str) -> None:
         leader = registered()
-        request = leader.share_request([], interval_selector(start, duration))
-        assert refused(leader, request).token == "batchInvalid"
+        refusal = refused(leader, leader.share_request([], selector, **changes))
+        assert refusal.token == token
+        if "extensions" in changes:
+            assert refusal.problem["unsupported_extensions"] == [9]
 
-    def test_selector_outside_of_the_query_is_refused(self) -> None:
-        leader = registered()
-        reports = aggregated(leader, 1, 1, 1)
-        now = current_time()
-        request = leader.share_request(
-            reports, interval_selector(now), query=Query.of_interval(Interval(now + 1, 1))
-        )
-        assert refused(leader, request).token == "batchInvalid"
-
-    def test_other_batch_mode_is_refused(self) -> None:
-        leader = registered()
-        request = leader.share_request([], BatchSelector.of_batch(bytes(32)))
-        assert refused(leader, request).token == "invalidMessage"
-
-    def test_aggregation_parameter_is_refused(self) -> None:
-        leader = registered()
-        reports = aggregated(leader, 1, 1, 1)
-        request = leader.share_request(reports, interval_selector(current_time()), agg_param=b"p")
-        assert refused(leader, request).token == "invalidMessage"
-
-    def test_extension_is_refused_by_number(self) -> None:
-        leader = registered()
-        extensions = (Extension(9, b""),)
-        request = leader.share_request([], interval_selector(1), extensions=extensions)
-        refusal = refused(leader, request)
-        assert refusal.token == "unsupportedExtension"
-        assert refusal.problem["unsupported_extensions"] == [9]
-
-    def test_batch_without_reports_is_refused(self) -> None:
-        leader = registered()
-        request = leader.share_request([], interval_selector(current_time()))
-        assert refused(leader, request).token == "invalidBatchSize"
-
-    def test_unknown_share_is_not_found(self) -> None:
-        leader = registered()
+    def test_unknown_batch_and_unknown_share_are_refused(self) -> None:
+        leader = registered(batch_mode=BatchMode.LEADER_SELECTED)
+        assert refused(leader, leader.share_request([], NOWHERE)).token == "batchInvalid"
         with pytest.raises(PeerRefusedError) as refusal:
             peer().get(f"{leader.path}/aggregate_shares/{'A' * 22}")
         assert refusal.value.status == 404
 
 
-@pytest.mark.django_db
-def test_release_killed_at_any_statement_leaves_the_batch_open_and_succeeds_when_sent_again() -> None:
+def test_release_killed_at_any_statement_leaves_the_batch_open() -> None:
     leader = registered()
     reports = aggregated(leader, 1, 1, 1)
     request = leader.share_request(reports, interval_selector(current_time()))
@@ -278,14 +212,14 @@ def test_release_killed_at_any_statement_leaves_the_batch_open_and_succeeds_when
             break
         assert not is_any_collected(leader.task)
         assert not ReleasedShare.objects.filter(task=leader.task).exists()
-        assert leader.result(reports, request, leader.send_share(request).body) == 3
+        assert leader.collected(reports, request) == 3
         transaction.savepoint_rollback(before)
         statement += 1
     assert statement > 8, "the wrapper must have seen the statements of a release"
 
 
 @pytest.mark.django_db(transaction=True)
-def test_identical_requests_at_once_get_the_same_bytes_and_different_ones_one_share() -> None:
+def test_identical_requests_at_once_get_the_same_bytes_others_one_share() -> None:
     for _ in range(3):
         leader = registered()
         reports = aggregated(leader, 1, 1, 1)
@@ -303,7 +237,7 @@ def test_identical_requests_at_once_get_the_same_bytes_and_different_ones_one_sh
 
 
 @pytest.mark.django_db(transaction=True)
-def test_reports_and_collection_at_once_end_with_a_share_of_exactly_what_was_added() -> None:
+def test_reports_and_collection_at_once_give_a_share_of_what_was_added() -> None:
     for _ in range(3):
         leader = registered()
         reports = aggregated(leader, 1, 1, 1)

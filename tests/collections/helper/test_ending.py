@@ -1,35 +1,42 @@
 """How tasks end, and what is left of them: no key, no share, no identifier of a report."""
 
 import hashlib
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, ManagementUtility, call_command
+from django.db import connections
 from django.utils import timezone
 
 from audit.models import Entry
 from dap.errors import TaskEndedError
 from dap.models import AggregatedReport, BatchBucket, Side, Task
-from dap.operations import reports_claim, task_remains_delete, task_verify_key
+from dap.operations import rejections_add, reports_claim, task_remains_delete, task_verify_key
 from dap.selectors import rejections_of, report_count
 from helper.ending import expires_at, helper_task_end, upkeep
 from helper.models import AggregationJob, ReleasedShare
-from panprivacy.dap.basics import BatchMode, Interval
-from panprivacy.dap.collection import BatchSelector
-from panprivacy.dap.task import task_interval_extension
+from panprivacy.formats import base64_text
+from panprivacy.protocols.dap.basics import BatchMode, Interval
+from panprivacy.protocols.dap.collection import BatchSelector
+from panprivacy.protocols.dap.task import task_interval_extension
 from peers.client import PeerRefusedError
-from peers.helper_calls import task_end_at_helper, task_status_at_helper
+from peers.helper_calls import task_end_at_helper
 from storage import partitions
 from tests.collections.helper.scene import (
     PRECISION,
     Leader,
+    configuration,
     current_time,
     interval_selector,
     killed_at,
     partner,
     registered,
 )
+
+pytestmark = pytest.mark.django_db
 
 
 def remains(leader: Leader) -> dict[str, Any]:
@@ -57,15 +64,18 @@ def busy_task(**changes: Any) -> Leader:
     return leader
 
 
-@pytest.mark.django_db
+def ended(leader: Leader, reason: str = "released") -> None:
+    task_end_at_helper(partner(), task_id=leader.task_id, reason=reason)
+
+
 class TestEnd:
-    def test_ended_task_does_not_tell_which_reports_it_had_nor_when_they_were_made(self) -> None:
+    def test_ended_task_does_not_tell_which_reports_it_had_or_when(self) -> None:
         leader, now = registered(), current_time()
         alone = leader.report(time=now - 5)
         leader.aggregate([alone, *leader.reports(3, time=now)])
         digest = hashlib.sha256(alone.report_id).digest()
         assert digest in [bytes(bucket.checksum) for bucket in leader.task.buckets.all()]
-        task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
+        ended(leader)
 
         bucket = leader.task.buckets.get()
         assert (bytes(bucket.checksum), bytes(bucket.identifier)) == (b"", b"")
@@ -79,35 +89,27 @@ class TestEnd:
         for batch_id, those in reports.items():
             leader.aggregate(those, batch_id=batch_id)
         leader.send_share(leader.share_request(reports[batches[0]], BatchSelector.of_batch(batches[0])))
-        task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
-        status = task_status_at_helper(partner().client(), task_id=leader.task_id)
-        assert (status.report_count, status.collected) == (6, True)
+        ended(leader)
+        status = leader.status()
+        assert (status["report_count"], status["collected"]) == (6, True)
 
-    def test_ended_task_keeps_counts_and_outcome_and_nothing_else(self) -> None:
+    def test_ended_task_keeps_counts_and_its_first_reason_and_nothing_else(self) -> None:
         leader = busy_task()
-        task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
-
+        ended(leader, "x" * 1_000)
+        ended(leader, "second")
         assert remains(leader) == NOTHING
-        assert (report_count(leader.task), leader.task.outcome) == (3, "released")
+        assert (report_count(leader.task), leader.status()["outcome"]) == (3, "x" * 200)
         assert rejections_of(leader.task, Side.HELPER) == {"vdaf_verify_error": 1}
         entry = Entry.objects.get(action="task_ended")
-        assert entry.details == {"reason": "released", "collected": True}
-
-    def test_end_may_be_asked_for_again_and_keeps_its_first_reason(self) -> None:
-        leader = busy_task()
-        task_end_at_helper(partner(), task_id=leader.task_id, reason="first")
-        task_end_at_helper(partner(), task_id=leader.task_id, reason="second")
-        assert task_status_at_helper(partner().client(), task_id=leader.task_id).outcome == "first"
-        assert Entry.objects.filter(action="task_ended").count() == 1
-
-    def test_end_of_a_task_that_the_helper_does_not_know_is_no_error(self) -> None:
+        assert entry.details == {"reason": "x" * 200, "collected": True}
+        # No error: one that was never registered has come to its end, too.
         task_end_at_helper(partner(), task_id=bytes(32), reason="never published")
 
     def test_ended_task_takes_nothing_and_says_why(self) -> None:
         leader = busy_task()
         body = leader.request(leader.reports(3))
         share = leader.share_request([], interval_selector(current_time()))
-        task_end_at_helper(partner(), task_id=leader.task_id, reason="withdrawn")
+        ended(leader, "withdrawn")
         for ask in (lambda: leader.send_job(body), lambda: leader.send_share(share)):
             with pytest.raises(PeerRefusedError, match="The task has ended: withdrawn") as refusal:
                 ask()
@@ -120,16 +122,9 @@ class TestEnd:
             task_verify_key(leader.task)
         assert remains(leader) == NOTHING
 
-    def test_long_reason_is_cut(self) -> None:
-        leader = registered()
-        task_end_at_helper(partner(), task_id=leader.task_id, reason="x" * 1_000)
-        assert leader.task.outcome == "x" * 200
-
     @pytest.mark.django_db(transaction=True)  # several transactions: a death is between two of them, too
     @pytest.mark.parametrize("again", ["leader", pytest.param("upkeep", marks=pytest.mark.long)])
-    def test_end_killed_at_any_statement_is_finished_when_asked_for_again_or_by_upkeep(
-        self, again: str
-    ) -> None:
+    def test_end_killed_at_any_statement_is_finished_later(self, again: str) -> None:
         statement = 0
         while True:
             leader = busy_task()
@@ -137,10 +132,10 @@ class TestEnd:
                 helper_task_end(task=leader.task, reason="released", now=timezone.now())
             if not died():
                 break
-            ended = leader.task.state == Task.State.ENDED
-            assert ended == (leader.task.verify_key is None)
-            if again == "leader" or not ended:
-                task_end_at_helper(partner(), task_id=leader.task_id, reason="released")
+            is_ended = leader.task.state == Task.State.ENDED
+            assert is_ended == (leader.task.verify_key is None)
+            if again == "leader" or not is_ended:
+                ended(leader)
             else:
                 upkeep(now=timezone.now())
             assert remains(leader) == NOTHING
@@ -163,7 +158,6 @@ class TestEnd:
         assert remains(leader)["reports"] == 4
 
 
-@pytest.mark.django_db
 class TestExpiry:
     def test_task_that_nobody_ends_is_ended_after_its_time_and_the_retention(self, settings: Any) -> None:
         interval = Interval(current_time(), 2)
@@ -176,12 +170,11 @@ class TestExpiry:
         assert leader.task.state == Task.State.OPEN
         upkeep(now=due)
         assert remains(leader) == NOTHING
-        assert "Nobody ended it" in leader.task.outcome
+        assert "It was not ended" in leader.task.outcome
 
-    def test_task_whose_time_was_over_at_registration_is_kept_from_then(self, settings: Any) -> None:
         leader = registered(extensions=(task_interval_extension(Interval(0, 1)),))
-        due = leader.task.created_at + timedelta(seconds=settings.TASK_RETENTION_SECONDS)
-        assert expires_at(leader.task) == due
+        kept_until = leader.task.created_at + timedelta(seconds=settings.TASK_RETENTION_SECONDS)
+        assert expires_at(leader.task) == kept_until, "its time was over when it was registered"
 
     @pytest.mark.parametrize("end", [None, 2**63])
     def test_task_without_an_end_is_kept_until_the_leader_ends_it(self, end: int | None) -> None:
@@ -190,16 +183,82 @@ class TestExpiry:
         upkeep(now=timezone.now() + timedelta(days=365 * 100))
         assert leader.task.state == Task.State.OPEN
 
-    def test_registration_ends_what_is_due(self, settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize("upkeep_by", [registered, lambda: call_command("helper_upkeep")])
+    def test_registering_and_command_end_due(self, settings: Any, upkeep_by: Callable[[], object]) -> None:
         leader = busy_task(extensions=(task_interval_extension(Interval(current_time(), 1)),))
         settings.TASK_RETENTION_SECONDS = -2 * PRECISION
         Task.objects.update(created_at=timezone.now() - timedelta(days=9))
-        registered()
+        upkeep_by()
         assert remains(leader) == NOTHING
 
-    def test_command_ends_what_is_due(self, settings: Any, capsys: pytest.CaptureFixture[str]) -> None:
-        leader = busy_task(extensions=(task_interval_extension(Interval(current_time(), 1)),))
-        settings.TASK_RETENTION_SECONDS = -2 * PRECISION
-        Task.objects.update(created_at=timezone.now() - timedelta(days=9))
-        call_command("helper_upkeep")
-        assert remains(leader) == NOTHING
+
+def task(number: int) -> Task:
+    leader = Leader(configuration(), task_id=bytes([number]) * 32)
+    leader.register()
+    return leader.task
+
+
+def helper_tasks(*arguments: str) -> list[str]:
+    output = StringIO()
+    call_command("helper_tasks", *arguments, stdout=output)
+    return output.getvalue().splitlines()
+
+
+def test_list_names_running_tasks_and_ended_ones_on_demand() -> None:
+    first, second = task(1), task(2)
+    rejections_add(task=first, side=Side.HELPER, reasons={"vdaf_verify_error": 1_234, "report_replayed": 1})
+    identifiers = [bytes(each.task_id) for each in (first, second)]
+    spelled = [[identifier.hex(), base64_text.encode_url(identifier)] for identifier in identifiers]
+    assert [line.split()[:2] for line in helper_tasks("list")] == spelled
+    helper_tasks("end", identifiers[0].hex(), "--reason", "the leader is gone")
+    (running,) = helper_tasks("list")
+    ended, still_running = helper_tasks("list", "--ended")
+    assert running == still_running
+    assert running.split()[0] == identifiers[1].hex()
+    assert "rejected" not in running
+    assert "rejected: 1 report_replayed, 1,234 vdaf_verify_error" in ended
+    assert ended.endswith(": the leader is gone")
+    entry = Entry.objects.get(action="task_ended")
+    assert (entry.subject, entry.details["reason"]) == (identifiers[0].hex(), "the leader is gone")
+    first.refresh_from_db()
+    with pytest.raises(TaskEndedError):
+        task_verify_key(first)
+    assert task_verify_key(second)
+
+
+def test_end_takes_daps_spelling_though_it_reads_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "close_all", lambda: None)  # the test goes on with them
+    monkeypatch.setattr("django.setup", lambda: None)  # done already; it would set up logging anew
+    first, second = task(0xF8), task(1)
+    identifier = base64_text.encode_url(bytes(first.task_id))
+    assert identifier.startswith("-")
+    ManagementUtility(["manage.py", "helper_tasks", "end", identifier, "--reason", "why"]).execute()
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (first.state, second.state) == (Task.State.ENDED, Task.State.OPEN)
+
+
+def test_end_of_all_tasks_leaves_none_running() -> None:
+    task(1), task(2)
+    assert len(helper_tasks("end", "--all", "--reason", "restored from a backup")) == 2
+    assert helper_tasks("list") == []
+    assert helper_tasks("end", "--all", "--reason", "restored from a backup") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["00" * 32, "--reason", "why"], "identifier: no task that has not ended has it"),
+        (["nonsense", "--reason", "why"], "identifier: no task that has not ended has it"),
+        (["--all", "--reason", " "], "reason: must have 1 to 200 characters"),
+        (["--all", "--reason", "x" * 201], "reason: must have 1 to 200 characters"),
+        (["--all"], "--reason"),
+        (["--reason", "why"], "--all"),
+    ],
+)
+def test_end_with_bad_input_says_what_is_wrong_and_ends_nothing(arguments: list[str], says: str) -> None:
+    one = task(1)
+    with pytest.raises(CommandError, match=says):
+        helper_tasks("end", *arguments)
+    one.refresh_from_db()
+    assert one.state == Task.State.OPEN

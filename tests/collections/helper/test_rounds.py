@@ -11,9 +11,9 @@ from dap.models import BatchBucket, Side, Task
 from dap.operations import task_named
 from helper.models import RoundTask
 from helper.rounds import REPLACED
-from panprivacy.asked_round import AskedRound
-from panprivacy.rounds.document import PublishedRounds
-from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.rounds.document import PublishedRounds
+from panprivacy.recipe.rounds.draft import RoundsDraft
 from peers.client import PeerRefusedError
 from tests.collections.helper.test_registering import Publication
 from tests.factories import recipe_members
@@ -49,13 +49,6 @@ class RoundPublication(Publication):
         return task
 
 
-def counted(publication: RoundPublication) -> None:
-    """As if the helper had verified and added up a report."""
-    BatchBucket.objects.create(
-        task=publication.task, identifier=bytes(16), aggregate_share=b"", report_count=1, checksum=bytes(32)
-    )
-
-
 def test_each_round_of_a_document_is_registered_and_signed() -> None:
     for number in (1, 2, 3):
         publication = RoundPublication(number)
@@ -64,27 +57,27 @@ def test_each_round_of_a_document_is_registered_and_signed() -> None:
     assert RoundTask.objects.count() == 3
 
 
+OTHER = PublishedRounds.of(rounds_of()[0], series="1" * 16)
+REORDERED = json.dumps(rounds_of()[1].document, indent=1).encode()
+
+
 @pytest.mark.parametrize(
     ("rounds", "why"),
     [
-        (b"", "must be the document of all rounds"),
-        (b"[]", "must be the document of all rounds"),
-        (b"{", "must be the document of all rounds"),
-        (b"[" * 100_000, "must be the document of all rounds"),
+        *((bad, "must be the document of all rounds") for bad in (b"", b"[]", b"{", b"[" * 100_000)),
         (b"{}", "is missing"),
+        (OTHER.canonical, "that the recipe names"),
+        (REORDERED, "canonical"),
     ],
 )
-def test_round_without_its_document_is_refused(rounds: bytes, why: str) -> None:
+def test_round_with_another_document_than_its_own_is_refused(rounds: bytes, why: str) -> None:
     refusal = RoundPublication().refused(rounds=rounds)
     assert refusal.startswith("rounds: ")
     assert why in refusal
 
 
-def test_round_of_another_document_is_refused() -> None:
-    other = PublishedRounds.of(rounds_of()[0], series="1" * 16)
-    assert "that the recipe names" in RoundPublication().refused(rounds=other.canonical)
-    reordered = json.dumps(rounds_of()[1].document, indent=1).encode()
-    assert "canonical" in RoundPublication().refused(rounds=reordered)
+def test_recipe_that_is_no_round_has_no_document_of_rounds() -> None:
+    assert "must be left out" in Publication(**ASKED).refused(rounds=OTHER.canonical)
 
 
 def test_round_beyond_the_last_or_with_other_parameters_is_refused() -> None:
@@ -108,12 +101,7 @@ def test_document_that_states_too_little_for_all_rounds_is_refused() -> None:
     assert "does not state that all rounds together cost" in RoundPublication(asked=understated).refused()
 
 
-def test_recipe_that_is_no_round_has_no_document_of_rounds() -> None:
-    _, document = rounds_of()
-    assert "must be left out" in Publication(**ASKED).refused(rounds=document.canonical)
-
-
-def test_round_that_was_never_published_is_registered_anew_and_its_first_task_ends() -> None:
+def test_round_registered_anew_ends_the_task_that_was_never_published() -> None:
     first, second = RoundPublication(), RoundPublication()
     first.register()
     second.register()
@@ -126,7 +114,9 @@ def test_round_that_was_never_published_is_registered_anew_and_its_first_task_en
 def test_second_recipe_of_a_round_with_reports_is_refused() -> None:
     first, second = RoundPublication(), RoundPublication()
     first.register()
-    counted(first)
+    # As if the helper had verified and added up a report.
+    bucket = {"identifier": bytes(16), "aggregate_share": b"", "report_count": 1, "checksum": bytes(32)}
+    BatchBucket.objects.create(task=first.task, **bucket)
     with pytest.raises(PeerRefusedError, match="Round 1 was registered as another recipe") as refusal:
         second.register()
     assert refusal.value.status == 409

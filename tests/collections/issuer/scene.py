@@ -8,29 +8,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.test import Client
 from django.utils import timezone
 
 from issuer.models import Handle, Issuance
-from panprivacy import base64_text
-from panprivacy.admission import challenge
-from panprivacy.asked_admission import TokenAdmission
-from panprivacy.oblivious_http import capsules, keys, padding
-from panprivacy.oblivious_http.binary_http import Request, Response
-from panprivacy.oblivious_prf.evaluation import Asked, ask
-from panprivacy.privacy_pass import issuance
-from panprivacy.privacy_pass.rsa_keys import PublicKey
-from panprivacy.privacy_pass.tokens import Token, TokenResponse
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.trust_models.single_server import OneServer
+from panprivacy.formats import base64_text
+from panprivacy.protocols.oblivious_http import capsules, keys, padding
+from panprivacy.protocols.oblivious_http.binary_http import Request, Response
+from panprivacy.protocols.oblivious_prf.evaluation import Asked, ask
+from panprivacy.protocols.privacy_pass import issuance
+from panprivacy.protocols.privacy_pass.rsa_keys import PublicKey
+from panprivacy.protocols.privacy_pass.tokens import Token, TokenResponse
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts.admission import TokenAdmission
+from panprivacy.recipe.token import challenge
+from panprivacy.statistics.trust_models.single_server import OneServer
 from peers.client import PeerClient, PeerRefusedError
 from peers.partner import ask_json
 from storage.signing_key import verification_key
 from tests.factories import recipe_members
-from tests.panprivacy.privacy_pass.keys import seeded_key
-from tests.panprivacy.test_servers import public_key
+from tests.network import in_process, verification_key_of
+from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
+from tests.panprivacy.statistics.test_servers import public_key
 
 ORIGIN = "https://issuer.test"
 ISSUER_URL, ISSUER_NAME = f"{ORIGIN}/issuer", "issuer.test"
@@ -39,17 +39,15 @@ SITE_SIGNING_KEY, ATTESTER_SIGNING_KEY, OTHER_SIGNING_KEY = (bytes(range(n, n + 
 
 SOURCE = random.Random(9497)
 
-
-def _public_half(signing_key: bytes) -> bytes:
-    return Ed25519PrivateKey.from_private_bytes(signing_key).public_key().public_bytes_raw()
+transport = in_process(ORIGIN)
 
 
 SETTINGS: dict[str, Any] = {
     "ROOT_URLCONF": "panapp.issuer_urls",
     "ISSUER_URL": ISSUER_URL,
     "ATTESTER_URL": ATTESTER_URL,
-    "SITE_KEY": _public_half(SITE_SIGNING_KEY),
-    "ATTESTER_KEY": _public_half(ATTESTER_SIGNING_KEY),
+    "SITE_KEY": verification_key_of(SITE_SIGNING_KEY),
+    "ATTESTER_KEY": verification_key_of(ATTESTER_SIGNING_KEY),
     "SMALLEST_COHORT": 2,
     "OBLIVIOUS_ADDRESSES": frozenset(),
 }
@@ -60,17 +58,6 @@ def seeded_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the issuer take keys that were made before, each once: making one takes a fifth of a second."""
     made = iter(range(100))
     monkeypatch.setattr("issuer.keys.generate", lambda _: seeded_key(next(made)))
-
-
-def transport(
-    method: str, url: str, headers: Mapping[str, str], body: bytes
-) -> tuple[int, dict[str, str], bytes]:
-    """The issuer's addresses, in this process."""
-    sent = {name: value for name, value in headers.items() if name != "Content-Type"}
-    response = Client(raise_request_exception=False).generic(
-        method, url.removeprefix(ORIGIN), body, headers.get("Content-Type", ""), headers=sent
-    )
-    return response.status_code, dict(response.headers), response.content
 
 
 def peer(signing_key: bytes) -> PeerClient:

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 import rfc8785
@@ -14,20 +13,21 @@ from django.test import Client
 from django.utils import timezone
 
 from audit.models import Entry
-from gateway.models import GatewayKey
 from issuer import answering, ending
 from issuer import keys as issuer_keys
 from issuer.ending import upkeep
 from issuer.models import Handle, Issuance
 from issuer.registering import UNUSED_KEY_LIFETIME
 from issuer.status import status
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 from peers.client import PeerRefusedError, PeerUnavailableError
 from peers.partner import ask_json
 from storage.signing_key import verification_key
 from tests.collections.issuer.scene import Collection, Device, send, site, token_key
-from tests.collections.shuffler.scene import at_once
+from tests.concurrency import KilledError, at_once
 from tests.unreadable import make_unreadable
+
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.django_db(transaction=True)
@@ -52,16 +52,11 @@ def test_end_erases_keys_and_handles_and_signs_the_count(folder: Path) -> None:
     assert collection.end() == answer
     entry = Entry.objects.get(action="issuance_ended")
     assert entry.details == {"reason": "closed", "issued": 2}
-
-
-@pytest.mark.django_db
-def test_end_of_an_unknown_recipe_is_refused() -> None:
-    with pytest.raises(PeerRefusedError) as refusal:
+    with pytest.raises(PeerRefusedError) as unknown:
         ask_json(site(), "POST", f"/recipes/{'0' * 64}/end", {"reason": "closed"})
-    assert refusal.value.problem["type"] == "/problems/unrecognized-recipe"
+    assert unknown.value.problem["type"] == "/problems/unrecognized-recipe"
 
 
-@pytest.mark.django_db
 def test_recipe_that_nobody_ends_is_ended_when_it_closes() -> None:
     collection, simulated = Collection(simulation=False).registered(), Collection().registered()
     assert collection.device().ask().handle
@@ -74,10 +69,7 @@ def test_recipe_that_nobody_ends_is_ended_when_it_closes() -> None:
     assert collection.end()["issued"] == 1
 
 
-@pytest.mark.django_db
-def test_upkeep_and_status_with_an_unreadable_recipe_go_on_with_others(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_upkeep_and_status_with_an_unreadable_recipe_do_all_others(monkeypatch: pytest.MonkeyPatch) -> None:
     far, near = (Collection(simulation=False, name=name).registered() for name in ("Far", "Near"))
     make_unreadable(monkeypatch, "Far")
     shown = status([far.issuance, near.issuance])["recipes"]
@@ -88,7 +80,6 @@ def test_upkeep_and_status_with_an_unreadable_recipe_go_on_with_others(
     assert states == (Issuance.State.ISSUING, Issuance.State.ENDED)
 
 
-@pytest.mark.django_db
 def test_recipe_that_has_closed_gets_no_token_before_its_upkeep(monkeypatch: pytest.MonkeyPatch) -> None:
     collection = Collection(simulation=False).registered()
     closed_at = timezone.now()
@@ -108,16 +99,6 @@ def test_key_that_no_recipe_used_is_erased_after_a_day(folder: Path) -> None:
     assert not list(folder.iterdir())
 
 
-@pytest.mark.django_db
-def test_gateways_old_key_is_deleted_by_the_upkeep(settings: Any) -> None:
-    Client().get("/.well-known/ohttp-gateway")
-    call_command("ohttp_keys", "rotate")
-    upkeep(now=timezone.now())
-    assert GatewayKey.objects.count() == 2
-    upkeep(now=timezone.now() + timedelta(seconds=settings.HPKE_GRACE_SECONDS))
-    assert GatewayKey.objects.count() == 1
-
-
 @pytest.mark.django_db(transaction=True)
 def test_tokens_asked_for_while_the_recipe_ends_are_counted_or_refused() -> None:
     collection = Collection().registered()
@@ -135,7 +116,6 @@ def test_tokens_asked_for_while_the_recipe_ends_are_counted_or_refused() -> None
     assert issued == sum(map(max, granted[::2], granted[1::2]))
 
 
-@pytest.mark.django_db
 def test_commands_list_and_end_recipes(capsys: pytest.CaptureFixture[str]) -> None:
     collection = Collection().registered()
     collection.device().ask()
@@ -154,12 +134,8 @@ def test_commands_list_and_end_recipes(capsys: pytest.CaptureFixture[str]) -> No
     call_command("issuer_upkeep")
 
 
-class _KilledError(BaseException):
-    """The process ends here."""
-
-
 def _killed(*_: object, **__: object) -> None:
-    raise _KilledError
+    raise KilledError
 
 
 KILLED_AT: dict[str, tuple[object, str]] = {
@@ -171,7 +147,7 @@ KILLED_AT: dict[str, tuple[object, str]] = {
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("steps_taken", [50, pytest.param(300, marks=pytest.mark.long)])
-def test_no_sequence_of_crashes_retries_and_withheld_answers_counts_anything_twice(
+def test_no_sequence_of_crashes_and_retries_counts_anything_twice(
     monkeypatch: pytest.MonkeyPatch, steps_taken: int
 ) -> None:
     """Random steps, against what a list of names says that was counted."""
@@ -190,7 +166,7 @@ def test_no_sequence_of_crashes_retries_and_withheld_answers_counts_anything_twi
                 patch.setattr(*KILLED_AT[at], _killed)
             try:
                 told = devices[number].ask(withheld=[handles[one] for one in named])
-            except _KilledError:
+            except KilledError:
                 told = None
         if at is None or at.startswith("after"):
             counted.add(number)
@@ -219,14 +195,13 @@ def test_end_that_is_killed_is_as_if_it_had_not_begun(at: str, monkeypatch: pyte
     assert device.ask().handle
     with monkeypatch.context() as patch:
         patch.setattr(ending, at, _killed)
-        with pytest.raises((_KilledError, PeerUnavailableError)):
+        with pytest.raises((KilledError, PeerUnavailableError)):
             collection.end()
     assert device.ask().handle
     assert collection.end()["issued"] == 1
 
 
-@pytest.mark.django_db
-def test_page_shows_coarse_numbers_of_tokens_until_the_end_and_then_the_number(client: Client) -> None:
+def test_page_shows_a_coarse_number_of_tokens_until_the_end(client: Client) -> None:
     collection = Collection().registered()
     collection.device().ask()
     (shown,) = client.get("/status.json").json()["recipes"]

@@ -9,11 +9,11 @@ import pytest
 def _two_servers(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Here: models cannot be imported before Django is set up.
     from tests.clock import time_is
-    from tests.collections.leader import pair
+    from tests.collections.leader import scene
 
-    settings.HELPER_URL = pair.HELPER_URL
-    settings.LEADER_URL = pair.LEADER_URL
-    settings.LEADER_KEY = pair.leader_verification_key()
+    settings.HELPER_URL = scene.HELPER_URL
+    settings.LEADER_URL = scene.LEADER_URL
+    settings.LEADER_KEY = scene.leader_verification_key()
     settings.SMALLEST_COHORT = 2
-    pair.CLOCK.now = pair.NOW
-    time_is(monkeypatch, lambda: pair.CLOCK.now)
+    scene.CLOCK.now = scene.NOW
+    time_is(monkeypatch, lambda: scene.CLOCK.now)

@@ -1,72 +1,43 @@
 """Aggregation jobs: every report once on both sides, whatever is lost, doubled, late or killed."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
+import random
+import secrets
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 from unittest.mock import patch
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.conf import settings
 from structlog.testing import capture_logs
 
+from dap.input_shares import input_shares_open
 from dap.models import AggregatedReport
-from leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
+from leader.aggregating import aggregation_jobs_plan
 from leader.models import AggregationJob, Uploads
-from leader.results import TaskResult
 from leader.selectors import progress_of
 from leader.uploads import reports_upload
-from panprivacy.dap.aggregation import AggregationJobResp, Finish
-from panprivacy.dap.basics import Interval, ReportError
-from panprivacy.dap.signatures import sign_response
-from tests.collections.leader.pair import (
+from panprivacy.protocols.dap.aggregation import AggregationJobResp, Finish, VerifyResp
+from panprivacy.protocols.dap.basics import Interval, ReportError
+from panprivacy.protocols.dap.upload import ReportMetadata
+from panprivacy.protocols.dap.vdafs import Prio3SumVecConfig, context_of, prio3_of
+from tests.collections.leader.scene import (
     CLOCK,
     FAULTS,
     Answer,
     Fault,
     KilledError,
     Pair,
+    delivered,
     lost_answer,
     lost_request,
-    one_hot_sum,
 )
+from tests.panprivacy.protocols.prio3.variants import misleading_report_of
 
 pytestmark = pytest.mark.django_db
 
 
-def answered(
-    send: Callable[[], Answer], pair: Pair, *, status: int, headers: Mapping[str, str], body: bytes
-) -> Answer:
-    """An answer of our making with the helper's signature, to the request that is on its way."""
-    request_headers = pair.network.headers
-    signing_key = Ed25519PrivateKey.from_private_bytes(settings.SIGNING_KEY)
-    signed = sign_response(
-        status=status, headers=headers, body=body, request_headers=request_headers, signing_key=signing_key
-    )
-    return status, {**headers, **signed}, body
-
-
-def planned(pair: Pair) -> AggregationJob:
-    """One job, of everything that waits."""
-    CLOCK.now += timedelta(hours=1)
-    (job,) = aggregation_jobs_plan(task=pair.task, now=pair.now)
-    return AggregationJob.objects.get(pk=job)
-
-
-def test_collect_after_uploads_gives_the_sum_of_honest_reports() -> None:
-    pair = Pair()
-    pair.upload(0, 1, 1, 3)
-    job = pair.collect()
-    pair.settle(3)
-    result = pair.result(job)
-    assert isinstance(result, TaskResult)
-    assert (result.values, result.report_count) == (one_hot_sum([0, 1, 1, 3]), 4)
-    assert pair.counts() == (4, 4)
-    assert not Uploads.objects.exists()
-    assert not AggregationJob.objects.exists()
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", [delivered, *FAULTS], ids=lambda fault: fault.__name__)
 def test_drive_after_one_fault_counts_every_report_once_on_both_sides(fault: Fault) -> None:
     pair = Pair()
     pair.upload(0, 1, 2)
@@ -74,16 +45,15 @@ def test_drive_after_one_fault_counts_every_report_once_on_both_sides(fault: Fau
     pair.network.faults.append(fault)
     pair.settle()
     assert pair.counts() == (3, 3)
-    result = pair.result(job)
-    assert isinstance(result, TaskResult)
-    assert result.values == (1, 1, 1, 0)
+    assert pair.collected(job).values == (1, 1, 1, 0)
     assert pair.rejections() == {"leader": {}, "helper": {}}
+    assert not Uploads.objects.exists()
+    assert not AggregationJob.objects.exists()
 
 
 def test_drive_after_every_fault_twice_sends_the_same_bytes_every_time() -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
     pair.network.faults.extend(FAULTS * 2)
     for _ in range(2 * len(FAULTS) + 1):
         pair.tick()
@@ -93,10 +63,9 @@ def test_drive_after_every_fault_twice_sends_the_same_bytes_every_time() -> None
     assert pair.counts() == (3, 3)
 
 
-def test_drive_while_the_helper_is_away_for_a_month_keeps_trying_and_says_since_when() -> None:
+def test_drive_while_the_helper_is_away_for_a_month_keeps_trying() -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    planned(pair)
+    pair.planned(0, 1, 2)
     began = pair.now
     pair.network.faults.extend([lost_request] * 30)
     for _ in range(30):
@@ -115,8 +84,7 @@ def test_drive_while_the_helper_is_away_for_a_month_keeps_trying_and_says_since_
 
 def test_drive_when_waits_grow_asks_no_more_often_than_every_five_minutes() -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    planned(pair)
+    pair.planned(0, 1, 2)
     pair.network.faults.extend([lost_request] * 100)
     for _ in range(90):
         pair.tick()
@@ -127,8 +95,7 @@ def test_drive_when_waits_grow_asks_no_more_often_than_every_five_minutes() -> N
 
 def test_drive_twice_at_once_commits_once() -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
     # The second worker drives the same job from beginning to end while the first waits for its answer.
     pair.network.faults.append(lambda send: (pair.drive(job.pk), send())[1])
     pair.drive(job.pk)
@@ -138,8 +105,7 @@ def test_drive_twice_at_once_commits_once() -> None:
 
 def test_drive_that_prepares_twice_at_once_sends_one_request_only() -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
     first = AggregationJob.objects.get(pk=job.pk)
     pair.drive(job.pk)
     # A worker that read the row before the other prepared it, and comes late.
@@ -155,8 +121,7 @@ def test_drive_that_prepares_twice_at_once_sends_one_request_only() -> None:
 )
 def test_drive_killed_while_it_commits_counts_once_when_driven_again(place: str) -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
     pair.network.faults.append(lost_answer)
     pair.drive(job.pk)
     with patch(place, side_effect=KilledError), pytest.raises(KilledError):
@@ -166,45 +131,43 @@ def test_drive_killed_while_it_commits_counts_once_when_driven_again(place: str)
     assert pair.counts() == (3, 3)
 
 
-def test_drive_with_shares_that_do_not_verify_counts_the_rejection_where_it_was_found() -> None:
+def test_drive_with_bad_shares_counts_the_rejection_where_it_was_found() -> None:
     pair = Pair()
     honest = [pair.report(0) for _ in range(3)]
-    to_leader, to_helper, stolen = pair.report(1), pair.report(1), pair.report(1)
+    to_leader, to_helper, stolen, used = (pair.report(1) for _ in range(4))
+    # The helper has used this identifier already, as if a device had reached it by another way.
+    AggregatedReport.objects.create(task=pair.helper_task, report_id=used.report_metadata.report_id)
     tampered = [
         # Sealed shares of another report: they do not open under this report's identifier.
         dataclasses.replace(to_leader, leader_encrypted_input_share=stolen.leader_encrypted_input_share),
         dataclasses.replace(to_helper, helper_encrypted_input_share=stolen.helper_encrypted_input_share),
         pair.forged(),
         pair.garbled(),
+        used,
     ]
     assert reports_upload(task=pair.task, reports=honest + tampered, now=pair.now) == []
     job = pair.collect()
     pair.settle(3)
-    result = pair.result(job)
-    assert isinstance(result, TaskResult)
-    assert result.values == (3, 0, 0, 0)
+    assert pair.collected(job).values == (3, 0, 0, 0)
     assert pair.counts() == (3, 3)
     assert pair.rejections() == {
         "leader": {"hpke_decrypt_error": 1, "invalid_message": 1},
-        "helper": {"hpke_decrypt_error": 1, "vdaf_verify_error": 1},
+        "helper": {"hpke_decrypt_error": 1, "vdaf_verify_error": 1, "report_replayed": 1},
     }
 
 
 def test_drive_of_reports_that_are_all_bad_asks_the_helper_nothing() -> None:
     pair = Pair()
-    reports = [pair.garbled() for _ in range(3)]
-    reports_upload(task=pair.task, reports=reports, now=pair.now)
-    pair.drive(planned(pair).pk)
+    reports_upload(task=pair.task, reports=[pair.garbled() for _ in range(3)], now=pair.now)
+    pair.drive(pair.planned().pk)
     assert pair.network.requests == []
     assert pair.rejections()["leader"] == {"invalid_message": 3}
     assert not AggregationJob.objects.exists()
-    assert not Uploads.objects.exists()
 
 
-def test_drive_refused_for_good_counts_every_report_as_refused_and_logs_the_helpers_words() -> None:
+def test_drive_refused_for_good_counts_the_reports_and_logs_the_words() -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
     pair.forget_at_helper()
     with capture_logs() as logs:
         pair.drive(job.pk)
@@ -219,8 +182,7 @@ def test_drive_refused_for_good_counts_every_report_as_refused_and_logs_the_help
 def test_log_of_a_failed_request_names_the_job_and_no_count_of_reports() -> None:
     # One report more or less is one device.
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
     pair.network.faults.append(lost_request)
     with capture_logs() as logs:
         pair.drive(job.pk)
@@ -229,26 +191,27 @@ def test_log_of_a_failed_request_names_the_job_and_no_count_of_reports() -> None
     assert str(Uploads(pk=7, task=pair.task, count=3)) == str(Uploads(pk=7, task=pair.task, count=4))
 
 
-@pytest.mark.parametrize("change", ["order", "ids", "fewer", "finish", "nothing but noise"])
+Responses = list[VerifyResp]
+
+NO_ANSWERS: dict[str, Callable[[Responses], Responses]] = {
+    "order": lambda answers: answers[::-1],
+    "ids": lambda answers: [dataclasses.replace(answers[0], report_id=bytes(16)), *answers[1:]],
+    "fewer": lambda answers: answers[:-1],
+    "finish": lambda answers: [dataclasses.replace(answers[0], outcome=Finish()), *answers[1:]],
+}
+
+
+@pytest.mark.parametrize("change", [*NO_ANSWERS, "nothing but noise"])
 def test_drive_with_an_answer_that_is_none_to_its_request_asks_again(change: str) -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
 
     def altered(send: Callable[[], Answer]) -> Answer:
         status, headers, body = send()
-        resps = list(AggregationJobResp.decode(body).verify_resps)
-        if change == "order":
-            resps.reverse()
-        elif change == "ids":
-            resps[0] = dataclasses.replace(resps[0], report_id=bytes(16))
-        elif change == "fewer":
-            resps.pop()
-        elif change == "finish":
-            resps[0] = dataclasses.replace(resps[0], outcome=Finish())
-        encoded = b"\xff" if change == "nothing but noise" else AggregationJobResp(tuple(resps)).encode()
-        kept = {"Content-Type": headers["Content-Type"]}
-        return answered(send, pair, status=status, headers=kept, body=encoded)
+        answers = list(AggregationJobResp.decode(body).verify_resps)
+        alter = NO_ANSWERS.get(change)
+        encoded = b"\xff" if alter is None else AggregationJobResp(tuple(alter(answers))).encode()
+        return pair.signed(encoded, status=status, Content_Type=headers["Content-Type"])
 
     pair.network.faults.append(altered)
     pair.drive(job.pk)
@@ -260,15 +223,13 @@ def test_drive_with_an_answer_that_is_none_to_its_request_asks_again(change: str
 
 def test_drive_with_a_helper_that_answers_later_polls_where_it_was_told() -> None:
     pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned(0, 1, 2)
     kept: list[Answer] = []
 
     def deferred(send: Callable[[], Answer]) -> Answer:
         kept.append(send())
         location = kept[0][1]["Location"] + "?step=0"
-        headers = {"Location": location, "Retry-After": "30", "Content-Type": ""}
-        return answered(send, pair, status=200, headers=headers, body=b"")
+        return pair.signed(Location=location, Retry_After="30")
 
     pair.network.faults.append(deferred)
     pair.drive(job.pk)
@@ -281,29 +242,21 @@ def test_drive_with_a_helper_that_answers_later_polls_where_it_was_told() -> Non
     assert pair.counts() == (3, 3)
 
 
-def test_drive_when_the_promised_answer_is_gone_sends_the_request_again() -> None:
-    pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
-    pair.network.faults.append(lost_answer)
-    pair.drive(job.pk)
-    AggregationJob.objects.update(location="/helper/tasks/unknown")
-    pair.network.faults.append(lambda send: answered(send, pair, status=404, headers={}, body=b"{}"))
-    pair.drive(job.pk)
-    pair.drive(job.pk)
-    assert [method for method, _, _ in pair.network.requests] == ["POST", "GET", "POST"]
-    assert pair.counts() == (3, 3)
-
-
-def test_drive_with_a_report_too_early_for_the_helper_puts_it_into_a_later_job() -> None:
+def test_drive_with_a_report_too_early_for_the_helper_retries_it_later() -> None:
     pair = Pair()
     reports = pair.upload(0, 1, 2)
-    job = planned(pair)
+    job = pair.planned()
+    ahead = reports[-1].report_metadata.report_id
+
+    def opened(**arguments: Any) -> list[Any]:
+        return [
+            ReportError.REPORT_TOO_EARLY if share.report_metadata.report_id == ahead else result
+            for share, result in zip(arguments["reports"], input_shares_open(**arguments), strict=True)
+        ]
 
     def clock_behind(send: Callable[[], Answer]) -> Answer:
         """The helper's clock says that the last report was made in the future."""
-        ahead = reports[-1].report_metadata.report_id
-        with patch("helper.aggregating.input_shares_open", side_effect=early_for(ahead)):
+        with patch("helper.aggregating.input_shares_open", side_effect=opened):
             return send()
 
     pair.network.faults.append(clock_behind)
@@ -314,25 +267,14 @@ def test_drive_with_a_report_too_early_for_the_helper_puts_it_into_a_later_job()
     assert Uploads.objects.get().job is None  # not at once
     collection = pair.collect(Interval(reports[0].report_metadata.time, 1))
     pair.settle(4)
-    result = pair.result(collection)
-    assert isinstance(result, TaskResult)
-    assert result.values == (1, 1, 1, 0)
+    assert pair.collected(collection).values == (1, 1, 1, 0)
     assert pair.rejections() == {"leader": {}, "helper": {}}
 
 
-def early_for(report_id: bytes) -> Callable[..., object]:
-    from dap.input_shares import input_shares_open
-
-    def opened(**arguments: object) -> list:
-        return [
-            ReportError.REPORT_TOO_EARLY if share.report_metadata.report_id == report_id else result
-            for share, result in zip(arguments["reports"], input_shares_open(**arguments), strict=True)
-        ]
-
-    return opened
-
-
 def test_plan_of_an_open_task_waits_for_enough_reports_or_an_hour() -> None:
+    closed = Pair(min_batch_size=3)
+    closed.upload(0, 1)
+    closed.close()
     pair = Pair(min_batch_size=3)
     pair.upload(0, 1)
     assert aggregation_jobs_plan(task=pair.task, now=pair.now) == []
@@ -342,14 +284,7 @@ def test_plan_of_an_open_task_waits_for_enough_reports_or_an_hour() -> None:
     assert aggregation_jobs_plan(task=pair.task, now=pair.now) == []
     CLOCK.now += timedelta(hours=1)
     assert len(aggregation_jobs_plan(task=pair.task, now=pair.now)) == 1
-
-
-def test_plan_of_a_closed_task_that_has_too_few_reports_opens_nothing() -> None:
-    pair = Pair(min_batch_size=3)
-    pair.upload(0, 1)
-    pair.close()
-    CLOCK.now += timedelta(days=1)
-    assert aggregation_jobs_plan(task=pair.task, now=pair.now) == []
+    assert aggregation_jobs_plan(task=closed.task, now=pair.now) == [], "there will never be enough"
 
 
 def test_plan_cuts_jobs_by_number_and_by_length(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -367,24 +302,18 @@ def test_plan_cuts_jobs_by_number_and_by_length(monkeypatch: pytest.MonkeyPatch)
     assert len(aggregation_jobs_plan(task=pair.task, now=pair.now)) == 3
 
 
-def test_drive_of_a_job_that_is_done_does_nothing() -> None:
-    pair = Pair()
-    pair.upload(0, 1, 2)
-    job = planned(pair)
-    pair.drive(job.pk)
-    pair.network.requests.clear()
-    aggregation_job_drive(job=job.pk, peer=pair.partner.client(), now=pair.now)
-    assert pair.network.requests == []
-
-
-def test_helper_that_rejects_a_report_which_verifies_here_takes_it_from_both_sums() -> None:
-    pair = Pair()
-    reports = pair.upload(0, 1, 2, 3)
-    # The helper has used this identifier already, as if a device had reached it by another way.
-    AggregatedReport.objects.create(task=pair.helper_task, report_id=reports[0].report_metadata.report_id)
+def test_report_with_a_false_part_for_the_helper_is_in_neither_sum() -> None:
+    """It is made so that one side would count it and the other not."""
+    pair = Pair(vdaf=(3, Prio3SumVecConfig(4, 1, 2).encode()))
+    vdaf = prio3_of(pair.configuration)
+    metadata = ReportMetadata(secrets.token_bytes(16), pair.time)
+    bad = misleading_report_of(vdaf, random.Random(1), context_of(pair.task_id), metadata.report_id)
+    sealed = pair.sealed(metadata, bad.helper.public_share, (bad.leader.input_share, bad.helper.input_share))
+    honest = [pair.report([1, 0, 1, 0]) for _ in range(3)]
+    assert reports_upload(task=pair.task, reports=[honest[0], sealed, *honest[1:]], now=pair.now) == []
+    pair.settle()
     job = pair.collect()
-    pair.settle(3)
-    result = pair.result(job)
-    assert isinstance(result, TaskResult)
-    assert result.values == (0, 1, 1, 1)
-    assert pair.rejections()["helper"] == {"report_replayed": 1}
+    pair.settle()
+    assert pair.rejections() == {"leader": {}, "helper": {"vdaf_verify_error": 1}}
+    assert pair.counts() == (3, 3)
+    assert pair.collected(job).values == (3, 0, 3, 0)

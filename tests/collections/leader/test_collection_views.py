@@ -1,6 +1,5 @@
 """Collectors elsewhere: signed requests, signed answers, everything else refused."""
 
-import uuid
 from typing import Any
 
 import pytest
@@ -11,21 +10,25 @@ from django.test import Client
 from leader.models import CollectionJob, Collector
 from leader.operations import task_end
 from leader.results import COLLECTOR_KEY
-from panprivacy import base64_text
-from panprivacy.dap.basics import HpkeConfig, Interval, Role
-from panprivacy.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp, Query
-from panprivacy.dap.hpke import open_aggregate_share
-from panprivacy.dap.media import media_type
-from panprivacy.dap.signatures import sign_request, verify_response
-from panprivacy.dap.vdafs import verifier_for
+from panprivacy.formats import base64_text
+from panprivacy.protocols.dap.basics import HpkeConfig, Interval, Role
+from panprivacy.protocols.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp, Query
+from panprivacy.protocols.dap.hpke import open_aggregate_share
+from panprivacy.protocols.dap.media import media_type
+from panprivacy.protocols.dap.signatures import sign_request, verify_response
+from panprivacy.protocols.dap.vdafs import verifier_for
 from storage.sealing import secret_unseal
-from tests.collections.leader.pair import CLOCK, DOCUMENT, HOUR, Pair
+from tests.collections.leader.scene import CLOCK, DOCUMENT, HOUR, Pair
 
 pytestmark = pytest.mark.django_db
 
 ORIGIN = "https://leader.example"
 COLLECTOR = Ed25519PrivateKey.from_private_bytes(bytes(reversed(range(32))))
 SOMEBODY = Ed25519PrivateKey.from_private_bytes(bytes(32))
+
+
+REQUEST = CollectionJobReq(Query.of_interval(Interval(HOUR, 1)))
+BODY = REQUEST.encode()
 
 
 def collected_elsewhere() -> Pair:
@@ -63,11 +66,10 @@ def jobs_path(pair: Pair) -> str:
     return f"/leader/tasks/{base64_text.encode_url(pair.task_id)}/collection_jobs"
 
 
-def test_collector_elsewhere_polls_until_both_shares_are_there_and_opens_them() -> None:
+def test_collector_elsewhere_polls_for_both_shares_and_opens_them() -> None:
     pair = collected_elsewhere()
     pair.upload(0, 1, 1)
-    request = CollectionJobReq(Query.of_interval(Interval(HOUR, 1)))
-    created = ask("POST", jobs_path(pair), request.encode())
+    created = ask("POST", jobs_path(pair), BODY)
     assert (created.status_code, created.content, created["Retry-After"]) == (200, b"", "5")
     assert created["Location"].startswith(ORIGIN)
     address = created["Location"].removeprefix(ORIGIN)
@@ -75,12 +77,12 @@ def test_collector_elsewhere_polls_until_both_shares_are_there_and_opens_them() 
     pair.settle(3)
     ready = ask("GET", address)
     assert ready["Content-Type"] == media_type(CollectionJobResp)
-    assert ask("POST", jobs_path(pair), request.encode()).content == ready.content
+    assert ask("POST", jobs_path(pair), BODY).content == ready.content
     response = CollectionJobResp.decode(ready.content)
     # The collector's own key, which this test finds where the pair keeps it.
     sealed = Collector.objects.get(task=pair.task).hpke_key
     key = secret_unseal(sealed, kind=COLLECTOR_KEY, owner=pair.task_id)
-    aad = AggregateShareAad(pair.task_id, pair.configuration, request)
+    aad = AggregateShareAad(pair.task_id, pair.configuration, REQUEST)
     config = HpkeConfig.decode(bytes(pair.task.collector_config))
     shares = [
         open_aggregate_share(config, key, role, aad, ciphertext)
@@ -93,20 +95,23 @@ def test_collector_elsewhere_polls_until_both_shares_are_there_and_opens_them() 
     assert verifier.unshard(*shares, response.report_count) == (1, 2, 0, 0)
 
 
-def test_collector_that_deletes_its_job_finds_it_gone() -> None:
-    pair = collected_elsewhere()
-    request = CollectionJobReq(Query.of_interval(Interval(HOUR, 1)))
-    address = ask("POST", jobs_path(pair), request.encode())["Location"].removeprefix(ORIGIN)
-    assert ask("DELETE", address).status_code == 200
-    assert ask("DELETE", address).status_code == 200
+def test_collector_finds_its_own_job_until_it_deletes_it() -> None:
+    pair, other = collected_elsewhere(), collected_elsewhere()
+    address = ask("POST", jobs_path(pair), BODY)["Location"].removeprefix(ORIGIN)
+    job = address.rpartition("/")[2]
+    assert ask("GET", address).status_code == 200
+    assert ask("GET", f"{jobs_path(other)}/{job}").status_code == 404
+    for _ in range(2):
+        assert ask("DELETE", address).status_code == 200
     assert ask("GET", address).status_code == 404
+    unknown = ask("POST", f"/leader/tasks/{base64_text.encode_url(bytes(32))}/collection_jobs", b"\0")
+    assert unknown.json()["type"].endswith(":unrecognizedTask")
 
 
 def test_collector_of_too_few_reports_reads_why() -> None:
     pair = collected_elsewhere()
     pair.upload(0, 1)
-    request = CollectionJobReq(Query.of_interval(Interval(HOUR, 1)))
-    address = ask("POST", jobs_path(pair), request.encode())["Location"].removeprefix(ORIGIN)
+    address = ask("POST", jobs_path(pair), BODY)["Location"].removeprefix(ORIGIN)
     pair.close()
     pair.settle(1)
     response = ask("GET", address)
@@ -121,11 +126,7 @@ def test_collector_of_too_few_reports_reads_why() -> None:
         (b"\xff", "invalidMessage"),
         (CollectionJobReq(Query.of_next_batch()).encode(), "invalidMessage"),
         (CollectionJobReq(Query.of_interval(Interval(HOUR, 0))).encode(), "batchInvalid"),
-        (
-            CollectionJobReq(Query.of_interval(Interval(HOUR, 1))).encode()[:-2]
-            + b"\x00\x08\x00\x02\x00\x00\x00\x01\x00\x00",
-            "invalidExtension",
-        ),
+        (BODY[:-2] + b"\x00\x08\x00\x02\x00\x00\x00\x01\x00\x00", "invalidExtension"),
     ],
 )
 def test_collector_with_a_bad_request_reads_what_is_wrong(body: bytes, token: str) -> None:
@@ -137,25 +138,15 @@ def test_collector_with_a_bad_request_reads_what_is_wrong(body: bytes, token: st
 
 def test_request_of_somebody_else_is_refused() -> None:
     pair = collected_elsewhere()
-    body = CollectionJobReq(Query.of_interval(Interval(HOUR, 1))).encode()
-    assert ask("POST", jobs_path(pair), body, key=SOMEBODY).status_code == 403
-    assert ask("POST", jobs_path(pair), body, sent_to="https://other.example").status_code == 403
-    unsigned = Client().post(jobs_path(pair), body, content_type=media_type(CollectionJobReq))
+    assert ask("POST", jobs_path(pair), BODY, key=SOMEBODY).status_code == 403
+    assert ask("POST", jobs_path(pair), BODY, sent_to="https://other.example").status_code == 403
+    unsigned = Client().post(jobs_path(pair), BODY, content_type=media_type(CollectionJobReq))
     assert unsigned.status_code == 401
+    # Nor does a task without such a collector answer, or one that has ended.
+    assert ask("POST", jobs_path(Pair()), BODY).status_code == 403
+    task_end(task=pair.task, reason="over", now=pair.now)
+    assert ask("POST", jobs_path(pair), BODY).status_code == 403
     assert not CollectionJob.objects.exists()
-
-
-def test_request_for_the_job_of_another_task_finds_nothing() -> None:
-    first, second = collected_elsewhere(), collected_elsewhere()
-    job = first.collect()
-    assert ask("GET", f"{jobs_path(second)}/{base64_text.encode_url(job.pk.bytes)}").status_code == 404
-    assert ask("GET", f"{jobs_path(first)}/{base64_text.encode_url(uuid.uuid4().bytes)}").status_code == 404
-
-
-def test_task_without_a_collector_elsewhere_answers_nobody() -> None:
-    pair = Pair()
-    body = CollectionJobReq(Query.of_interval(Interval(HOUR, 1))).encode()
-    assert ask("POST", jobs_path(pair), body).status_code == 403
 
 
 def test_recipes_task_has_no_collector_elsewhere() -> None:
@@ -164,22 +155,8 @@ def test_recipes_task_has_no_collector_elsewhere() -> None:
     with pytest.raises(ValueError, match="must have no collector elsewhere"):
         Pair(**recipe, collector_verification_key=COLLECTOR.public_key().public_bytes_raw())
     pair = Pair(**recipe)
-    body = CollectionJobReq(Query.of_interval(Interval(HOUR, 1))).encode()
     for _ in ("open", "closed"):
-        answer = ask("POST", jobs_path(pair), body)
+        answer = ask("POST", jobs_path(pair), BODY)
         assert (answer.status_code, answer.json()["title"]) == (403, "There is no such collector")
         pair.close()
     assert not CollectionJob.objects.exists()
-
-
-def test_unknown_task_is_said_to_be_unknown() -> None:
-    collected_elsewhere()
-    response = ask("POST", f"/leader/tasks/{base64_text.encode_url(bytes(32))}/collection_jobs", b"\0")
-    assert response.json()["type"].endswith(":unrecognizedTask")
-
-
-def test_ended_task_answers_nobody() -> None:
-    pair = collected_elsewhere()
-    task_end(task=pair.task, reason="over", now=pair.now)
-    body = CollectionJobReq(Query.of_interval(Interval(HOUR, 1))).encode()
-    assert ask("POST", jobs_path(pair), body).status_code == 403

@@ -1,10 +1,7 @@
 """The same work by several workers at once, with transactions of their own."""
 
-import threading
-from collections.abc import Callable
-
 import pytest
-from django.db import connection, transaction
+from django.db import connection
 
 from dap.models import BatchBucket, Task
 from dap.operations import task_close
@@ -16,34 +13,10 @@ from leader.results import TaskResult
 from leader.uploads import reports_upload
 from storage import group_commit
 from storage.group_commit import RowHeldError
-from tests.collections.leader.pair import Pair
-from tests.patience import PATIENCE
+from tests.collections.leader.scene import Pair
+from tests.concurrency import at_once, open_transaction, short_lock_timeout
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-def at_once(*works: Callable[[], object]) -> None:
-    """Run each in a thread of its own, all let go at the same moment; raise what any of them raises."""
-    barrier = threading.Barrier(len(works))
-    errors: list[BaseException] = []
-
-    def run(work: Callable[[], object]) -> None:
-        try:
-            barrier.wait(PATIENCE)
-            work()
-        except BaseException as error:  # handed to the test
-            errors.append(error)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(work,)) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert not any(thread.is_alive() for thread in threads), "they wait for each other"
-    if errors:
-        raise errors[0]
 
 
 def test_jobs_driven_by_four_workers_at_once_count_every_report_once() -> None:
@@ -97,9 +70,7 @@ def test_reports_acknowledged_while_the_task_closes_are_all_in_the_result() -> N
     pair.task.refresh_from_db()
     job = pair.collect()
     pair.settle(3)
-    result = pair.result(job)
-    assert isinstance(result, TaskResult)
-    assert result.report_count == 3 + sum(acknowledged)
+    assert pair.collected(job).report_count == 3 + sum(acknowledged)
 
 
 def test_batch_taken_by_several_at_once_is_taken_and_answered_once() -> None:
@@ -111,12 +82,10 @@ def test_batch_taken_by_several_at_once_is_taken_and_answered_once() -> None:
     at_once(*[lambda: collection_job_advance(job=row, now=pair.now)] * 4)
     assert BatchBucket.objects.filter(collected=True).count() == 1
     at_once(*[lambda: collection_job_drive(job=job.pk, peer=pair.partner.client(), now=pair.now)] * 4)
-    result = pair.result(job)
-    assert isinstance(result, TaskResult)
-    assert result.values == (1, 1, 1, 0)
+    assert pair.collected(job).values == (1, 1, 1, 0)
 
 
-def test_uploads_planning_driving_and_collecting_at_once_lose_and_double_nothing() -> None:
+def test_uploads_jobs_and_collection_at_once_lose_and_double_nothing() -> None:
     pair = Pair()
     pair.upload(0, 0, 0)
     job = pair.collect()
@@ -152,36 +121,18 @@ def test_uploads_planning_driving_and_collecting_at_once_lose_and_double_nothing
     assert refused <= late
 
 
-def test_upload_waits_for_nobody_who_holds_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All uploads of a process have one writer: where it waited, those to every task would."""
-    if connection.vendor != "postgresql":
-        pytest.skip("SQLite has one writer at a time")
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has one writer at a time")
+def test_upload_does_not_wait_for_a_lock_on_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All uploads of a process have one writer: if it waited, those to every task would."""
     monkeypatch.setattr(group_commit, "HELD_SECONDS", 0.0)
     pair = Pair()
     reports = [pair.report(0)]
-    holding, may_end = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with transaction.atomic():
-            Task.objects.select_for_update().get(pk=pair.task.pk)
-            holding.set()
-            assert may_end.wait(PATIENCE)
-
-    def upload() -> None:
-        assert holding.wait(PATIENCE)
-        try:
-            with connection.cursor() as cursor:
-                # Where it did wait, it fails instead of never ending.
-                cursor.execute("SET lock_timeout = '1s'")
-            with pytest.raises(RowHeldError):
-                reports_upload(task=pair.task, reports=reports, now=pair.now)
-        finally:
-            may_end.set()
-            with connection.cursor() as cursor:
-                # The pool gives this connection to others.
-                cursor.execute("SET lock_timeout = 0")
-
-    at_once(hold, upload)
+    with (
+        open_transaction(lambda: Task.objects.select_for_update().get(pk=pair.task.pk)),
+        short_lock_timeout(),
+        pytest.raises(RowHeldError),
+    ):
+        reports_upload(task=pair.task, reports=reports, now=pair.now)
     assert not Uploads.objects.exists()
     assert reports_upload(task=pair.task, reports=reports, now=pair.now) == []
     assert Uploads.objects.get().count == 1

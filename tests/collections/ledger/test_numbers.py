@@ -1,23 +1,14 @@
 """Numbers that other processes find again."""
 
 import math
-from typing import Any
 
 import pytest
-from django.core.cache import caches
 
 from ledger.numbers import CachedNumbers
 from panprivacy.accounting import remembered, version
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.remembered import symmetric_loss_of
-
-
-@pytest.fixture(autouse=True)
-def cache_of_this_test(settings: Any) -> None:
-    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "numbers here"}
-    settings.CACHES = {**settings.CACHES, "composed": memory}
-    caches["composed"].clear()
 
 
 def summed(n: int) -> PrivacyEvent:
@@ -28,9 +19,7 @@ def test_processes_of_the_ledger_have_this_memory() -> None:
     assert isinstance(remembered._memory, CachedNumbers)
 
 
-def test_kept_loss_has_all_its_digits_and_is_of_one_event_and_version(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_kept_loss_has_all_digits_and_is_of_one_event_and_version(monkeypatch: pytest.MonkeyPatch) -> None:
     kept, event = CachedNumbers(), summed(20)
     loss = symmetric_loss_of(event)
     kept.loss_remember(event, 0.0, loss)
@@ -45,9 +34,7 @@ def test_kept_loss_has_all_its_digits_and_is_of_one_event_and_version(
 
 
 @pytest.mark.parametrize("epsilon", [1 / 3, 0.0, math.inf])
-def test_kept_epsilon_has_all_its_digits_and_is_of_one_event_delta_and_version(
-    monkeypatch: pytest.MonkeyPatch, epsilon: float
-) -> None:
+def test_kept_epsilon_is_exact_and_of_one_event(monkeypatch: pytest.MonkeyPatch, epsilon: float) -> None:
     kept, event = CachedNumbers(), summed(20)
     kept.epsilon_remember(event, 1e-6, epsilon)
     assert kept.epsilon_recall(event, 1e-6) == epsilon

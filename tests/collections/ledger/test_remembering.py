@@ -20,11 +20,6 @@ RECIPE = {"population": "clinics", "cohort_size": 20}
 """Composing costs time that grows with the cohort."""
 
 
-@pytest.fixture(autouse=True)
-def _nothing_is_remembered() -> None:
-    caches["composed"].clear()
-
-
 def spent_twice() -> None:
     population_create(name="clinics", description="", budget=Budget(epsilon=2.0, delta=1e-6), actor=None)
     published_recipe(epsilon=0.3, **RECIPE)
@@ -74,7 +69,7 @@ def test_book_is_behind_after_each_line_and_for_another_budget_only() -> None:
     assert names() == []
 
 
-def test_task_that_runs_out_of_time_leaves_the_book_behind_and_the_next_one_ends_it() -> None:
+def test_task_that_runs_out_of_time_leaves_the_book_to_the_next() -> None:
     spent_twice()
     books_compute(seconds=-1.0)
     assert names() == ["clinics"]

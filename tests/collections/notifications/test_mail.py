@@ -12,11 +12,11 @@ from django.test import Client
 from notifications.delivering import deliveries_take, delivery_send
 from notifications.models import Attempt, Delivery, Subscription
 from notifications.operations import MOST_AN_HOUR, TooOftenError, mail_subscribe
-from notifications.outbox import log_read
 from notifications.selectors import by_confirmation
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from storage import clock
 from tests.clock import time_is
+from tests.collections.notifications.scene import read_all
 from tests.factories import published_recipe
 from tests.scenes import account
 
@@ -25,8 +25,7 @@ ADDRESS = "ana@people.example"
 
 def sent() -> list[EmailMessage]:
     """What was sent since the last time."""
-    while log_read():
-        pass
+    read_all()
     for delivery in deliveries_take():
         delivery_send(delivery=delivery)
     found, mail.outbox[:] = list(mail.outbox), []
@@ -50,9 +49,7 @@ def subscribed(client: Client, user: User) -> Subscription:
     return Subscription.objects.get()
 
 
-def test_nothing_is_told_before_the_link_is_opened_and_looking_at_it_is_not_enough(
-    client: Client, ana: User
-) -> None:
+def test_nothing_is_sent_before_the_link_is_confirmed(client: Client, ana: User) -> None:
     mail_subscribe(user=ana, address=ADDRESS, events=["recipe.published"])
     (message,) = sent()
     assert message.to == [ADDRESS]
@@ -67,7 +64,7 @@ def test_nothing_is_told_before_the_link_is_opened_and_looking_at_it_is_not_enou
     assert len(sent()) == 1
 
 
-def test_link_of_another_subscription_another_time_or_too_late_confirms_nothing(
+def test_changed_or_late_link_confirms_nothing(
     client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mail_subscribe(user=ana, address=ADDRESS, events=["recipe.published"])
@@ -112,8 +109,7 @@ def test_event_is_one_mail_in_plain_words_with_a_way_to_end_it(client: Client, a
 def test_name_of_a_recipe_adds_no_header(client: Client, ana: User) -> None:
     subscribed(client, ana)
     published_recipe()
-    while log_read():
-        pass
+    read_all()
     delivery = Delivery.objects.get(event__isnull=False)
     delivery.event.name = "x\r\nBcc: all@people.example\r\n\r\nbody"
     delivery.event.save()
@@ -133,7 +129,7 @@ def test_what_is_no_single_address_is_refused(ana: User, address: str) -> None:
         mail_subscribe(user=ana, address=address, events=["recipe.published"])
 
 
-def test_account_has_one_address_and_cannot_have_strangers_written_to_all_day(ana: User) -> None:
+def test_account_has_one_address_and_a_limit_of_mails_to_it(ana: User) -> None:
     for number in range(MOST_AN_HOUR):
         mail_subscribe(user=ana, address=f"a{number}@people.example", events=["recipe.published"])
     assert Subscription.objects.count() == 1
@@ -141,7 +137,7 @@ def test_account_has_one_address_and_cannot_have_strangers_written_to_all_day(an
         mail_subscribe(user=ana, address=ADDRESS, events=["recipe.published"])
 
 
-def test_mail_server_that_takes_nothing_is_tried_again(
+def test_silent_mail_server_is_tried_again(
     client: Client, ana: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subscribed(client, ana)

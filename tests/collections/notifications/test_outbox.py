@@ -13,18 +13,17 @@ from notifications.kinds import KINDS
 from notifications.messages import document_of
 from notifications.models import Delivery, Event, Subscription
 from notifications.operations import subscription_delete, webhook_create
-from notifications.outbox import budgets_watch, cohorts_watch, log_read
+from notifications.outbox import budgets_watch, cohorts_watch
 from notifications.tasks import watch_collections
 from recipes.models import Recipe
 from releases.operations import result_withhold
 from series.operations import rounds_advance, series_publish
 from tests.clock import time_is
+from tests.collections.notifications.scene import HOOK, read_all
 from tests.factories import published_recipe, recipe_members
 from tests.faults.network import Killed, killed_at_statement
 from tests.scenes import account, finished_recipe, open_recipe
 from trust_models.publishing import recipe_close
-
-HOOK = "https://receiver.example/hook"
 
 
 @pytest.fixture
@@ -36,17 +35,12 @@ def subscribed(user: User, *events: str) -> Subscription:
     return webhook_create(user=user, url=HOOK, events=list(events or KINDS))[0]
 
 
-def read_all() -> None:
-    while log_read():
-        pass
-
-
 def told(hook: Subscription) -> list[tuple[str, str]]:
     events = Event.objects.filter(deliveries__subscription=hook).order_by("pk")
     return [(event.kind, event.subject) for event in events]
 
 
-def test_each_event_is_told_once_however_often_the_log_is_read(hook: Subscription) -> None:
+def test_each_event_is_sent_once_however_often_the_log_is_read(hook: Subscription) -> None:
     released = finished_recipe([[1]] * 12, cohort_size=10)
     withheld = recipe_close(recipe=published_recipe(), actor=None)
     result_withhold(recipe=withheld, reason="it takes too long", actor=None)
@@ -60,7 +54,7 @@ def test_each_event_is_told_once_however_often_the_log_is_read(hook: Subscriptio
 
 
 @pytest.mark.django_db(transaction=True)
-def test_process_that_dies_at_any_statement_loses_no_event_and_doubles_none(hook: Subscription) -> None:
+def test_process_that_dies_at_any_statement_loses_or_doubles_nothing(hook: Subscription) -> None:
     other = subscribed(account("otto"))
     recipe = recipe_close(recipe=published_recipe(), actor=None)
     for number in range(200):
@@ -86,7 +80,7 @@ def test_entries_of_other_things_and_simulations_tell_nothing(hook: Subscription
     assert told(hook) == []
 
 
-def test_receivers_are_told_what_they_chose_and_only_while_they_are_there() -> None:
+def test_receivers_get_what_they_chose_while_they_are_active() -> None:
     chosen = subscribed(account("ana"), "recipe.closed")
     gone = subscribed(account("otto"))
     off = subscribed(account("olga"))
@@ -98,9 +92,7 @@ def test_receivers_are_told_what_they_chose_and_only_while_they_are_there() -> N
     assert told(off) == []
 
 
-def test_round_of_a_series_that_was_missed_is_told_of_its_series(
-    hook: Subscription, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_missed_round_is_an_event_of_its_series(hook: Subscription, monkeypatch: pytest.MonkeyPatch) -> None:
     members = recipe_members(every="week", rounds=3, cohort_size=500, epsilon=0.1)
     series = series_publish(members=members, actor=None)
     late = series.published_at + timedelta(days=10)
@@ -116,7 +108,7 @@ def test_round_of_a_series_that_was_missed_is_told_of_its_series(
     }
 
 
-def test_cohort_is_told_when_it_is_reached_once_and_not_one_report_before(hook: Subscription) -> None:
+def test_cohort_is_an_event_once_it_is_reached(hook: Subscription) -> None:
     recipe = open_recipe([0] * 9, cohort_size=10)
     cohorts_watch()
     assert told(hook) == []
@@ -148,7 +140,7 @@ def test_no_message_has_a_number_of_reports_or_a_reason(hook: Subscription) -> N
     assert all(document["timestamp"].endswith(":00Z") for document in reached)
 
 
-def test_budget_nearly_spent_is_told_once_and_again_after_there_was_room(hook: Subscription) -> None:
+def test_budget_nearly_spent_is_an_event_once_each_time(hook: Subscription) -> None:
     population = Population.objects.get()
 
     def budget(epsilon: float | None) -> None:

@@ -10,7 +10,6 @@ from tests.scenes import account
 
 
 @pytest.mark.long
-@pytest.mark.searches
 @pytest.mark.django_db
 def test_every_page_is_drawn_from_either_database(client: Client, settings: Any) -> None:
     settings.SITE_URL, settings.EMAIL_FROM = "http://localhost", "telemetry@telemetry.example"

@@ -147,39 +147,25 @@ def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext
 
 class TestAnswers:
     @pytest.mark.parametrize("secure", [False, True])
-    def test_request_and_answer_go_over_a_connection_as_they_are(
-        self, certified: ssl.SSLContext, secure: bool
-    ) -> None:
-        asked = []
+    def test_request_and_slow_answer_arrive_whole(self, certified: ssl.SSLContext, secure: bool) -> None:
+        asked, content = [], bytes(range(256)) * 4
 
         def answer(connection: Connection) -> None:
             asked.append(request_read(connection))
             head = b"HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/elsewhere\r\n"
-            connection.sendall(head + b"Content-Length: 3\r\n\r\ncba")
-
-        with serving(answer, certified if secure else None) as url:
-            status, headers, body = https_transport("POST", f"{url}/jobs?step=0", {"X-Sent": "yes"}, b"abc")
-        assert (status, headers["Location"], body) == (302, "http://127.0.0.1:1/elsewhere", b"cba")
-        head, _, sent = asked[0].partition(b"\r\n\r\n")
-        assert head.startswith(b"POST /helper/jobs?step=0 HTTP/1.1\r\n")
-        assert {b"X-Sent: yes", b"Host: " + url.split("/")[2].encode()} <= set(head.split(b"\r\n"))
-        assert sent == b"abc"
-
-    @pytest.mark.parametrize("secure", [False, True])
-    def test_answer_that_comes_slowly_and_in_time_is_whole(
-        self, certified: ssl.SSLContext, secure: bool
-    ) -> None:
-        content = bytes(range(256)) * 4
-
-        def answer(connection: Connection) -> None:
-            request_read(connection)
-            connection.sendall(OK + b"Content-Length: 1024\r\n\r\n")
+            connection.sendall(head + b"Content-Length: 1024\r\n\r\n")
             for start in range(0, len(content), 64):
                 time.sleep(DRIP_SECONDS)
                 connection.sendall(content[start : start + 64])
 
         with serving(answer, certified if secure else None) as url:
-            assert https_transport("GET", url, {}, b"", seconds=60)[2] == content
+            address, sent = f"{url}/jobs?step=0", {"X-Sent": "yes"}
+            status, headers, body = https_transport("POST", address, sent, b"abc", seconds=60)
+        assert (status, headers["Location"], body) == (302, "http://127.0.0.1:1/elsewhere", content)
+        head, _, received = asked[0].partition(b"\r\n\r\n")
+        assert head.startswith(b"POST /helper/jobs?step=0 HTTP/1.1\r\n")
+        assert {b"X-Sent: yes", b"Host: " + url.split("/")[2].encode()} <= set(head.split(b"\r\n"))
+        assert received == b"abc"
 
     def test_answer_without_a_length_ends_with_the_connection(self) -> None:
         with serving(saying(OK + b"\r\nall of it")) as url:
@@ -212,52 +198,41 @@ class TestAnswers:
             assert https_transport("GET", url, {}, b"", largest_answer=0)[::2] == (202, b"")
 
 
+LONG = OK + b"Content-Length: 1000000\r\n\r\n"
+RECORD = b"\x16\x03\x03\x3f\xff"
+"""Of 16 KiB of a handshake."""
+
+DRIPPING: dict[str, Callable[[Connection], None]] = {
+    "nothing": silent,
+    "nothing over TLS": silent,
+    "status": dripping(b"HTTP/1.1 200 "),
+    "header": dripping(OK + b"X-Long: "),
+    "continue": dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+    "body": dripping(LONG),
+    "body over TLS": dripping(LONG),
+    "body without a length": dripping(OK + b"\r\n"),
+    "chunks": dripping(CHUNKED, b"1\r\na\r\n"),
+    "trailer": dripping(CHUNKED + b"0\r\n", b"X: y\r\n"),
+    "handshake": dripping(RECORD, b"\0", reads=False),
+    "reading": reading_slowly,
+    "reading over TLS": reading_slowly,
+}
+
+
 class TestDeadline:
-    @pytest.mark.parametrize(
-        ("answer", "secure"),
-        [
-            pytest.param(silent, False, id="nothing"),
-            pytest.param(silent, True, id="nothing over TLS"),
-            pytest.param(dripping(b"HTTP/1.1 200 "), False, id="status"),
-            pytest.param(dripping(OK + b"X-Long: "), False, id="header"),
-            pytest.param(dripping(b"", b"HTTP/1.1 100 Continue\r\n\r\n"), False, id="continue"),
-            pytest.param(dripping(OK + b"Content-Length: 1000000\r\n\r\n"), False, id="body"),
-            pytest.param(dripping(OK + b"Content-Length: 1000000\r\n\r\n"), True, id="body over TLS"),
-            pytest.param(dripping(OK + b"\r\n"), False, id="body without a length"),
-            pytest.param(dripping(CHUNKED, b"1\r\na\r\n"), False, id="chunks"),
-            pytest.param(dripping(CHUNKED + b"0\r\n", b"X: y\r\n"), False, id="trailer"),
-        ],
-    )
-    def test_partner_that_drips_bytes_is_given_up_when_the_time_is_over(
-        self, certified: ssl.SSLContext, answer: Callable[[Connection], None], secure: bool
+    @pytest.mark.parametrize("what", DRIPPING)
+    def test_partner_that_drips_is_given_up_when_the_time_is_over(
+        self, certified: ssl.SSLContext, what: str
     ) -> None:
-        with serving(answer, certified if secure else None) as url:
+        body = bytes(64 * 1024 * 1024) if "reading" in what else b""
+        with serving(DRIPPING[what], certified if "TLS" in what else None) as url:
+            address = url.replace("http:", "https:") if what == "handshake" else url
             started = time.monotonic()
             with pytest.raises(TimeoutError):
-                https_transport("GET", url, {}, b"", seconds=DEADLINE)
+                https_transport("POST" if body else "GET", address, {}, body, seconds=DEADLINE)
             assert time.monotonic() - started < FAR_LESS_THAN_DRIPPING
 
-    def test_handshake_that_drips_is_given_up_when_the_time_is_over(self) -> None:
-        # A record of 16 KiB of a handshake, byte by byte.
-        with serving(dripping(b"\x16\x03\x03\x3f\xff", b"\0", reads=False)) as url:
-            started = time.monotonic()
-            with pytest.raises(TimeoutError):
-                https_transport("GET", url.replace("http:", "https:"), {}, b"", seconds=DEADLINE)
-            assert time.monotonic() - started < FAR_LESS_THAN_DRIPPING
-
-    @pytest.mark.parametrize("secure", [False, True])
-    def test_partner_that_reads_slowly_is_given_up_when_the_time_is_over(
-        self, certified: ssl.SSLContext, secure: bool
-    ) -> None:
-        with serving(reading_slowly, certified if secure else None) as url:
-            started = time.monotonic()
-            with pytest.raises(TimeoutError):
-                https_transport("POST", url, {}, bytes(64 * 1024 * 1024), seconds=DEADLINE)
-            assert time.monotonic() - started < FAR_LESS_THAN_DRIPPING
-
-    def test_first_address_that_does_not_answer_leaves_time_for_the_next(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_silent_first_address_leaves_time_for_the_next(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(transport, "CONNECT_SECONDS", 0.2)
         with socket.create_server((HOST, 0), backlog=0) as full, serving(saying(OK + b"\r\nhere")) as url:
             # The queue of one that accepts nobody is full after one or two.

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,19 +17,18 @@ from django.core.cache.backends import locmem
 from kombu.exceptions import OperationalError
 
 from pages.awaited import Awaited
-from panprivacy.accounting.composition import _composed, _roughly_composed
 from panprivacy.accounting.interruption import interruption_point
-from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
-from panprivacy.errors import FieldError
 from panprivacy.planning.checkpoint import OutOfTimeError
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.rounds.draft import RoundsDraft
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.rounds.draft import RoundsDraft
 from planner import guarantees, store
 from planner.guarantees import NotComputedError, guarantees_require, guarantees_state, promise_require
 from planner.sending import State
 from planner.tasks import compute_guarantees
+from tests.collections.planner.scene import another_process, hurry, own_caches, tasks_sent
 from tests.factories import recipe_members
 from tests.patience import PATIENCE
+from tests.refusals import field_refused, raising
 from web import turns
 
 CATEGORIES = {"statistic": "categories", "steps": None, "k": 3, "epsilon": 1.0, "cohort_size": 20}
@@ -37,31 +37,17 @@ DAY = 86_400
 
 @pytest.fixture(autouse=True)
 def numbers_of_this_test(settings: Any) -> None:
-    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "numbers"}
-    settings.CACHES = {**settings.CACHES, "composed": memory}
-    caches["composed"].clear()
-    another_process()
+    own_caches(settings, "composed")
 
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Tasks that would have been sent: their arguments, as a worker gets them."""
-    tasks: list[Any] = []
-    monkeypatch.setattr(
-        guarantees, "task_send", lambda _, *arguments: tasks.append(json.loads(json.dumps(arguments)))
-    )
-    return tasks
+    return tasks_sent(monkeypatch)
 
 
 @pytest.fixture
 def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Requests have time for nothing."""
-    monkeypatch.setattr(guarantees, "REQUEST_SECONDS", -1.0)
-
-
-def another_process() -> None:
-    for kept in (symmetric_loss_of, epsilon_at, _composed, _roughly_composed):
-        kept.cache_clear()
+    hurry(monkeypatch)
 
 
 def one(**changes: Any) -> RecipeDraft:
@@ -105,7 +91,7 @@ ASKED: dict[str, Callable[[], Any]] = {
 
 @pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("name", ASKED)
-def test_what_a_task_has_computed_is_complete_in_every_process_and_found_though_nobody_says_so(
+def test_numbers_of_a_task_are_complete_everywhere(
     name: str, sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Found is every number that needs a curve, quick or not: hundreds of quick points are longer than a
@@ -136,18 +122,15 @@ def test_promise_that_is_not_kept_is_found_once_with_what_would_keep_it(
     assert guarantees_state(asked=asked) == State.COMPUTING
     compute_guarantees(*sent[0])
     another_process()
-    monkeypatch.setattr("panprivacy.recipe_draft.remedies", lambda _: pytest.fail("looks once more"))
+    monkeypatch.setattr("panprivacy.recipe.draft.remedy_clause", lambda *_: pytest.fail("once more"))
     for _ in range(2):
         guarantees_require(asked=asked)
-        with pytest.raises(FieldError, match=r"0.3 is not met: .*would do") as refused:
+        with field_refused("aggregator_epsilon", match=r"0.3 is not met: .*would do"):
             promise_require(asked=asked)
-        assert refused.value.field == "aggregator_epsilon"
     assert len(sent) == 1
 
 
-def test_request_with_time_computes_by_itself_and_hands_it_on(
-    sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_request_with_time_computes_by_itself(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     draft = one()
     assert guarantees_state(asked=draft) == State.COMPLETE
     # Even where nothing else remembers: what was computed is not thrown away.
@@ -158,7 +141,7 @@ def test_request_with_time_computes_by_itself_and_hands_it_on(
 
 
 @pytest.mark.usefixtures("hurried")
-def test_workers_are_told_no_more_than_the_guarantees_depend_on(sent: list[Any]) -> None:
+def test_tasks_hold_no_more_than_the_guarantees_depend_on(sent: list[Any]) -> None:
     secret = {"name": "the name", "question": "the question?", "labels": ["a", "b", "the label"]}
     guarantees_state(asked=one(**secret, population="the-pilots", opens_at="2031-01-31T12:00:00Z"))
     told = json.dumps(sent)
@@ -169,13 +152,8 @@ def test_workers_are_told_no_more_than_the_guarantees_depend_on(sent: list[Any])
 
 
 @pytest.mark.usefixtures("hurried")
-def test_request_that_computed_in_vain_does_not_do_so_again_though_no_worker_answers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def refuse(*_: Any) -> None:
-        raise OperationalError
-
-    monkeypatch.setattr(guarantees, "task_send", refuse)
+def test_request_that_computed_in_vain_does_not_do_so_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guarantees, "task_send", raising(OperationalError))
     assert guarantees_state(asked=one()) == State.NO_WORKER
     monkeypatch.setattr(guarantees, "turn", lambda: pytest.fail("computes again"))
     for _ in range(3):
@@ -185,20 +163,7 @@ def test_request_that_computed_in_vain_does_not_do_so_again_though_no_worker_ans
         guarantees_require(asked=one())
 
 
-@pytest.mark.usefixtures("hurried")
-def test_request_does_not_compute_again_while_all_slots_are_taken(
-    sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "MOST_PENDING", 0)
-    assert guarantees_state(asked=one()) == State.BUSY
-    monkeypatch.setattr(guarantees, "turn", lambda: pytest.fail("computes again"))
-    assert guarantees_state(asked=one()) == State.BUSY
-    assert not sent
-
-
-def test_many_requests_compute_no_more_at_a_time_than_there_are_turns_and_nothing_twice(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_many_requests_take_turns_and_compute_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """12 requests for 4 recipes, each of which takes too long, while no worker answers."""
     computing: set[int] = set()
     begun: list[str] = []
@@ -216,11 +181,8 @@ def test_many_requests_compute_no_more_at_a_time_than_there_are_turns_and_nothin
             computing.discard(threading.get_ident())
         raise OutOfTimeError
 
-    def refuse(*_: Any) -> None:
-        raise OperationalError
-
     monkeypatch.setattr(RecipeDraft, "prepare", prepare)
-    monkeypatch.setattr(guarantees, "task_send", refuse)
+    monkeypatch.setattr(guarantees, "task_send", raising(OperationalError))
     monkeypatch.setattr(turns, "WAIT_SECONDS", PATIENCE)
     sizes = [20, 21, 22, 23]
     with ThreadPoolExecutor(12) as threads:
@@ -230,7 +192,7 @@ def test_many_requests_compute_no_more_at_a_time_than_there_are_turns_and_nothin
     assert set(states) <= {State.COMPUTING, State.NO_WORKER}
 
 
-def test_request_that_gets_no_turn_says_that_it_is_busy(
+def test_request_without_a_turn_says_that_it_is_busy(
     sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
@@ -242,13 +204,14 @@ def test_request_that_gets_no_turn_says_that_it_is_busy(
 
 
 @pytest.mark.usefixtures("hurried")
-@pytest.mark.parametrize("end", [OutOfTimeError, SoftTimeLimitExceeded])
-def test_task_that_has_no_time_is_not_asked_for_again_so_soon_and_keeps_what_it_finished(
+@pytest.mark.parametrize("end", [OutOfTimeError, SoftTimeLimitExceeded, ZeroDivisionError])
+def test_task_out_of_time_or_broken_keeps_what_it_finished_and_rests(
     sent: list[Any], monkeypatch: pytest.MonkeyPatch, end: type[Exception]
 ) -> None:
     guarantees_state(asked=one())
     ((members, slot),) = sent
-    with monkeypatch.context() as patched:
+    raised = pytest.raises(end) if end is ZeroDivisionError else nullcontext()
+    with monkeypatch.context() as patched, raised:
         patched.setattr("panprivacy.accounting.sampling.Sampled.epsilon", raising(end))
         compute_guarantees(members, slot)
     assert not store.slot_is_held(guarantees._key(one().bare), slot)
@@ -267,31 +230,13 @@ def test_task_that_has_no_time_is_not_asked_for_again_so_soon_and_keeps_what_it_
     assert guarantees_state(asked=one()) == State.COMPLETE
 
 
-@pytest.mark.usefixtures("hurried")
-def test_task_that_fails_says_so_and_is_not_asked_for_again_so_soon(
-    sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    guarantees_state(asked=one())
-    monkeypatch.setattr("panprivacy.accounting.sampling.Sampled.epsilon", raising(ZeroDivisionError))
-    with pytest.raises(ZeroDivisionError):
-        compute_guarantees(*sent[0])
-    assert guarantees_state(asked=one()) == State.TOO_LONG
-
-
-@pytest.mark.parametrize("state", [state for state in State if state != State.COMPLETE])
-def test_every_state_has_its_sentences(state: State, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guarantees, "guarantees_state", lambda *, asked: state)
-    with pytest.raises(NotComputedError) as said:
-        guarantees_require(asked=one())
-    for sentence in (f"{said.value}.", Awaited(state).sentence):
-        assert re.fullmatch(r"[A-Za-z][^_]{20,}[.?]", sentence)
-
-
-def raising(error: type[Exception]) -> Callable[..., Any]:
-    def refuse(*_: Any) -> None:
-        raise error
-
-    return refuse
+def test_every_state_has_its_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    for state in set(State) - {State.COMPLETE}:
+        monkeypatch.setattr(guarantees, "guarantees_state", lambda *, asked, state=state: state)
+        with pytest.raises(NotComputedError) as said:
+            guarantees_require(asked=one())
+        for sentence in (f"{said.value}.", Awaited(state).sentence):
+            assert re.fullmatch(r"[A-Za-z][^_]{20,}[.?]", sentence)
 
 
 def test_task_has_its_whole_time_from_its_beginning_on(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,6 +5,7 @@ import pytest
 from django.test import Client
 
 from planner.api import BODY_BYTES, EXAMPLE
+from planner.tasks import compute_plan
 from web import turns
 
 URL = "/api/v1/plan"
@@ -26,78 +27,77 @@ def test_plan_of_the_documented_example_answers_everything(client: Client, sent:
     assert again["expectation"]["margin_points"] <= 2.0
 
 
-def test_plan_is_answered_with_and_without_the_last_slash(client: Client, sent: list[Any]) -> None:
-    members = {name: EXAMPLE[name] for name in ("statistic", "parameters", "population_size")}
-    body = json.dumps(members)
-    for url in (URL, f"{URL}/"):
-        response = Client(enforce_csrf_checks=True).post(url, body, content_type="application/json")
-        assert response.json()["solution"] is None
+def test_plan_of_an_unlikely_result_warns_and_keeps_its_fields(sent: list[Any]) -> None:
+    stranger = Client(enforce_csrf_checks=True)
+    expected = post(stranger, changed(population_size=500)).json()["expectation"]
+    assert expected["warning"].endswith("The largest cohort with which a result is likely is 500.")
+    with_slash = stranger.post(f"{URL}/", json.dumps(EXAMPLE), content_type="application/json")
+    likely = with_slash.json()["expectation"]
+    assert likely["warning"] == ""
+    assert expected.keys() == likely.keys()
 
 
 def changed(**changes: Any) -> dict[str, Any]:
     return {**EXAMPLE, **changes}
 
 
-@pytest.mark.parametrize(
-    ("members", "field"),
-    [
+def with_parameter(**changes: Any) -> dict[str, Any]:
+    return changed(parameters={**EXAMPLE["parameters"], **changes})
+
+
+def test_plan_with_an_impossible_member_is_a_problem_that_names_it(client: Client) -> None:
+    for members, field in (
         (changed(statistic="median"), "statistic"),
         (changed(statistic=["count_nonzero"]), "statistic"),
         (changed(population_size=0), "population_size"),
         (changed(population_size="10000"), "population_size"),
         (changed(population_size=True), "population_size"),
         (changed(population_size=10**400), "population_size"),
-        (changed(parameters={}), "steps"),
+        (changed(parameters={}), "parameters.steps"),
         (changed(parameters=[1]), "parameters"),
-        (changed(parameters={**EXAMPLE["parameters"], "epsilon": "1"}), "epsilon"),
-        (changed(parameters={**EXAMPLE["parameters"], "epsilon": "\ud800"}), "epsilon"),
-        (changed(parameters={**EXAMPLE["parameters"], "bandwidth": 1}), "bandwidth"),
+        (with_parameter(epsilon="1"), "parameters.epsilon"),
+        (with_parameter(epsilon="\ud800"), "parameters.epsilon"),
+        (with_parameter(bandwidth=1), "parameters.bandwidth"),
+        (with_parameter(aggregator_epsilon=1), "parameters.aggregator_epsilon"),
+        (
+            {**with_parameter(guarantee="local", k=1_000, epsilon=0.0001), "statistic": "mean"},
+            "parameters.epsilon",
+        ),
         (changed(unknown="delta"), "unknown"),
         (changed(unknown=None), "unknown"),
         (changed(targets=None), "targets"),
         (changed(targets={}), "targets"),
-        (changed(targets={"margin": -1}), "margin"),
-        (changed(targets={"margin": 2, "aggregator_epsilon": 1}), "aggregator_delta"),
+        (changed(targets={"margin": -1}), "targets.margin"),
+        (changed(targets={"margin": 2, "aggregator_epsilon": 1}), "targets.aggregator_delta"),
+        (changed(targets={"size": 2}), "targets.size"),
+        (changed(epsilon=1.0), "epsilon"),
         (changed(colour="blue"), "colour"),
         ({}, "statistic"),
-    ],
-)
-def test_plan_with_an_impossible_member_is_a_problem_that_names_it(
-    client: Client, members: dict[str, Any], field: str
-) -> None:
-    response = post(client, members)
-    assert response.status_code == 400
-    assert response["Content-Type"].startswith("application/problem+json")
-    assert response.json()["field"] == field
-    assert response.json()["type"] == "/problems/invalid-parameter"
+    ):
+        response = post(client, members)
+        assert response.status_code == 400
+        assert response["Content-Type"].startswith("application/problem+json")
+        problem = response.json()
+        assert (problem["field"], problem["type"]) == (field, "/problems/invalid-parameter")
+    assert post(client, changed(epsilon=1.0)).json()["detail"] == "epsilon: belongs in parameters."
+    assert post(client, changed(colour="blue")).json()["detail"] == "colour: is not a field of a plan."
 
 
-@pytest.mark.parametrize(
-    ("body", "status", "kind"),
-    [
+def test_plan_with_a_body_or_method_that_cannot_be_is_refused(client: Client) -> None:
+    for body, status, kind in (
         ("[" * 4_000, 400, "malformed-body"),
         ("[]", 400, "malformed-body"),
         ("{", 400, "malformed-body"),
         ('{"population_size": NaN}', 400, "malformed-body"),
         (" " * (BODY_BYTES + 1), 413, "body-too-large"),
-    ],
-)
-def test_plan_with_a_body_that_cannot_be_read_is_refused(
-    client: Client, body: str, status: int, kind: str
-) -> None:
-    response = client.post(URL, body, content_type="application/json")
-    assert response.status_code == status
-    assert response.json()["type"] == f"/problems/{kind}"
-
-
-def test_plan_of_another_media_type_or_method_is_refused(client: Client) -> None:
+    ):
+        response = client.post(URL, body, content_type="application/json")
+        assert (response.status_code, response.json()["type"]) == (status, f"/problems/{kind}")
     assert client.post(URL, {"statistic": "mean"}).status_code == 415
     assert client.get(URL).status_code == 405
 
 
-def test_plan_while_too_many_are_computed_is_unavailable(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_is_unavailable_while_many_are_computed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
     monkeypatch.setattr(turns, "_turns", type("Full", (), {"acquire": lambda *_, **__: False})())
     response = post(client, EXAMPLE)
@@ -106,11 +106,7 @@ def test_plan_while_too_many_are_computed_is_unavailable(
 
 
 @pytest.mark.usefixtures("no_time")
-def test_plan_that_is_not_finished_says_so_and_is_finished_by_the_task(
-    client: Client, sent: list[Any]
-) -> None:
-    from planner.tasks import compute_plan
-
+def test_plan_that_is_not_finished_is_finished_by_the_task(client: Client, sent: list[Any]) -> None:
     first = post(client, EXAMPLE)
     assert (first.status_code, first.json()["state"], first.json()["complete"]) == (202, "computing", False)
     ((question, slot),) = sent

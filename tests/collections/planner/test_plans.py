@@ -1,6 +1,5 @@
 """Plans that take long: one task each, so many at a time, and answers that say how far they are."""
 
-import threading
 from typing import Any
 
 import pytest
@@ -16,9 +15,7 @@ from planner import operations, sending, store, tasks
 from planner.operations import plan_answer, plan_begun, plan_compute, plan_quick, plan_state
 from planner.sending import State
 from planner.tasks import compute_plan
-from tests.patience import PATIENCE
-from web import turns
-from web.turns import BusyError
+from tests.refusals import raising
 
 SHIPPED_TASK_SECONDS = operations.TASK_SECONDS  # fixtures shorten it
 
@@ -37,37 +34,25 @@ def question(**changes: Any) -> Question:
 
 
 @pytest.mark.usefixtures("no_time")
-def test_answer_without_time_has_the_expectation_and_sends_one_task(sent: list[Any]) -> None:
+def test_answer_without_time_is_completed_by_one_task(
+    sent: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     first, second = plan_answer(question=question()), plan_answer(question=question())
     assert first.state == second.state == State.COMPUTING
     assert first.plan["expectation"]["margin_points"] == pytest.approx(1.89, abs=0.01)
     assert first.plan["solution"] is None
-    assert len(sent) == 1
-
-
-@pytest.mark.usefixtures("no_time")
-def test_first_answer_of_a_process_has_time_for_what_it_loads(
-    sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(operations, "_is_first", threading.Lock())
-    monkeypatch.setattr(operations, "FIRST_SECONDS", PATIENCE)
-    first, second = (plan_answer(question=question()).plan for _ in range(2))
-    assert first["solution"]["found"]
-    assert first["curves"]["margin_by_epsilon"]
-    assert second["solution"] is None
-
-
-@pytest.mark.usefixtures("no_time")
-def test_answer_after_the_task_is_complete_and_gives_its_slot_back(sent: list[Any]) -> None:
-    plan_answer(question=question())
     ((asked, slot),) = sent
     compute_plan(asked.as_dict(), slot)
     answer = plan_answer(question=question())
     assert answer.state == State.COMPLETE == plan_state(question=question())
     assert answer.plan["solution"]["found"]
-    assert [caches["plans"].get(f"slot:{number}") for number in range(store.MOST_PENDING)] == [
-        None
-    ] * store.MOST_PENDING
+    assert not any(caches["plans"].get(f"slot:{number}") for number in range(store.MOST_PENDING))
+    # A task begun at the last moment and up to its deadline has 20 seconds for what is then under way.
+    assert sending.START_SECONDS + SHIPPED_TASK_SECONDS + 20 <= store.PENDING_SECONDS
+    # Neither another question nor another version has this answer.
+    assert plan_state(question=question(epsilon=1.5)) != State.COMPLETE
+    monkeypatch.setattr(version, "SOFTWARE", ("another",))
+    assert plan_state(question=question()) != State.COMPLETE
 
 
 def test_plans_keep_no_number_for_others(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,19 +102,14 @@ def test_task_that_fails_gives_its_slot_back(sent: list[Any], monkeypatch: pytes
     plan_answer(question=question())
     ((asked, slot),) = sent
 
-    def broken(*_: Any) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr(operations, "plan_of", broken)
+    monkeypatch.setattr(operations, "plan_of", raising(ZeroDivisionError))
     with pytest.raises(ZeroDivisionError):
         plan_compute(question=asked, slot=slot)
     assert plan_state(question=question()) == State.NO_WORKER
 
 
 @pytest.mark.usefixtures("no_time")
-def test_answer_without_a_broker_says_so_and_spares_the_next_request_the_wait(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_answer_without_a_broker_says_so_and_waits_only_once(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
 
     def refuse(asked: Question, slot: int) -> None:
@@ -152,23 +132,8 @@ def test_task_without_enough_time_keeps_what_it_has(monkeypatch: pytest.MonkeyPa
     assert not answer.plan["complete"]
 
 
-def test_plan_for_which_time_did_not_suffice_is_forgotten_earlier(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "INCOMPLETE_SECONDS", 0)
-    for key, complete in (("late", False), ("whole", True)):
-        store.result_put(key, {"complete": complete})
-    assert store.result_get("late") is None
-    assert store.result_get("whole") == {"complete": True}
-
-
-def test_task_has_ended_before_its_slot_is_taken_for_lost(sent: list[Any]) -> None:
-    """Begun at the last moment and up to its deadline, with 20 seconds for what is then under way."""
-    assert sending.START_SECONDS + SHIPPED_TASK_SECONDS + 20 <= store.PENDING_SECONDS
-
-
 @pytest.mark.usefixtures("no_time")
-def test_task_whose_slot_is_another_ones_computes_nothing_and_takes_nothing_from_it(
-    sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_task_that_lost_its_slot_computes_nothing(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     plan_answer(question=question())
     ((asked, slot),) = sent
     # Taken for lost, then asked for again and given to another question and to itself.
@@ -200,7 +165,7 @@ def test_task_that_loses_its_slot_while_it_computes_keeps_no_result(monkeypatch:
 
 
 @pytest.mark.usefixtures("no_time")
-def test_question_that_another_request_is_just_sending_is_not_sent_again(
+def test_question_of_two_requests_at_once_is_sent_once(
     sent: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other one asks between this one's looks: before its slot is taken, after it has computed."""
@@ -227,25 +192,8 @@ def test_question_without_a_slot_is_sent_once_there_is_one(sent: list[Any]) -> N
     assert sent == [(question(), 3)]
 
 
-def test_key_tells_questions_and_versions_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    key = store.key_of(question())
-    assert key == store.key_of(question())
-    assert key != store.key_of(question(epsilon=1.5))
-    monkeypatch.setattr(version, "SOFTWARE", ("another",))
-    assert key != store.key_of(question())
-
-
-def test_requests_beyond_those_that_compute_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(turns, "_turns", threading.BoundedSemaphore(1))
-    with turns.turn(), pytest.raises(BusyError):
-        plan_answer(question=question())
-
-
 @pytest.mark.usefixtures("no_time")
-def test_task_that_runs_over_its_time_leaves_its_first_part_and_says_so(
-    sent: list[Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_task_over_its_time_leaves_its_first_part(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     plan_answer(question=question())
     ((asked, slot),) = sent
 

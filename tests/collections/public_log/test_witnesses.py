@@ -1,7 +1,11 @@
-"""A witness signs what continues what it saw, keeps evidence of anything else, and nobody waits for it."""
+"""A witness signs what continues what it saw, and keeps evidence of anything else. The log waits for none.
+
+A log that was restored from a backup notices that witnesses know more, and signs nothing more.
+"""
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,29 +13,42 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.management import CommandError, call_command
 from django.db import DatabaseError, connection, transaction
 from django.http import HttpResponse
-from django.test import Client
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from audit.actions import ACCESS_DENIED
-from audit.operations import entry_append
-from panprivacy.transparency import signed_note
-from panprivacy.transparency.checkpoint import Checkpoint
-from panprivacy.transparency.cosignature import cosigned
-from panprivacy.transparency.merkle import EMPTY_ROOT, consistency_proof
-from panprivacy.transparency.policy import Policy, QuorumError
-from panprivacy.transparency.signed_note import ED25519, MOST_SIGNATURES, Note, VerifierKey
-from panprivacy.transparency.witnessing import AddCheckpoint
+from audit.models import Entry
+from panapp.log_metrics import LogCollector
+from panprivacy.protocols.transparency import checkpoint as checkpoints
+from panprivacy.protocols.transparency import signed_note
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.cosignature import cosign, cosigned
+from panprivacy.protocols.transparency.merkle import EMPTY_ROOT, ProofError, consistency_proof
+from panprivacy.protocols.transparency.policy import Policy, QuorumError
+from panprivacy.protocols.transparency.signed_note import (
+    COSIGNATURE,
+    ED25519,
+    MOST_SIGNATURES,
+    Note,
+    VerifierKey,
+)
+from panprivacy.protocols.transparency.witnessing import (
+    SIZE_MEDIA_TYPE,
+    AddCheckpoint,
+    OtherSizeError,
+    require_continues,
+)
 from public_log import cosigning
 from public_log.cosigning import witnesses_ask
-from public_log.integrating import integrate
-from public_log.models import AskedWitness, Cosignature, Fork, Leaf, WitnessedLog
+from public_log.models import AskedWitness, Cosignature, Fork, LostState, SignedCheckpoint, Tree, WitnessedLog
 from public_log.selectors import latest_checkpoint, proof_of
+from public_log.verification import log_verify
 from public_log.witnessing import witness_verifier_key
-from storage.signing_key import verification_key
-from tests.panprivacy.transparency.trees import nodes_in_memory, slow_root
+from tests.collections.public_log.scene import contents, grow, log_key, witnessed_policy
+from tests.panprivacy.protocols.transparency.trees import nodes_in_memory, slow_root
 
 pytestmark = pytest.mark.django_db
+
 
 ENTRIES = [bytes([number]) for number in range(12)]
 KEY = Ed25519PrivateKey.from_private_bytes(bytes([7] * 32))
@@ -61,7 +78,8 @@ def seen() -> int:
 
 
 def test_what_continues_the_log_is_signed_and_remembered() -> None:
-    for old, size in ((0, 3), (3, 3), (3, 8), (8, 12)):
+    assert slow_root([]) == EMPTY_ROOT
+    for old, size in ((0, 0), (0, 3), (3, 3), (3, 8), (8, 12)):
         answer = ask(request_of(old, size))
         assert answer.status_code == 200
         assert seen() == size
@@ -89,11 +107,7 @@ def test_what_was_seen_before_is_answered_without_writing() -> None:
     assert seen() == 8
 
 
-def test_an_empty_log_is_signed() -> None:
-    assert ask(request_of(0, 0, EMPTY_ROOT)).status_code == 200
-
-
-def test_a_log_that_does_not_know_what_was_seen_is_told() -> None:
+def test_a_log_that_is_behind_gets_the_size_that_was_seen() -> None:
     ask(request_of(0, 5))
     for old in (0, 4):
         answer = ask(request_of(old, 8))
@@ -142,8 +156,8 @@ def test_two_states_of_one_size_are_kept_as_evidence(capsys: pytest.CaptureFixtu
         Fork.objects.all().delete()
 
 
-def test_lines_that_somebody_repeats_below_a_checkpoint_are_not_kept() -> None:
-    # Before: anybody sent the log's own line a hundred times, and the witness could never sign again.
+def test_repeated_lines_below_a_checkpoint_are_not_kept() -> None:
+    # With the log's own line a hundred times, the witness could never sign again.
     note = AddCheckpoint.decode(request_of(0, 3)).note
     line = note[note.index("—".encode()) :]
     assert ask(AddCheckpoint(0, (), note + line * (MOST_SIGNATURES - 1)).encode()).status_code == 200
@@ -169,13 +183,10 @@ def test_a_witness_never_goes_back() -> None:
 
 @pytest.fixture
 def own_policy(settings: Any) -> Policy:
-    log = VerifierKey(settings.LOG_ORIGIN, ED25519, verification_key().public_bytes_raw())
-    settings.WITNESSED_LOGS = (log,)
-    text = f"log {log.text}\nwitness w {witness_verifier_key().text} https://w.example/witness\nquorum w\n"
-    settings.LOG_POLICY = Policy.parse(text.encode())
-    entry_append(action=ACCESS_DENIED, subject="s", actor=None, details={})
-    integrate()
-    return Policy.parse(text.encode())
+    settings.WITNESSED_LOGS = (log_key(settings.LOG_ORIGIN),)
+    settings.LOG_POLICY = witnessed_policy(settings.LOG_ORIGIN, witness_verifier_key())
+    grow()
+    return settings.LOG_POLICY
 
 
 @pytest.fixture
@@ -187,22 +198,14 @@ def network(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         method: str, url: str, headers: Mapping[str, str], body: bytes, **_: object
     ) -> tuple[int, dict[str, str], bytes]:
         sent.append(body)
-        answer: Any = Client().generic(method, url.removeprefix("https://w.example"), body)
+        answer: Any = Client().generic(method, url.replace("https://w.example", "/witness"), body)
         return answer.status_code, dict(answer.headers), answer.content
 
     monkeypatch.setattr(cosigning, "https_transport", transport)
     return sent
 
 
-def grow(count: int = 1) -> None:
-    for _ in range(count):
-        entry_append(action=ACCESS_DENIED, subject="s", actor=None, details={})
-    integrate()
-
-
-def test_a_checkpoint_is_served_with_the_signatures_of_its_witnesses(
-    own_policy: Policy, network: list[bytes]
-) -> None:
+def test_checkpoint_is_served_with_witness_signatures(own_policy: Policy, network: list[bytes]) -> None:
     note = Client().get("/log/checkpoint").content
     with pytest.raises(QuorumError):
         own_policy.accepted(note)
@@ -217,9 +220,15 @@ def test_a_checkpoint_is_served_with_the_signatures_of_its_witnesses(
 
 
 @pytest.mark.usefixtures("network")
-def test_the_command_asks_where_no_worker_does(
-    own_policy: Policy, capsys: pytest.CaptureFixture[str], settings: Any
+def test_a_command_asks_alone_and_names_the_failing_witness(
+    own_policy: Policy, capsys: pytest.CaptureFixture[str], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    with monkeypatch.context() as failing:
+        failing.setattr(cosigning, "https_transport", lambda *_, **__: (500, {}, b""))
+        with pytest.raises(CommandError, match="quorum"):
+            call_command("log", "ask")
+        assert "it answered 500" in capsys.readouterr().out
+    AskedWitness.objects.all().delete()
     call_command("log", "ask")
     assert own_policy.accepted(Client().get("/log/checkpoint").content).checkpoint.size == 1
     assert capsys.readouterr().out == "Signed by w.\n"
@@ -229,19 +238,7 @@ def test_the_command_asks_where_no_worker_does(
             call_command("log", command)
 
 
-@pytest.mark.usefixtures("own_policy")
-def test_the_command_says_which_witness_does_not_sign(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(cosigning, "https_transport", lambda *_, **__: (500, {}, b""))
-    with pytest.raises(CommandError, match="quorum"):
-        call_command("log", "ask")
-    assert "it answered 500" in capsys.readouterr().out
-
-
-def test_a_witness_that_knows_another_size_is_asked_from_that_one(
-    own_policy: Policy, network: list[bytes]
-) -> None:
+def test_witness_of_another_size_is_asked_from_that_one(own_policy: Policy, network: list[bytes]) -> None:
     witnesses_ask(now=timezone.now())
     AskedWitness.objects.update(size=0)
     grow(3)
@@ -264,9 +261,7 @@ def test_a_witness_that_knows_another_size_is_asked_from_that_one(
         (409, {}, b"0\n"),
     ],
 )
-def test_a_witness_that_is_down_or_wrong_changes_nothing_but_what_is_said_of_it(
-    own_policy: Policy, monkeypatch: pytest.MonkeyPatch, answer: object
-) -> None:
+def test_bad_witness_is_no_harm(own_policy: Policy, monkeypatch: pytest.MonkeyPatch, answer: object) -> None:
     def transport(*_: object, **__: object) -> object:
         if isinstance(answer, OSError):
             raise answer
@@ -281,7 +276,7 @@ def test_a_witness_that_is_down_or_wrong_changes_nothing_but_what_is_said_of_it(
         own_policy.accepted(Client().get("/log/checkpoint").content)
 
 
-def test_a_witness_that_signs_a_hundred_times_is_one_line_of_the_checkpoint(
+def test_a_witness_that_signs_a_hundred_times_is_one_line(
     own_policy: Policy, network: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = cosigning.https_transport
@@ -295,16 +290,6 @@ def test_a_witness_that_signs_a_hundred_times_is_one_line_of_the_checkpoint(
     assert own_policy.accepted(Client().get("/log/checkpoint").content).checkpoint.size == 1
 
 
-def test_a_forged_signature_of_a_witness_is_not_taken(
-    own_policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    key = witness_verifier_key()
-    line = signed_note.Signature(key.name, key.identifier, bytes(72)).line.encode()
-    monkeypatch.setattr(cosigning, "https_transport", lambda *_, **__: (200, {}, line))
-    assert witnesses_ask(now=timezone.now()) == 0
-    assert not Cosignature.objects.exists()
-
-
 def test_a_proof_is_as_of_the_newest_checkpoint_with_enough_witnesses(
     own_policy: Policy, network: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -313,16 +298,13 @@ def test_a_proof_is_as_of_the_newest_checkpoint_with_enough_witnesses(
     first, second = proof_of(0), proof_of(1)
     assert first is not None
     assert second is not None
-    contents = [leaf.content.encode() for leaf in Leaf.objects.order_by("position")]
-    assert first.verify(contents[0], own_policy).checkpoint.size == 1
+    assert first.verify(contents()[0], own_policy).checkpoint.size == 1
     # Not yet signed by the witness.
     with pytest.raises(QuorumError):
-        second.verify(contents[1], own_policy)
+        second.verify(contents()[1], own_policy)
 
 
-def test_a_log_that_was_restored_from_a_backup_finds_no_witness(
-    own_policy: Policy, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_restored_from_backup_has_no_witness(own_policy: Policy, monkeypatch: pytest.MonkeyPatch) -> None:
     def knows_more(*request: Any, **_: object) -> tuple[int, dict[str, str], bytes]:
         if AddCheckpoint.decode(request[3]).old > 1:
             return 400, {}, b"the old size must be at most the checkpoint's"
@@ -341,5 +323,134 @@ def test_the_command_names_the_keys_that_others_need(
     log, witness = [line.split()[1] for line in capsys.readouterr().out.splitlines()[:2]]
     assert VerifierKey.parse(log) == own_policy.logs[0]
     assert VerifierKey.parse(witness) == own_policy.witnesses["w"].key
-    checkpoint = latest_checkpoint()
-    assert checkpoint is not None
+
+
+WITNESS_KEY = Ed25519PrivateKey.from_private_bytes(bytes([9] * 32))
+NAME = "witness.example"
+
+
+class FarWitness:
+    """A witness with a memory that no backup of ours brings back."""
+
+    def __init__(self) -> None:
+        self.shown: dict[str, bytes] = {}
+        self.key = log_key("any")
+
+    def __call__(
+        self, method: str, url: str, _headers: Mapping[str, str], body: bytes, **_: object
+    ) -> tuple[int, dict[str, str], bytes]:
+        if method == "GET":
+            note = self.shown.get(url.split("/")[-2])
+            return (404, {}, b"") if note is None else (200, {}, note)
+        request = AddCheckpoint.decode(body)
+        origin = request.note.partition(b"\n")[0].decode()
+        address = hashlib.sha256(origin.encode()).hexdigest()
+        checkpoint, note = checkpoints.opened(request.note, [replace(self.key, name=origin)])
+        known = self.shown.get(address)
+        try:
+            text = None if known is None else Note.decode(known).text
+            require_continues(request, checkpoint, None if text is None else Checkpoint.parse(text))
+        except OtherSizeError as error:
+            return 409, {"Content-Type": SIZE_MEDIA_TYPE}, f"{error.size}\n".encode()
+        except ProofError:
+            return 422, {}, b""
+        signature = cosign(checkpoint, NAME, WITNESS_KEY, time=1_800_000_000)
+        self.shown[address] = Note(checkpoint.text, (*note.signatures, signature)).encode()
+        return 200, {}, signature.line.encode()
+
+
+@pytest.fixture
+def witness(monkeypatch: pytest.MonkeyPatch, settings: Any) -> FarWitness:
+    key = VerifierKey(NAME, COSIGNATURE, WITNESS_KEY.public_key().public_bytes_raw())
+    settings.LOG_POLICY = witnessed_policy(settings.LOG_ORIGIN, key)
+    far = FarWitness()
+    monkeypatch.setattr(cosigning, "https_transport", far)
+    return far
+
+
+def restored(*, lost: int) -> None:
+    """A log of 3 entries, restored from a backup after the witness signed `lost` more."""
+    grow(3)
+    assert witnesses_ask(now=timezone.now()) == 1
+    backup = transaction.savepoint()
+    grow(lost)
+    assert witnesses_ask(now=timezone.now()) == 1
+    transaction.savepoint_rollback(backup)
+
+
+@pytest.mark.usefixtures("witness")
+@pytest.mark.parametrize("since", [0, 1, 2, 5])
+def test_a_restored_log_stops_as_soon_as_a_witness_knows_more(since: int) -> None:
+    """Whether it was asked before the log is as long again, or after; by a process without signing key."""
+    restored(lost=2)
+    if since:
+        grow(since)
+    else:
+        with pytest.raises(CommandError, match="a state of 5 entries that it has not"):
+            call_command("log", "compare")
+    with override_settings(SIGNING_KEY=b""):  # as of `worker-to-subscribers`
+        witnesses_ask(now=timezone.now())
+    assert LostState.objects.get().size == 5
+    signed = latest_checkpoint()
+    assert signed is not None
+    grow(4)
+    # Everybody may go on working, and nothing more is signed.
+    assert Entry.objects.count() == 3 + since + 4
+    assert latest_checkpoint() == signed
+    assert Client().get("/log/checkpoint").content.startswith(signed.note.encode())
+    assert witnesses_ask(now=timezone.now()) == 0
+    assert log_verify() == 3 + since
+    ready = Client().get("/health/ready").json()
+    assert ready["checks"]["log"] == "incomplete"
+    assert "5 entries" in ready["reasons"]["log"]
+    measured = {family.name: family.samples[0].value for family in LogCollector().collect()}
+    assert (measured["panapp_log_stopped"], measured["panapp_log_witnesses_failing"]) == (1, bool(since))
+
+
+@pytest.mark.usefixtures("witness")
+def test_it_goes_on_under_a_new_name_only_and_says_so(settings: Any, witness: FarWitness) -> None:
+    restored(lost=2)
+    with pytest.raises(CommandError, match="no witness knows more"):
+        call_command("log", "rename")
+    with pytest.raises(CommandError, match="entries that it has not"):
+        call_command("log", "compare")
+    before = settings.LOG_ORIGIN
+    with pytest.raises(CommandError, match=f"must be a new name, not {before}"):
+        call_command("log", "rename")
+    settings.LOG_ORIGIN = "log.example/2"
+    settings.LOG_POLICY = witnessed_policy("log.example/2", settings.LOG_POLICY.witnesses["w"].key)
+    call_command("log", "rename")
+    entry = Entry.objects.get(action="log_renamed")
+    assert (entry.subject, entry.details) == ("log.example/2", {"before": before, "entries": 3, "lost": 5})
+    signed = latest_checkpoint()
+    assert signed is not None
+    assert Checkpoint.parse(Note.decode(signed.note.encode()).text).origin == "log.example/2"
+    assert witnesses_ask(now=timezone.now()) == 1
+    # Nothing larger was ever signed under the old name than what was signed before the backup.
+    assert SignedCheckpoint.objects.filter(note__startswith=before, size__gt=3).count() == 0
+    assert log_verify() == 4
+    call_command("log", "compare")
+
+
+@pytest.mark.parametrize("shown", ["stranger", "another", "nonsense"])
+def test_witness_showing_foreign_things_stops_none(witness: FarWitness, shown: str, settings: Any) -> None:
+    grow(3)
+    key = Ed25519PrivateKey.from_private_bytes(bytes([5] * 32))
+    text = Checkpoint("other.example" if shown == "another" else settings.LOG_ORIGIN, 99, bytes(32)).text
+    note = Note(text, (signed_note.sign(text, text.split("\n")[0], key),)).encode()
+    address = hashlib.sha256(settings.LOG_ORIGIN.encode()).hexdigest()
+    witness.shown[address] = b"nonsense" if shown == "nonsense" else note
+    call_command("log", "compare")
+    assert not LostState.objects.exists()
+    grow()
+    assert Tree.objects.get().size == 4
+
+
+@pytest.mark.usefixtures("witness")
+def test_the_evidence_stays() -> None:
+    restored(lost=1)
+    with pytest.raises(CommandError, match="entries that it has not"):
+        call_command("log", "compare")
+    for change in ("UPDATE public_log_loststate SET size = 1", "DELETE FROM public_log_loststate"):
+        with pytest.raises(DatabaseError), transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(change)

@@ -60,7 +60,7 @@ def snapshot() -> Iterator[None]:
         yield
 
 
-def test_key_is_in_no_file_once_the_result_is_out_though_another_connection_is_open() -> None:
+def test_key_is_in_no_file_once_the_result_is_out() -> None:
     recipe = published_recipe()
     sealed = sealed_key(recipe)
     assert files_with(sealed)
@@ -69,7 +69,7 @@ def test_key_is_in_no_file_once_the_result_is_out_though_another_connection_is_o
         assert files_with(sealed) == set()
 
 
-def test_key_that_a_reader_kept_in_the_log_is_gone_at_the_next_round_after_it() -> None:
+def test_key_that_a_reader_kept_in_the_log_is_gone_after_it() -> None:
     recipe = published_recipe()
     sealed = sealed_key(recipe)
     with snapshot():
@@ -83,16 +83,10 @@ def test_key_that_a_reader_kept_in_the_log_is_gone_at_the_next_round_after_it() 
     assert files_with(sealed) == set()
 
 
-def test_patience_of_a_connection_is_what_it_was_after_the_log_was_emptied() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("PRAGMA busy_timeout")
-        before = cursor.fetchone()
-        assert log_truncate()
-        cursor.execute("PRAGMA busy_timeout")
-        assert cursor.fetchone() == before == (30_000,)
-
-
-def test_every_connection_overwrites_what_it_deletes() -> None:
+def test_connections_overwrite_what_they_delete_and_keep_their_patience() -> None:
     with connection.cursor() as cursor:
         cursor.execute("PRAGMA secure_delete")
         assert cursor.fetchone() == (1,)
+        assert log_truncate()
+        cursor.execute("PRAGMA busy_timeout")
+        assert cursor.fetchone() == (30_000,)

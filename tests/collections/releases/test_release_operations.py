@@ -1,7 +1,7 @@
+import csv
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, transaction
 
 from aggregation.models import SubAggregate
 from aggregation.operations import chunk_process, chunks_plan
@@ -10,13 +10,15 @@ from audit.models import Entry
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from releases import operations
+from releases.exports import release_csv
 from releases.models import Release
 from releases.operations import collections_advance, result_release, truth_record
 from releases.selectors import interval_of
 from reports.models import ReportNonce, StoredReports
-from reports.operations import reports_submit
 from tests.clock import time_is
-from tests.factories import published_recipe, report_of_values
+from tests.factories import published_recipe, report_of_values, submitted
+from tests.refusals import raising
+from tests.scenes import finished_recipe, released
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
@@ -27,7 +29,7 @@ def collected(*values: int, close: bool = True, **changes: Any) -> Recipe:
     recipe = published_recipe(**changes)
     reports = [report_of_values(recipe, [value]) for value in values]
     if reports:
-        assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+        assert submitted(recipe, *reports) == []
     if close:
         recipe = recipe_close(recipe=recipe, actor=None)
     for chunk in chunks_plan(recipe=recipe):
@@ -37,8 +39,7 @@ def collected(*values: int, close: bool = True, **changes: Any) -> Recipe:
 
 def test_release_debiases_the_sum_as_the_mechanism_does() -> None:
     recipe = collected(1, 1, 1, 0, 0, 1)
-    release = result_release(recipe=recipe)
-    assert release is not None
+    release = released(recipe)
     expected = recipe.published.calibrated_statistic.estimate((4,), 6)
     assert (release.outcome, release.reports) == ("released", 6)
     assert tuple(release.values) == pytest.approx(expected.values)
@@ -48,75 +49,54 @@ def test_release_debiases_the_sum_as_the_mechanism_does() -> None:
 
 
 def test_nothing_is_released_below_the_cohort_size() -> None:
-    release = result_release(recipe=collected(1, 1, 1, 1, cohort_size=5))
-    assert release is not None
+    release = released(collected(1, 1, 1, 1, cohort_size=5))
     assert (release.outcome, release.reports) == ("withheld", None)
     assert (release.values, release.standard_errors, release.projection) == ([], [], [])
     assert "cohort size of 5" in release.reason
-    released = result_release(recipe=collected(1, 1, 1, 1, 0, cohort_size=5))
-    assert released is not None
-    assert released.outcome == "released"
-
-
-def test_reports_found_invalid_count_as_every_other() -> None:
-    """With a copy of a device's state c, reports of 2c are valid or not according to what c encrypts."""
-    release = result_release(recipe=collected(1, 1, 1, 1, 7, cohort_size=5))
-    assert release is not None
+    # With a copy of a device's state c, reports of 2c are valid or not according to what c encrypts.
+    # So reports found invalid count as every other.
+    release = released(collected(1, 1, 1, 1, 7, cohort_size=5))
     assert (release.outcome, release.reports, release.rejected) == ("released", 5, {})
 
 
-def test_release_of_an_estimate_that_cannot_be_computed_is_withheld_and_the_key_deleted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_release_of_an_estimate_that_cannot_be_computed_is_withheld(monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = collected(1, 1, 1, 1, 1)
-
-    def overflowing(*_: object) -> None:
-        raise OverflowError
-
-    monkeypatch.setattr("panprivacy.mechanisms.count_nonzero.CountNonzero.estimate", overflowing)
-    release = result_release(recipe=recipe)
-    assert release is not None
+    estimate = "panprivacy.statistics.events.count_nonzero.CountNonzero.estimate"
+    monkeypatch.setattr(estimate, raising(OverflowError))
+    release = released(recipe)
     assert (release.outcome, RecipeKey.objects.count()) == ("withheld", 0)
 
 
 @pytest.mark.parametrize("values", [(1, 1), (1, 1, 1, 0, 0, 1), ()])
-def test_release_deletes_key_reports_nonces_and_sub_aggregates(values: tuple[int, ...]) -> None:
+def test_release_happens_once_is_logged_and_deletes_the_reports(values: tuple[int, ...]) -> None:
     recipe = collected(*values)
     assert RecipeKey.objects.exists()
-    result_release(recipe=recipe)
+    release = released(recipe)
     for model in (RecipeKey, StoredReports, ReportNonce, SubAggregate):
         assert not model.objects.exists(), model
+    assert result_release(recipe=recipe) is None
+    logged = Entry.objects.filter(subject=recipe.identifier).order_by("index")
+    actions = ["recipe_published", "recipe_closed", f"result_{release.outcome}"]
+    assert list(logged.values_list("action", flat=True)) == actions
 
 
 def test_release_waits_for_the_closing_and_for_every_report() -> None:
     recipe = collected(1, 1, 1, 1, 1, 1, close=False)
     assert result_release(recipe=recipe) is None
-    reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=lambda raw: raw)
+    submitted(recipe, report_of_values(recipe, [1]))
     recipe = recipe_close(recipe=recipe, actor=None)
     assert result_release(recipe=recipe) is None
     for chunk in chunks_plan(recipe=recipe):
         assert result_release(recipe=recipe) is None
         chunk_process(chunk=chunk)
-    release = result_release(recipe=recipe)
-    assert release is not None
+    release = released(recipe)
     assert release.reports == 7
-
-
-def test_release_happens_once_and_is_in_the_log() -> None:
-    recipe = collected(1, 1, 1, 1, 1)
-    assert result_release(recipe=recipe) is not None
-    assert result_release(recipe=recipe) is None
-    actions = list(
-        Entry.objects.filter(subject=recipe.identifier).order_by("index").values_list("action", flat=True)
-    )
-    assert actions == ["recipe_published", "recipe_closed", "result_released"]
 
 
 def test_release_states_every_guarantee_with_its_relation() -> None:
     recipe = collected(1, 1, 1, 1, 1)
     stated = recipe.guarantees.stated
-    release = result_release(recipe=recipe)
-    assert release is not None
+    release = released(recipe)
     assert release.guarantees == stated
     assert stated == [guarantee.as_dict() for guarantee in recipe.published.calibrated_statistic.guarantees()]
     local = {g["relation"]: g["epsilon"] for g in release.guarantees if g["model"] == "local"}
@@ -130,22 +110,12 @@ def test_release_states_every_guarantee_with_its_relation() -> None:
         assert guarantee["source"]
 
 
-@pytest.mark.parametrize(
-    "statement", ["UPDATE releases_release SET reports = 7", "DELETE FROM releases_release"]
-)
-def test_database_refuses_to_change_a_release(statement: str) -> None:
-    result_release(recipe=collected(1, 1, 1, 1, 1))
-    with pytest.raises(DatabaseError, match="release is final"), transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
-
-
-def test_advance_closes_a_recipe_whose_time_is_over_and_brings_it_to_its_release(
+def test_advance_closes_a_recipe_in_time_and_brings_it_to_its_release(
     monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
     recipe = published_recipe(opens_at="2020-01-01T00:00:00Z", closes_at="2090-01-01T00:00:00Z")
     reports = [report_of_values(recipe, [value]) for value in (1, 0, 1, 1, 1)]
-    reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw)
+    submitted(recipe, *reports)
     monkeypatch.setattr(process_chunk, "delay", process_chunk)
     with django_capture_on_commit_callbacks(execute=True):
         collections_advance()
@@ -179,3 +149,19 @@ def test_truth_is_recorded_for_simulations_only() -> None:
         truth_record(recipe=published_recipe(), values=[1.0], devices=2, sampled=2)
     truth = truth_record(recipe=published_recipe(simulation=True), values=[1.0], devices=2, sampled=2)
     assert truth.values == [1.0]
+
+
+def test_csv_states_what_one_dishonest_device_can_move_on_every_line():
+    recipe = finished_recipe(
+        [[1, 0, 0]] * 40 + [[0, 1, 0]] * 20,
+        statistic="categories",
+        steps=None,
+        k=3,
+        labels=["phone", "tablet", "watch"],
+        simulation=True,
+    )
+    bound = recipe.published.calibrated_statistic.robustness
+    rows = list(csv.DictReader("".join(release_csv(recipe, recipe.release, None)).splitlines()))
+    assert [row["value_label"] for row in rows] == ["phone", "tablet", "watch"]
+    stated = {(float(row["robustness_each"]), float(row["robustness_together"])) for row in rows}
+    assert stated == {(bound.each, bound.together)}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from panprivacy.mechanisms.count_nonzero import CountNonzero
-from panprivacy.parameters import Parameters
+from panprivacy.formats.parameters import Parameters
+from panprivacy.statistics.events.count_nonzero import CountNonzero
 from releases.shares import Shares
 
 TRIALS = 200

@@ -1,6 +1,7 @@
 """Publishing a recipe for a part of its population: only where released results show that many are asked."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,14 +9,18 @@ from django.db import transaction
 from django.utils import timezone
 
 from aggregation.models import SubAggregate
+from devices_sim import target_check
+from devices_sim.log_check import LogCheck
 from ledger.models import Population
 from ledger.operations import population_create
-from panprivacy.errors import FieldError
-from panprivacy.limits import USUAL
-from panprivacy.rate_validation import Verdict
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.signed_result import result_hash
-from panprivacy.targeting.evidence import CitationRefusedError, cited_sizes
+from panprivacy.accounting.rate_validation import Verdict
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.limits import USUAL
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.signed_result import result_hash
+from panprivacy.recipe.targeting.evidence import CitationRefusedError, cited_sizes
+from public_log.integrating import integrate
+from public_log.selectors import site_policy
 from recipes.models import Recipe
 from releases import rates
 from releases.models import Release
@@ -24,6 +29,8 @@ from releases.selectors import signed_result
 from simulations.operations import simulation_start
 from tests.collections.admission.scene import RELAY_URL
 from tests.factories import published_recipe
+from tests.refusals import field_refused
+from tests.relayed_site import through_relay
 from tests.target_scene import DECLARED, REGIONS, counted, declare, file_of, publish
 from trust_models import targeting
 from trust_models.publishing import recipe_close
@@ -47,7 +54,7 @@ def refused(members: dict[str, Any], **options: Any) -> FieldError:
     return refusal.value
 
 
-def test_target_of_many_devices_is_published_with_the_hash_of_the_result_it_rests_on() -> None:
+def test_target_of_many_devices_names_the_hash_of_its_evidence() -> None:
     systems = counted()
     recipe = publish(file_of(("os", "linux", systems), smallest_target=None))
     cited = recipe.published.target
@@ -104,19 +111,29 @@ def test_targets_that_together_leave_few_devices_are_refused() -> None:
     assert "values of os that no target names" in refusal.message
 
 
-def test_population_without_a_budget_has_no_targets() -> None:
-    systems = counted()
+def test_targets_are_refused_elsewhere_too(settings: Any) -> None:
+    settings.SITE_URL, settings.RELAY_URL = "https://site.example", RELAY_URL
+    real, simulated = counted(), counted(simulation=True)
+    # A simulation cites simulations only, and workers simulate no recipe with a target.
+    assert refused(file_of(("os", "linux", real)), simulation=True).field == "target.os"
+    assert publish(file_of(("os", "linux", simulated)), simulation=True).simulation
+    with field_refused("target"):
+        members = file_of(("os", "linux", real))
+        simulation_start(members=members, workload={"devices": 10}, seed=None, actor=None)
+    # A review says what publishing would say.
+    refusal = review_of(file_of(("os", "other", real)), now=timezone.now()).refusal
+    assert refusal is not None
+    assert refusal.field in ("target", "admission")
     Population.objects.filter(name="everyone").update(epsilon=None, delta=None)
-    refusal = refused(file_of(("os", "linux", systems)))
+    refusal = refused(file_of(("os", "linux", real)))
     assert (refusal.field, refusal.message) == ("target", "needs a population with a budget")
 
 
 def test_analyst_cannot_choose_a_floor_below_that_of_site_and_devices(settings: Any) -> None:
     few = file_of(("os", "linux", counted()), cohort_size=100, smallest_target=999)
     recipe = publish(few)
-    with pytest.raises(FieldError, match="at least 1,000 for this device") as refusal:
+    with field_refused("smallest_target", match="at least 1,000 for this device"):
         USUAL.require(recipe.published.document, whose="this device")
-    assert refusal.value.field == "smallest_target"
     settings.SMALLEST_COHORT = 100
     assert refused(few).field == "smallest_target"
     publish(few | {"smallest_target": 1_000})
@@ -149,59 +166,33 @@ def test_floor_of_an_older_target_holds_against_a_newer_one() -> None:
     assert "must be 40,000" in refused(nested).message
 
 
-@pytest.mark.parametrize(
-    ("made", "said"),
-    [
+def test_result_that_shows_something_else_is_refused_as_evidence() -> None:
+    population_create(name="clinics", description="", budget=None, actor=None)
+    for made, said in (
         ({"population": "clinics"}, "of the population clinics"),
         ({"simulation": True}, "shows nothing of real devices"),
         ({"event": "region2"}, "event of the cited recipe is region2"),
         ({"withheld": True}, "released no result"),
         ({"admission": None}, "admission: token"),
-    ],
-)
-def test_result_that_shows_something_else_is_refused_as_evidence(made: dict[str, Any], said: str) -> None:
-    population_create(name="clinics", description="", budget=None, actor=None)
-    refusal = refused(file_of(("os", "linux", counted(**made))))
-    assert refusal.field == "target.os"
-    assert said in refusal.message
+    ):
+        refusal = refused(file_of(("os", "linux", counted(**made))))
+        assert refusal.field == "target.os"
+        assert said in refusal.message
 
 
-def test_result_from_before_another_value_was_declared_is_stale_and_refused() -> None:
-    systems = counted()
+def test_unknown_results_and_values_and_older_results_are_refused() -> None:
+    systems, without = counted(), published_recipe(statistic="histogram", k=2)
+    for attribute, value, cited, field in (
+        ("os", "linux", published_recipe(), "target.os.recipe"),
+        ("os", "beos", systems, "target.os"),
+        ("model", "linux", systems, "target.model"),
+        ("os", "linux", without, "target.os.recipe"),
+    ):
+        assert refused(file_of((attribute, value, cited))).field == field
+    # A result that is older than another declared value.
     declare("everyone", {**DECLARED, "os": [*DECLARED["os"], "beos"]})
     refusal = refused(file_of(("os", "linux", systems)))
     assert (refusal.field, "labels" in refusal.message) == ("target.os", True)
-
-
-def test_result_that_is_not_there_and_values_that_are_not_declared_are_refused() -> None:
-    open_one = published_recipe()
-    assert refused(file_of(("os", "linux", open_one))).field == "target.os.recipe"
-    systems = counted()
-    assert refused(file_of(("os", "beos", systems))).field == "target.os"
-    assert refused(file_of(("model", "linux", systems))).field == "target.model"
-    assert refused(file_of(("os", "linux", published_recipe(statistic="histogram", k=2)))).field
-
-
-def test_simulation_cites_simulations_only() -> None:
-    real, simulated = counted(), counted(simulation=True)
-    assert refused(file_of(("os", "linux", real)), simulation=True).field == "target.os"
-    assert publish(file_of(("os", "linux", simulated)), simulation=True).simulation
-
-
-def test_workers_simulate_no_recipe_with_a_target(settings: Any) -> None:
-    settings.SITE_URL = "https://site.example"
-    with pytest.raises(FieldError) as refusal:
-        simulation_start(
-            members=file_of(("os", "linux", counted())), workload={"devices": 10}, seed=None, actor=None
-        )
-    assert refusal.value.field == "target"
-
-
-def test_review_says_what_publishing_would_say(settings: Any) -> None:
-    settings.RELAY_URL = RELAY_URL
-    refusal = review_of(file_of(("os", "other", counted())), now=timezone.now()).refusal
-    assert refusal is not None
-    assert refusal.field in ("target", "admission")
 
 
 def test_another_target_that_comes_in_between_is_seen_before_publishing() -> None:
@@ -215,9 +206,7 @@ def test_another_target_that_comes_in_between_is_seen_before_publishing() -> Non
         targeted.require_apart()
 
 
-def test_few_reports_for_many_tokens_are_fine_where_a_recipe_has_a_target(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_few_reports_for_many_tokens_are_fine_with_a_target(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every device takes a token, and how many of them are in the target nobody knows."""
     recipe = publish(file_of(("os", "linux", counted())))
     monkeypatch.setattr(rates, "issued_of", lambda _: 1_000_000)
@@ -225,3 +214,24 @@ def test_few_reports_for_many_tokens_are_fine_where_a_recipe_has_a_target(
     result_release(recipe=recipe_close(recipe=recipe, actor=None))
     told = Release.objects.get(recipe=recipe).admission
     assert (told["verdict"], told["low"]) == (Verdict.FINE, 0)
+
+
+def test_device_computes_the_same_bound_as_its_site_through_its_gateway() -> None:
+    published = publish(file_of(("os", "linux", counted()))).published
+    cited, log = published.target, LogCheck(site_policy())
+    integrate()
+
+    def require(smallest: int) -> None:
+        with through_relay() as way:
+            target_check.target_require(
+                replace(cited, smallest=smallest),
+                population=published.population,
+                simulation=published.simulation,
+                transport=way,
+                log=log,
+            )
+
+    for smallest in (cited.smallest, 140_000):
+        require(smallest)
+    with pytest.raises(target_check.TargetRefusedError, match="are sure"):
+        require(152_000)

@@ -1,13 +1,13 @@
 """Requests made from the published description, good and bad, against the whole stack in process.
 
 Needs schemathesis' plugin, which takes two seconds of each process that loads it: `make test` does without
-(conftest.py), and posts arbitrary bytes instead (test_hostile_bodies.py).
+(conftest.py), and posts arbitrary bytes instead (test_report_api.py).
 """
 
+import zlib
 from collections.abc import Iterator
 from typing import Any
 
-import msgpack
 import pytest
 import schemathesis
 import yaml
@@ -22,22 +22,25 @@ from schemathesis.specs.openapi.checks import (
     response_schema_conformance,
     status_code_conformance,
 )
-from schemathesis.transport.serialization import Binary
 
+from api_tokens.operations import token_create
+from ledger.operations import population_create
+from notifications.operations import mail_subscribe, trial_send, webhook_create
 from panapp.wsgi import application
+from recipes.approvals import content_approval_ask
 from recipes.models import Recipe
-from tests.factories import published_recipe
+from series.operations import series_publish
+from simulations.operations import simulation_start
+from tests.collections.api_tokens.scene import BODIES
+from tests.factories import draft_recipe, published_recipe, published_stream
+from tests.scenes import account, analyst
+from web.scopes import scopes_declared
 
 EXAMPLES = hypothesis_settings.default.max_examples * 2 // 5
-"""Requests drawn for each operation and test, beside those that schemathesis makes of every limit in its
+"""Requests drawn for each operation and test, besides those that schemathesis makes of every limit in its
 schema: 10 in `.ci/run`, 40 in `make test-all`, and 40 others with `--hypothesis-profile anew`."""
 
-CHECKS = [
-    not_a_server_error,
-    status_code_conformance,
-    content_type_conformance,
-    response_schema_conformance,
-]
+CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 bounded = hypothesis_settings(
     max_examples=EXAMPLES,
@@ -49,29 +52,6 @@ bounded = hypothesis_settings(
         HealthCheck.filter_too_much,
     ],
 )
-
-FEW = EXAMPLES // 5
-"""Of these, of what is refused before it is looked at."""
-
-few = hypothesis_settings(bounded, max_examples=FEW, phases=[Phase.generate])
-
-
-@schemathesis.serializer("application/msgpack")
-def pack(ctx: schemathesis.SerializationContext, value: object) -> bytes:
-    """What the description calls binary goes out as bytes; what MessagePack cannot hold, as text."""
-    return msgpack.packb(_binary_as_bytes(value), default=str)
-
-
-def _binary_as_bytes(value: object) -> object:
-    if isinstance(value, Binary):
-        return value.data
-    if isinstance(value, dict):
-        return {key: _binary_as_bytes(member) for key, member in value.items()}
-    if isinstance(value, list):
-        return [_binary_as_bytes(member) for member in value]
-    if isinstance(value, int) and not -(2**63) <= value < 2**64:
-        return str(value)
-    return value
 
 
 def described_api() -> schemathesis.BaseSchema:
@@ -120,19 +100,57 @@ def test_any_operation_fuzzed_from_the_schema_answers_as_described(case: schemat
     assert_described(case)
 
 
-# Refused before anything of the request is looked at, so that few show it; with a token:
-# test_scopes_fuzzed.py.
-@pytest.mark.django_db
-@api.include(needs_a_scope).parametrize()
-@few
-def test_any_operation_that_needs_a_token_refuses_without_one_as_described(case: schemathesis.Case) -> None:
+@api.include(path_regex="reports").parametrize()
+@bounded
+def test_fuzzed_reports_are_answered_as_described(case: schemathesis.Case, open_recipe: Recipe) -> None:
+    case.path_parameters = {"identifier": open_recipe.identifier}
     assert_described(case)
 
 
-@api.include(path_regex="reports").parametrize()
+@pytest.fixture
+def restricted(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """A draft, an open recipe, and the token of an administrator."""
+    monkeypatch.setattr(settings, "AXES_FAILURE_LIMIT", 10**6)
+    monkeypatch.setattr(settings, "SITE_URL", "http://localhost")
+    monkeypatch.setattr(settings, "EMAIL_FROM", "site@example.org")
+    started = simulation_start(
+        members=BODIES["POST", "api-simulations"]["recipe"],
+        workload=BODIES["POST", "api-simulations"]["workload"],
+        seed=None,
+        actor=None,
+    )
+    user = account("ada", is_superuser=True)
+    hook, _ = webhook_create(user=user, **BODIES["POST", "api-webhooks"])
+    population_create(name="apart", description="", budget=None, four_eyes=True, actor=None)
+    asked = content_approval_ask(
+        document={**BODIES["POST", "api-series-list"], "population": "apart"}, actor=analyst()
+    )
+    return {
+        "webhook": hook.identifier,
+        "message": str(trial_send(subscription=hook).message),
+        "simulation": str(started.pk),
+        "series": series_publish(members=BODIES["POST", "api-series-list"], actor=None).identifier,
+        "number": draft_recipe().pk,
+        "identifier": published_stream(announced_intrusions=2).identifier,
+        "name": "everyone",
+        "username": account("passer").get_username(),
+        "mail": mail_subscribe(user=user, **BODIES["POST", "api-mails"]).identifier,
+        "approval": asked.pk,
+        "intrusion": 1,
+        "token": token_create(user=user, name="fuzzer", scopes=scopes_declared(), days=1, actor=None)[1],
+    }
+
+
+@pytest.mark.django_db
+@api.include(needs_a_scope).parametrize()
 @bounded
-def test_reports_fuzzed_for_an_open_recipe_answer_as_described(
-    case: schemathesis.Case, open_recipe: Recipe
+def test_fuzzed_operation_answers_as_described_without_and_with_a_token(
+    case: schemathesis.Case, restricted: dict[str, Any]
 ) -> None:
-    case.path_parameters = {"identifier": open_recipe.identifier}
+    """Which scope it needs: tests/collections/api_tokens/test_scopes.py."""
+    # Half of the requests meet what there is.
+    if zlib.crc32(repr((case.path_parameters, case.query)).encode()) % 2:
+        case.path_parameters = {name: restricted[name] for name in case.path_parameters or {}}
+    assert_described(case)
+    case.headers = {**(case.headers or {}), "Authorization": f"Bearer {restricted['token']}"}
     assert_described(case)

@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from panprivacy.difference import widened
+from panprivacy.intervals.difference import widened
 from recipes.models import Recipe
 from releases.models import Release
 from releases.selectors import interval_of
@@ -31,35 +31,20 @@ def series_of(recipe: Recipe) -> Series:
 
 def repeat(series: Series, recipe: Recipe, rounds: int) -> None:
     """So many further rounds that had this result: rows alone, as a real round takes a while."""
-    number = series.rounds.count()
-    asked = Recipe.objects.bulk_create(
-        Recipe(
-            name=recipe.name,
-            question=recipe.question,
-            statistic=recipe.statistic,
-            cohort_size=recipe.cohort_size,
-            draft=recipe.draft,
-        )
-        for _ in range(rounds)
-    )
-    kept = {name: getattr(recipe, name) for name in NAMES}
-    for place, one in enumerate(asked):
-        Recipe.objects.filter(pk=one.pk).update(
-            status=Recipe.Status.PUBLISHED, identifier=f"{number + place:064x}", **kept
-        )
-    columns = Release.objects.filter(recipe=recipe).values().get()
-    del columns["id"], columns["recipe_id"]
-    Release.objects.bulk_create(Release(recipe_id=one.pk, **columns) for one in asked)
-    Round.objects.bulk_create(
-        Round(
-            series=series,
-            number=number + place + 1,
-            opens_at=START + timedelta(days=number + place),
-            state=Round.State.PUBLISHED,
-            recipe=one,
-        )
-        for place, one in enumerate(asked)
-    )
+    begun = series.rounds.count()
+    asked = Recipe.objects.filter(pk=recipe.pk).values().get()
+    result = Release.objects.filter(recipe=recipe).values().get()
+    for name in ("id", "recipe_id"):
+        del result[name]
+    for name in ("id", "identifier", "status", "closed_at"):
+        del asked[name]
+    published = {"status": Recipe.Status.PUBLISHED, **{name: asked.pop(name) for name in NAMES}}
+    for number in range(begun, begun + rounds):
+        one = Recipe.objects.create(**asked)
+        Recipe.objects.filter(pk=one.pk).update(identifier=f"{number:064x}", **published)
+        Release.objects.create(recipe_id=one.pk, **result)
+        opens_at, state = START + timedelta(days=number), Round.State.PUBLISHED
+        series.rounds.create(number=number + 1, opens_at=opens_at, state=state, recipe=one)
 
 
 def address(series: Series, name: str) -> str:
@@ -85,9 +70,7 @@ def loaded(monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["api-series", "api-recipe-series", "series"])
-def test_answer_takes_as_many_queries_and_rows_of_twice_as_many_rounds(
-    client, recipe, monkeypatch, loaded, name
-):
+def test_answer_of_twice_as_many_rounds_takes_no_more_queries(client, recipe, monkeypatch, loaded, name):
     monkeypatch.setattr(selectors, "MOST_RESULTS", 4)
     series = series_of(recipe)
     taken, sizes = [], []

@@ -3,22 +3,23 @@
 import re
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from types import SimpleNamespace
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 
 from audit.models import Entry
 from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import balance_of, unreturned_events
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from series import operations
 from series.errors import SeriesStateError
 from series.models import Round
-from series.operations import rounds_advance, series_mark, series_publish, series_stop
+from series.operations import rounds_advance, series_publish, series_stop
 from series.selectors import rounds_failing
 from tests.clock import time_is
 from tests.factories import recipe_members
@@ -30,18 +31,11 @@ pytestmark = pytest.mark.django_db
 START = datetime(2026, 3, 1, tzinfo=UTC)
 
 
-class Clock:
-    def __init__(self):
-        self.now = START
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def clock(monkeypatch):
-    clock = Clock()
-    time_is(monkeypatch, clock)
+    """The time, which tests set."""
+    clock = SimpleNamespace(now=START)
+    time_is(monkeypatch, lambda: clock.now)
     return clock
 
 
@@ -53,17 +47,8 @@ def pilots():
 
 
 def published(**changes):
-    members = recipe_members(
-        **{
-            "every": "week",
-            "rounds": 3,
-            "population": "pilots",
-            "epsilon": 0.1,
-            "cohort_size": 500,
-            **changes,
-        }
-    )
-    return series_publish(members=members, actor=None)
+    weekly = {"every": "week", "rounds": 3, "population": "pilots", "epsilon": 0.1, "cohort_size": 500}
+    return series_publish(members=recipe_members(**(weekly | changes)), actor=None)
 
 
 def is_refused(**changes):
@@ -89,12 +74,14 @@ def test_rounds_are_asked_by_the_clock_each_once(clock, pilots):
     names = list(Recipe.objects.order_by("pk").values_list("name", flat=True))
     assert names == [f"Crash counter, round {number} of 3" for number in (1, 2, 3)]
     assert states(series) == ["published"] * 3
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Round.objects.create(series=series, number=1, opens_at=START)
     assert [found.recipe.opens_at for found in series.rounds.order_by("number")] == [
         START + timedelta(weeks=week) for week in range(3)
     ]
 
 
-def test_the_budget_of_all_rounds_is_reserved_at_once_and_stays_the_same_to_the_end(clock, pilots):
+def test_budget_of_all_rounds_is_reserved_at_once_and_stays(clock, pilots):
     published()
     reserved = balance_of(pilots)
     assert len(reserved.events) == 3
@@ -107,15 +94,12 @@ def test_the_budget_of_all_rounds_is_reserved_at_once_and_stays_the_same_to_the_
     assert set(spent) == set(Recipe.objects.values_list("identifier", flat=True))
 
 
-def test_what_is_reserved_cannot_be_spent_by_others(clock):
-    population = population_create(
-        name="pilots", description="", budget=Budget(epsilon=2.0, delta=1e-4), actor=None
-    )
+def test_what_is_reserved_cannot_be_spent_by_others(clock, pilots):
     dear, most = {"epsilon": 1.0, "cohort_size": 20}, 0
     while most < 20 and not is_refused(rounds=most + 1, **dear):
         most += 1
     assert 1 < most < 20
-    assert unreturned_events(population) == []
+    assert unreturned_events(pilots) == []
     published(rounds=most, **dear)
     with pytest.raises(FieldError, match="would be exceeded"):
         recipe_publish_file(members=recipe_members(population="pilots", **dear), actor=None)
@@ -125,7 +109,7 @@ def test_what_is_reserved_cannot_be_spent_by_others(clock):
     assert Recipe.objects.count() == most
 
 
-def test_a_round_whose_time_has_passed_is_a_gap_and_gives_back_what_was_reserved(clock, pilots):
+def test_a_late_round_is_a_gap_and_gives_back_its_reservation(clock, pilots):
     series = published()
     clock.now = START + timedelta(days=10)
     rounds_advance()
@@ -135,26 +119,9 @@ def test_a_round_whose_time_has_passed_is_a_gap_and_gives_back_what_was_reserved
     assert Entry.objects.filter(action="series_round_skipped").count() == 1
 
 
-def test_a_round_waits_for_its_helper_and_is_asked_when_it_is_back(clock, pilots, monkeypatch):
-    series = published()
-    publish = operations.recipe_publish_file
-
-    def unavailable(**_):
-        raise PartnerUnavailableError("the helper does not answer")
-
-    monkeypatch.setattr(operations, "recipe_publish_file", unavailable)
-    rounds_advance()
-    assert states(series) == ["planned"] * 3
-    monkeypatch.setattr(operations, "recipe_publish_file", publish)
-    clock.now = START + timedelta(hours=5)
-    rounds_advance()
-    assert states(series) == ["published", "planned", "planned"]
-
-
-def test_a_round_that_keeps_failing_is_tried_ever_more_rarely_and_logged_a_few_times(
-    clock, pilots, monkeypatch
-):
+def test_a_failing_round_is_tried_ever_more_rarely(clock, pilots, monkeypatch):
     series, tried, logged = published(), [], []
+    publish = operations.recipe_publish_file
 
     def unavailable(**_):
         tried.append(clock.now)
@@ -168,6 +135,7 @@ def test_a_round_that_keeps_failing_is_tried_ever_more_rarely_and_logged_a_few_t
         clock.now = rounds_failing().get().retry_at - timedelta(seconds=1)
         rounds_advance()
         clock.now += timedelta(seconds=1)
+    assert states(series) == ["planned"] * 3
     pauses = [(later - sooner).total_seconds() for sooner, later in pairwise(tried)]
     assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
     assert logged == [1, 2, 4, 8]
@@ -177,10 +145,14 @@ def test_a_round_that_keeps_failing_is_tried_ever_more_rarely_and_logged_a_few_t
     failing.save()
     rounds_advance()
     assert failing.retry_at > rounds_failing().get().retry_at
-    clock.now = START + timedelta(days=30)
+    clock.now = START + timedelta(days=10)
     rounds_advance()
-    skipped = series.rounds.get(number=1)
-    assert skipped.reason == "it could not be published in time: the helper does not answer"
+    reason = "it could not be published in time: the helper does not answer"
+    assert series.rounds.get(number=1).reason == reason
+    monkeypatch.setattr(operations, "recipe_publish_file", publish)
+    clock.now += timedelta(hours=5)
+    rounds_advance()
+    assert states(series) == ["skipped", "published", "planned"]
 
 
 def test_what_an_account_sends_twice_is_one_series(clock, pilots):
@@ -224,7 +196,7 @@ def test_stopping_gives_back_what_is_left_and_leaves_what_is_asked(clock, pilots
         series_stop(series=series, actor=None)
 
 
-def test_a_series_that_does_not_fit_or_goes_beyond_the_site_s_limits_stores_nothing(
+def test_a_series_beyond_budget_or_limits_or_over_already_stores_nothing(
     clock, pilots, settings, monkeypatch
 ):
     monkeypatch.setattr("recipes.budget.ROUNDS_SECONDS", -1.0)  # what would fit is another test's
@@ -234,6 +206,9 @@ def test_a_series_that_does_not_fit_or_goes_beyond_the_site_s_limits_stores_noth
     settings.SMALLEST_COHORT = 1_000
     with pytest.raises(FieldError, match="at least 1,000 for this site"):
         published()
+    settings.SMALLEST_COHORT = 2
+    with pytest.raises(FieldError, match=r"^opens_at"):
+        published(opens_at="2026-01-01T00:00:00Z")
     assert not Round.objects.exists()
     assert not Spending.objects.exists()
 
@@ -263,23 +238,3 @@ def test_a_refusal_says_how_many_rounds_fit_and_just_so_many_do(clock, pilots, m
     with pytest.raises(FieldError) as refusal:
         published(rounds=2, epsilon=8.0, cohort_size=20)
     assert "not one round fits as it is" in refusal.value.message
-
-
-def test_a_first_round_that_is_over_already_is_refused(clock, pilots):
-    with pytest.raises(FieldError) as refusal:
-        published(opens_at="2026-01-01T00:00:00Z")
-    assert refusal.value.field == "opens_at"
-
-
-@pytest.mark.parametrize("note", ["", " ", "x" * 121, "two\nlines"])
-def test_marks_are_one_line(clock, pilots, note):
-    with pytest.raises(FieldError) as refusal:
-        series_mark(series=published(), at=START, note=note, actor=None)
-    assert refusal.value.field == "note"
-
-
-def test_the_database_refuses_a_round_twice(clock, pilots):
-    series = published()
-    with pytest.raises(IntegrityError), transaction.atomic():
-        Round.objects.create(series=series, number=1, opens_at=START)
-    assert connection.is_usable()

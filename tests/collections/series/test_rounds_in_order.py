@@ -2,19 +2,25 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from django.db import DatabaseError, transaction
 from django.urls import reverse
 
 from audit.models import Entry
+from devices_sim.log_check import LogCheck
+from devices_sim.rounds_check import round_require
+from devices_sim.rounds_memory import RoundsMemory
 from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events
-from panprivacy.asked_round import AskedRound
-from panprivacy.errors import FieldError
-from panprivacy.rounds.document import PublishedRounds, RoundRefusedError
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
+from public_log.integrating import integrate
+from public_log.selectors import site_policy
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import collections_advance
@@ -22,8 +28,11 @@ from series.errors import SeriesStateError
 from series.in_order import input_publish
 from series.models import PublicInput, Round, RoundsDocument
 from series.operations import rounds_advance, series_publish, series_stop
+from storage.signing_key import verification_key
 from tests.clock import time_is
 from tests.factories import recipe_members
+from tests.refusals import field_refused
+from tests.relayed_site import through_relay
 from tests.scenes import analyst
 from trust_models.of_rounds import rounds_document_of
 
@@ -49,7 +58,7 @@ def now(monkeypatch):
     return moment
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def pilots():
     return population_create(
         name="pilots", description="", budget=Budget(epsilon=2.0, delta=1e-4), actor=None
@@ -68,7 +77,7 @@ def end_the_round(now):
     rounds_advance()
 
 
-def test_a_round_opens_when_the_one_before_has_ended_and_none_follows_the_last(now, pilots):
+def test_a_round_opens_when_the_one_before_has_ended(now):
     series = published()
     for number in (1, 2, 3):
         rounds_advance()
@@ -82,27 +91,28 @@ def test_a_round_opens_when_the_one_before_has_ended_and_none_follows_the_last(n
     assert Recipe.objects.count() == 3
 
 
-def test_every_round_is_what_the_signed_document_says_and_nothing_else_is(now, pilots):
-    series = published()
-    document = PublishedRounds.from_document(RoundsDocument.objects.get(series=series).stated)
+def test_every_round_is_what_the_signed_document_says_and_nothing_else_is(now):
+    series, again = published(), published()
+    signed, other = series.rounds_document, again.rounds_document
+    assert signed.identifier != other.identifier
+    assert [one.stated["series"] for one in (signed, other)] == [series.identifier, again.identifier]
+    document = PublishedRounds.from_document(signed.stated)
+    # Partners get the document that a round names.
+    assert rounds_document_of(AskedRound(of=signed.identifier, number=1)) == document.canonical
+    with pytest.raises(FieldError, match=r"^round: "):
+        rounds_document_of(AskedRound(of="0" * 64, number=1))
     for number in (1, 2):
         rounds_advance()
         assert document.require_round(series.rounds.get(number=number).recipe.published).number == number
         end_the_round(now)
-    other = published(name="Others", epsilon=0.5)
+    others = published(name="Others", epsilon=0.5)
     rounds_advance()
-    with pytest.raises(RoundRefusedError):
-        document.require_round(other.rounds.get(number=1).recipe.published)
+    for foreign in (again, others):
+        with pytest.raises(RoundRefusedError):
+            document.require_round(foreign.rounds.get(number=1).recipe.published)
 
 
-def test_the_same_rounds_published_again_are_others(now, pilots):
-    first, second = published(), published()
-    documents = [RoundsDocument.objects.get(series=series) for series in (first, second)]
-    assert documents[0].identifier != documents[1].identifier
-    assert [one.stated["series"] for one in documents] == [first.identifier, second.identifier]
-
-
-def test_one_line_of_the_book_is_charged_with_all_rounds_composed_and_sampled(now, pilots):
+def test_one_line_of_the_book_has_all_rounds_composed_and_sampled(now, pilots):
     series = published()
     (event,) = unreturned_events(pilots)
     assert (event["kind"], event["times"], event["event"]["kind"]) == ("repeated", 3, "sampled")
@@ -116,6 +126,8 @@ def test_one_line_of_the_book_is_charged_with_all_rounds_composed_and_sampled(no
 
 
 def test_stopping_gives_back_the_rounds_that_were_never_asked(now, pilots):
+    series_stop(series=published(), actor=None)
+    assert unreturned_events(pilots) == []
     series = published(rounds=5)
     rounds_advance()
     end_the_round(now)
@@ -128,14 +140,7 @@ def test_stopping_gives_back_the_rounds_that_were_never_asked(now, pilots):
         series_stop(series=series, actor=None)
 
 
-def test_stopping_before_the_first_round_gives_back_everything(now, pilots):
-    series_stop(series=published(), actor=None)
-    assert unreturned_events(pilots) == []
-    rounds_advance()
-    assert not Recipe.objects.exists()
-
-
-def test_rounds_that_do_not_fit_the_budget_together_are_refused_whole(now, pilots, monkeypatch):
+def test_rounds_that_do_not_fit_the_budget_together_are_refused_whole(pilots, monkeypatch):
     monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)  # what would fit is another test's
     with pytest.raises(FieldError, match="would be exceeded"):
         published(rounds=40, epsilon=2.0)
@@ -152,7 +157,7 @@ def test_donation_is_charged_as_the_one_round_in_which_a_device_gives(now, pilot
     assert recipe.published.parameters.sampling_rate == 0.1
 
 
-def test_a_round_waits_for_its_public_input_and_names_its_hash(now, pilots):
+def test_a_round_waits_for_its_public_input_and_names_its_hash(now):
     series = published(public_input=True)
     rounds_advance()
     assert not Recipe.objects.exists()
@@ -165,7 +170,7 @@ def test_a_round_waits_for_its_public_input_and_names_its_hash(now, pilots):
     assert Recipe.objects.count() == 1
 
 
-def test_a_public_input_cannot_be_changed_and_the_same_twice_is_one(now, pilots):
+def test_a_public_input_cannot_be_changed_and_the_same_twice_is_one():
     series = published(public_input=True)
     first = input_publish(series=series, number=1, content={"a": 1}, actor=None)
     assert input_publish(series=series, number=1, content={"a": 1}, actor=None) == first
@@ -188,35 +193,23 @@ def nested(levels):
     return {"a": content}
 
 
-@pytest.mark.parametrize("levels", [101, 700])
-def test_an_input_that_is_nested_too_deep_is_refused_with_the_limit(client, now, pilots, levels):
+def test_an_input_that_is_nested_too_deep_is_refused_with_the_limit(client):
     series = published(public_input=True)
     client.force_login(analyst())
-    answer = client.post(
-        reverse("api-series-input", args=[series.identifier]),
-        '{"round": 1, "input": {"a": ' + "[" * (levels - 1) + "]" * (levels - 1) + "}}",
-        content_type="application/json",
-    )
-    refused = answer.json()
-    assert (answer.status_code, refused["field"]) == (400, "input")
-    assert "must be nested at most 100 levels deep" in refused["detail"]
+    address = reverse("api-series-input", args=[series.identifier])
+    for levels in (101, 700):
+        content = "[" * (levels - 1) + "]" * (levels - 1)
+        body = f'{{"round": 1, "input": {{"a": {content}}}}}'
+        answer = client.post(address, body, content_type="application/json")
+        refused = answer.json()
+        assert (answer.status_code, refused["field"]) == (400, "input")
+        assert "must be nested at most 100 levels deep" in refused["detail"]
     assert not PublicInput.objects.exists()
-
-
-def test_an_input_of_as_many_levels_as_may_be_is_published(now, pilots):
-    made = input_publish(series=published(public_input=True), number=1, content=nested(100), actor=None)
+    made = input_publish(series=series, number=1, content=nested(100), actor=None)
     assert json.loads(made.document)["input"] == nested(100)
 
 
-def test_other_servers_are_told_the_document_that_a_round_names_and_none_that_is_not_there(now, pilots):
-    signed = published().rounds_document
-    place = AskedRound(of=signed.identifier, number=1)
-    assert rounds_document_of(place) == PublishedRounds.from_document(signed.stated).canonical
-    with pytest.raises(FieldError, match=r"^round: "):
-        rounds_document_of(AskedRound(of="0" * 64, number=1))
-
-
-def test_the_document_says_what_all_rounds_guarantee_together(now, pilots):
+def test_the_document_says_what_all_rounds_guarantee_together():
     series = published()
     signed = RoundsDocument.objects.get(series=series)
     PublishedRounds.from_document(signed.stated).require_promise()
@@ -234,9 +227,8 @@ def test_the_document_says_what_all_rounds_guarantee_together(now, pilots):
         RoundsDocument.objects.update(rounds=100)
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
+def test_a_file_of_rounds_that_cannot_be_names_the_field():
+    for changes, field in (
         ({"round_seconds": None}, "round_seconds"),
         ({"round_seconds": 1}, "round_seconds"),
         ({"rounds": 0}, "rounds"),
@@ -249,10 +241,23 @@ def test_the_document_says_what_all_rounds_guarantee_together(now, pilots):
         ({"public_input": "yes"}, "public_input"),
         ({"round": {"of": "0" * 64, "number": 1}}, "round"),
         ({"name": "n" * 120}, "name"),
-    ],
-)
-def test_a_file_of_rounds_that_cannot_be_names_the_field(now, pilots, changes, field):
-    with pytest.raises(FieldError) as refusal:
-        published(**changes)
-    assert refusal.value.field == field
+    ):
+        with field_refused(field):
+            published(**changes)
     assert not Round.objects.exists()
+
+
+def test_device_believes_the_round_and_its_input_through_a_relay(tmp_path: Path) -> None:
+    """The input is longer than what one padded answer holds."""
+    content = {"weights": [0.125] * 20_000}
+    series = published(public_input=True)
+    input_publish(series=series, number=1, content=content, actor=None)
+    rounds_advance()
+    integrate()
+    recipe = Recipe.objects.get().published
+    with through_relay() as way, RoundsMemory(tmp_path / "rounds") as memory:
+        key, log = verification_key().public_bytes_raw(), LogCheck(site_policy())
+        turn = round_require(recipe, way, key, memory=memory, log=log)
+        assert turn is not None
+        assert turn.input is not None
+        assert (turn.number, turn.input.content) == (1, content)

@@ -1,41 +1,38 @@
 """An analyzer and its devices, against the shuffler's addresses."""
 
+import json
 import random
 import secrets
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-import msgpack
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from django.db import connection
 from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from panprivacy.asked_admission import Admission
 from panprivacy.encryption import generate_private_key
-from panprivacy.recipe import PublishedRecipe
-from panprivacy.recipe_draft import RecipeDraft
-from panprivacy.shuffle.interface import ShuffleStatistic
-from panprivacy.shuffle.recipe_statistic import shuffle_statistic
-from panprivacy.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.parts.admission import Admission
+from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.client import PeerClient
 from peers.shuffler_calls import recipe_register
 from shuffler.models import Batch
 from storage.signing_key import verification_key
-from tests.patience import PATIENCE
+from tests.factories import as_json
+from tests.network import in_process, verification_key_of
 from tests.tokens import token_admission
-
-T = TypeVar("T")
 
 SCHEME = "elgamal-secp256k1"
 ORIGIN = "https://shuffler.test"
 SHUFFLER_URL = f"{ORIGIN}/shuffler"
 ANALYZER_SIGNING_KEY = bytes(range(32))
-ANALYZER_KEY = Ed25519PrivateKey.from_private_bytes(ANALYZER_SIGNING_KEY).public_key().public_bytes_raw()
+ANALYZER_KEY = verification_key_of(ANALYZER_SIGNING_KEY)
 OTHER_SIGNING_KEY = bytes(range(1, 33))
+
+transport = in_process(ORIGIN)
 
 
 def shuffle_members(**changes: Any) -> dict[str, Any]:
@@ -53,17 +50,6 @@ def shuffle_members(**changes: Any) -> dict[str, Any]:
     return {name: value for name, value in members.items() if value is not None}
 
 
-def transport(
-    method: str, url: str, headers: Mapping[str, str], body: bytes, **environ: Any
-) -> tuple[int, dict[str, str], bytes]:
-    """The shuffler's addresses, in this process."""
-    sent = {name: value for name, value in headers.items() if name != "Content-Type"}
-    response = Client(raise_request_exception=False).generic(
-        method, url.removeprefix(ORIGIN), body, headers.get("Content-Type", ""), headers=sent, **environ
-    )
-    return response.status_code, dict(response.headers), response.content
-
-
 def peer(signing_key: bytes = ANALYZER_SIGNING_KEY) -> PeerClient:
     return PeerClient(
         url=SHUFFLER_URL,
@@ -71,6 +57,11 @@ def peer(signing_key: bytes = ANALYZER_SIGNING_KEY) -> PeerClient:
         signing_key=signing_key,
         transport=transport,
     )
+
+
+def body_of(content: Mapping[Any, Any]) -> bytes:
+    """JSON, bytes in base64."""
+    return json.dumps(as_json(content)).encode()
 
 
 class Collection:
@@ -127,9 +118,9 @@ class Collection:
         """What one device posts: by default an honest user's messages."""
         ciphertexts = self.encrypted(self.messages()) if messages is None else list(messages)
         content = {"nonce": nonce or secrets.token_bytes(16), "messages": ciphertexts}
-        return self.post(msgpack.packb(content), **changes)
+        return self.post(body_of(content), **changes)
 
-    def post(self, body: bytes, content_type: str = "application/msgpack", **environ: Any) -> HttpResponse:
+    def post(self, body: bytes, content_type: str = "application/json", **environ: Any) -> HttpResponse:
         return Client().post(f"/shuffler/recipes/{self.identifier}/messages", body, content_type, **environ)
 
     def fill(self, values: Sequence[int] | None = None) -> list[int]:
@@ -146,18 +137,3 @@ class Collection:
         size = key.ciphertext_bytes
         pieces = [payload[start : start + size] for start in range(0, len(payload), size)]
         return [self.private_key.decrypt(key.parse(piece), self.statistic.allowed_values) for piece in pieces]
-
-
-def at_once(*calls: Callable[[], T]) -> list[T]:
-    """All calls at the same time, each over a database connection of its own; what they return, in order."""
-    barrier = threading.Barrier(len(calls))
-
-    def run(call: Callable[[], T]) -> T:
-        try:
-            barrier.wait(timeout=PATIENCE)
-            return call()
-        finally:
-            connection.close()
-
-    with ThreadPoolExecutor(len(calls)) as pool:
-        return list(pool.map(run, calls, timeout=PATIENCE))

@@ -10,10 +10,9 @@ from recipes.models import Recipe, RecipeKey
 from releases.models import Release
 from releases.operations import collections_advance
 from reports.models import ReportNonce, StoredReports
-from reports.operations import reports_submit
 from simulations.ending import simulation_give_up
 from streams.models import Stream
-from tests.factories import published_recipe, report_of_values
+from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.scenes import stream_members
 from trust_models.publishing import recipe_publish_file
 
@@ -24,7 +23,7 @@ def of_one_server() -> Recipe:
     """With reports of more than a cohort: left alone, it would be released."""
     recipe = published_recipe(simulation=True, cohort_size=2)
     reports = [report_of_values(recipe, [1]) for _ in range(3)]
-    assert reports_submit(recipe=recipe, reports=reports, decode=lambda raw: raw) == []
+    assert raw_reports_submit(recipe=recipe, reports=reports) == []
     return recipe
 
 
@@ -37,7 +36,7 @@ def of_a_stream() -> Recipe:
     ("error", "reason"),
     [(KeyboardInterrupt(), INTERRUPTED), (SystemExit(143), INTERRUPTED), (OSError(), FAILED)],
 )
-def test_given_up_simulation_is_closed_and_withheld_with_the_reason_and_leaves_nothing(
+def test_given_up_simulation_is_withheld_and_leaves_nothing(
     simulation: Callable[[], Recipe], error: BaseException, reason: str
 ) -> None:
     recipe = simulation()

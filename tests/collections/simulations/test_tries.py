@@ -11,16 +11,16 @@ from audit.models import Entry
 from ledger.models import Spending
 from recipes.models import Recipe
 from releases.models import SimulatedTruth
-from reports.operations import reports_submit
 from simulations import tries
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
-from simulations.operations import MOST_AT_ONCE, simulation_cancel, simulation_start, try_end
+from simulations.operations import MOST_AT_ONCE, simulation_cancel
+from simulations.running import try_end
 from simulations.tasks import advance_simulations
 from simulations.tries import latest_try, simulated_devices, try_join, try_members, try_of
 from tests.clock import time_is
-from tests.collections.simulations.tries_scene import DEVICES, devices_report, ended, small_tries
-from tests.factories import recipe_members, report_of_values
+from tests.collections.simulations.scene import DEVICES, devices_report, ended, small_tries, start
+from tests.factories import raw_reports_submit, report_of_values
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +52,7 @@ def cancelled(simulation: Simulation) -> None:
     simulation_cancel(simulation=simulation, actor=None)
 
 
-def test_try_is_a_simulation_with_steps_of_ten_seconds_that_opens_soon_and_spends_nothing() -> None:
+def test_try_opens_soon_has_short_steps_and_spends_nothing() -> None:
     before = timezone.now()
     recipe = try_join(asker="a").recipe
     after = timezone.now()
@@ -64,9 +64,7 @@ def test_try_is_a_simulation_with_steps_of_ten_seconds_that_opens_soon_and_spend
     assert not Spending.objects.exists()
 
 
-def test_who_asks_before_a_try_opens_joins_it_and_who_comes_later_waits_for_the_next(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_early_visitor_joins_a_try_and_late_one_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     first = try_join(asker="a")
     later(monkeypatch, 5)
     assert try_join(asker="b") == first
@@ -77,6 +75,9 @@ def test_who_asks_before_a_try_opens_joins_it_and_who_comes_later_waits_for_the_
     later(monkeypatch, 50)
     assert try_join(asker="b") == second
     assert Recipe.objects.count() == 2
+    # A try that was cancelled is not joined.
+    cancelled(second)
+    assert try_join(asker="b") not in (first, second)
 
 
 def test_two_requests_that_begin_the_same_try_share_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +88,7 @@ def test_two_requests_that_begin_the_same_try_share_it(monkeypatch: pytest.Monke
     assert Entry.objects.filter(action="recipe_published").count() == 1
 
 
-def test_clock_that_is_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_that_is_set_back_delays_no_try(monkeypatch: pytest.MonkeyPatch) -> None:
     try_join(asker="a")
     later(monkeypatch, -86_400)
     opens_at = try_join(asker="a").recipe.opens_at
@@ -95,30 +96,21 @@ def test_clock_that_is_set_back_keeps_nobody_waiting(monkeypatch: pytest.MonkeyP
     assert opens_at - timezone.now() <= tries.APART
 
 
-def test_try_that_was_cancelled_is_not_joined() -> None:
-    first = try_join(asker="a")
-    cancelled(first)
-    assert try_join(asker="a") != first
-
-
-def test_address_begins_so_many_tries_in_an_hour_and_may_join_any(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("before_midnight", [None, 90])
+def test_address_begins_few_tries_an_hour_and_joins_any(
+    monkeypatch: pytest.MonkeyPatch, before_midnight: int | None
+) -> None:
+    """The hour does not end at midnight. Without that, the test begins at noon."""
     monkeypatch.setattr(tries, "TRIES_AN_HOUR", 2)
+    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    begins = (midnight - timezone.now()).total_seconds() - (before_midnight or 43_200)
+    later(monkeypatch, begins)
     apart(monkeypatch, 2)
+    assert (timezone.now() > midnight) is (before_midnight is not None)
     with pytest.raises(SimulationRefusedError, match="from your network"):
         try_join(asker="a")
     other = try_join(asker="b")
     assert try_join(asker="a") == other
-
-
-def test_hour_of_an_address_does_not_end_at_midnight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tries, "TRIES_AN_HOUR", 2)
-    midnight = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
-    begun = timezone.now()
-    later(monkeypatch, (midnight - begun).total_seconds() - 90)
-    apart(monkeypatch, 2)
-    assert timezone.now() > midnight
-    with pytest.raises(SimulationRefusedError, match="from your network"):
-        try_join(asker="a")
 
 
 def test_day_has_so_many_tries_for_all_together(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,21 +130,12 @@ def test_no_more_tries_run_than_workers_come_to(monkeypatch: pytest.MonkeyPatch)
         try_join(asker="a")
 
 
-def test_tries_and_simulations_of_analysts_take_no_place_of_each_other(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tries_and_simulations_have_places_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     for _ in range(MOST_AT_ONCE):
-        workload = {"kind": "bernoulli", "devices": 2, "rate": 0.2}
-        started = simulation_start(members=recipe_members(), workload=workload, seed=1, actor=None)
+        started = start()
     apart(monkeypatch, tries.TRIES_AT_ONCE)
     cancelled(started)
-    simulation_start(members=recipe_members(), workload=workload, seed=1, actor=None)
-
-
-def test_site_without_an_address_begins_none(settings: Any) -> None:
-    settings.SITE_URL = None
-    with pytest.raises(SimulationRefusedError, match="PANAPP_SITE_URL"):
-        try_join(asker="a")
+    start()
 
 
 def test_try_waits_for_browsers_and_its_result_counts_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,9 +143,7 @@ def test_try_waits_for_browsers_and_its_result_counts_them(monkeypatch: pytest.M
     try_end(simulation=simulation)
     assert (simulation.done, simulation.state) == (DEVICES, "running")
     recipe = Recipe.objects.get(pk=simulation.recipe_id)
-    assert (
-        reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])], decode=lambda raw: raw) == []
-    )
+    assert raw_reports_submit(recipe=recipe, reports=[report_of_values(recipe, [1])]) == []
     release = ended(simulation, monkeypatch)
     assert release.reports == DEVICES + 1
     counted = simulated_devices(Simulation.objects.get())
@@ -181,9 +162,7 @@ def test_try_whose_devices_are_late_ends_when_they_have_reported(monkeypatch: py
     assert ended(devices_report(simulation), monkeypatch).reports == DEVICES
 
 
-def test_tick_ends_a_try_whose_time_is_over_and_a_second_tick_changes_nothing(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_tick_ends_a_try_whose_time_is_over_once(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = devices_report(try_join(asker="a"))
     advance_simulations()
     assert Simulation.objects.get().state == "running"
@@ -198,9 +177,7 @@ def test_tick_ends_a_try_whose_time_is_over_and_a_second_tick_changes_nothing(
 def test_try_is_found_by_its_recipe_and_other_recipes_are_none() -> None:
     simulation = try_join(asker="a")
     assert try_of(str(simulation.recipe.identifier)) == latest_try() == simulation
-    workload = {"kind": "bernoulli", "devices": 2, "rate": 0.2}
-    other = simulation_start(members=recipe_members(), workload=workload, seed=1, actor=None)
-    assert try_of(str(other.recipe.identifier)) is None
+    assert try_of(str(start().recipe.identifier)) is None
 
 
 def test_of_the_simulated_devices_it_happens_on_thirty_percent() -> None:

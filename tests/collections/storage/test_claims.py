@@ -1,4 +1,4 @@
-"""Values that count once: each call tells which of them were new."""
+"""Values that count once: each call returns those that were new."""
 
 import pytest
 

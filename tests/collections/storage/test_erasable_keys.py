@@ -1,23 +1,22 @@
-"""Every sealed secret has a key of its own beside the database, which comes and goes with it."""
+"""Every sealed secret has a key of its own next to the database, which comes and goes with it."""
 
-import random
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from helper.ending import upkeep as helper_upkeep
-from panprivacy.encryption.sealing import SealBrokenError, SealFormatError, seal
+from panprivacy.encryption.sealing import SealBrokenError, SealFormatError
 from storage import erasable_keys
 from storage.erasable_keys import KeyErasedError, KeyLostError, keys_lost, old_keys_erase
 from storage.key_slots import KeysNotErasedError
 from storage.models import Database, ErasableKey
 from storage.sealing import secret_erase, secret_seal, secret_unseal
 from storage.tasks import erase_unneeded_keys
+from tests.concurrency import in_thread, open_transaction
 from tests.patience import PATIENCE
 
 NAMED: dict[str, Any] = {"kind": b"kind\n", "owner": b"owner"}
@@ -55,17 +54,6 @@ def test_sealed_secret_opens_until_it_is_erased(folder: Path) -> None:
     with pytest.raises(KeyErasedError):
         secret_unseal(secret, **NAMED)
     erase(secret)  # again does nothing
-
-
-def test_upkeep_is_due_once_a_minute(settings: Any) -> None:
-    assert settings.CELERY_BEAT_SCHEDULE[erase_unneeded_keys.name]["schedule"].run_every.total_seconds() == 60
-
-
-def test_what_was_sealed_before_there_were_erasable_keys_is_opened_still(settings: Any, folder: Path) -> None:
-    before = seal(SECRET, settings.KEY_ENCRYPTION_KEY, b"kind\nowner", random.SystemRandom())
-    assert secret_unseal(before, **NAMED) == SECRET
-    secret_erase(before)
-    assert files(folder) == 0
 
 
 def test_it_takes_both_keys_and_the_names(settings: Any, folder: Path) -> None:
@@ -119,9 +107,7 @@ def test_key_is_erased_when_the_deletion_is_committed_and_not_before(folder: Pat
 @pytest.mark.parametrize(
     "upkeep", [erase_unneeded_keys, lambda: helper_upkeep(now=timezone.now())], ids=["workers", "helper"]
 )
-def test_key_of_a_transaction_that_came_to_nothing_is_erased_by_upkeep(
-    upkeep: Callable[[], None], folder: Path
-) -> None:
+def test_key_of_a_rolled_back_transaction_is_erased_later(upkeep: Callable[[], None], folder: Path) -> None:
     kept = sealed()
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         secret_seal(SECRET, **NAMED)
@@ -132,9 +118,7 @@ def test_key_of_a_transaction_that_came_to_nothing_is_erased_by_upkeep(
     assert secret_unseal(kept, **NAMED) == SECRET
 
 
-def test_key_that_a_crash_left_after_the_deletion_is_erased_by_upkeep(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_key_that_a_crash_left_is_erased_by_upkeep(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept, secret = sealed(), sealed()
     with monkeypatch.context() as crashing:
         crashing.setattr(erasable_keys, "_erase", lambda name: None)
@@ -178,53 +162,20 @@ def test_upkeep_on_another_database_erases_nothing(folder: Path) -> None:
     assert files(folder) == 0
 
 
-@pytest.fixture
-def in_another_thread() -> Iterator[Callable[[Callable[[], Any]], threading.Thread]]:
-    """Runs a function on a connection of its own; what it raises is raised at the end."""
-    threads: list[threading.Thread] = []
-    faults: list[BaseException] = []
-
-    def start(function: Callable[[], Any]) -> threading.Thread:
-        def run() -> None:
-            try:
-                function()
-            except BaseException as error:
-                faults.append(error)
-            finally:
-                connection.close()
-
-        threads.append(threading.Thread(target=run))
-        threads[-1].start()
-        return threads[-1]
-
-    yield start
-    for thread in threads:
-        thread.join(PATIENCE)
-    assert faults == []
-
-
 @pytest.mark.parametrize("commits", [True, False])
-def test_upkeep_waits_for_a_transaction_that_may_still_commit(
-    commits: bool, folder: Path, in_another_thread: Callable[[Callable[[], Any]], threading.Thread]
-) -> None:
-    written, go_on = threading.Event(), threading.Event()
+def test_upkeep_waits_for_a_transaction_that_may_still_commit(commits: bool, folder: Path) -> None:
     stored: list[bytes] = []
 
     def publish() -> None:
-        with transaction.atomic():
-            stored.append(secret_seal(SECRET, **NAMED))
-            written.set()
-            assert go_on.wait(PATIENCE)
-            transaction.set_rollback(not commits)
+        stored.append(secret_seal(SECRET, **NAMED))
+        transaction.set_rollback(not commits)
 
-    in_another_thread(publish)
-    assert written.wait(PATIENCE)
-    assert files(folder) == 1
-    upkeep = in_another_thread(old_keys_erase)
-    upkeep.join(0.5)
-    assert upkeep.is_alive()
-    assert files(folder) == 1
-    go_on.set()
+    with open_transaction(publish):
+        assert files(folder) == 1
+        upkeep = in_thread(old_keys_erase)
+        upkeep.join(0.5)
+        assert upkeep.is_alive()
+        assert files(folder) == 1
     upkeep.join(PATIENCE)
     assert files(folder) == int(commits)
     if commits:

@@ -68,7 +68,7 @@ def outcomes_of(kept: Kept, jobs: Sequence[str], **options: int) -> dict[str, st
         }
 
 
-def test_what_comes_during_a_commit_is_stored_together_with_an_outcome_for_each() -> None:
+def test_what_comes_during_a_commit_is_stored_together() -> None:
     kept = Kept(echo)
     outcomes = outcomes_of(kept, ["a", "b", "refused", "c"])
     assert [sorted(jobs) for jobs in kept.transactions] == [["first"], ["a", "b", "c", "refused"]]
@@ -76,53 +76,24 @@ def test_what_comes_during_a_commit_is_stored_together_with_an_outcome_for_each(
     assert outcomes == {job: job for job in ("first", "a", "b", "c")}
 
 
-def test_a_poisoned_job_takes_no_other_down() -> None:
-    def store(jobs: Sequence[str]) -> Sequence[str]:
-        if "poison" in jobs:
-            raise DataError("invalid byte sequence")
-        return jobs
-
-    kept = Kept(store)
-    outcomes = outcomes_of(kept, ["a", "poison", "b"])
-    assert isinstance(outcomes.pop("poison"), DataError)
-    assert outcomes == {job: job for job in ("first", "a", "b")}
-    assert sorted(job for jobs in kept.transactions for job in jobs) == ["a", "b", "first"]
-
-
-def test_log_tells_the_kind_of_a_fault_and_not_what_the_database_quotes_of_a_report() -> None:
+def test_a_poisoned_job_takes_no_other_down_and_is_quoted_in_no_log() -> None:
     def store(jobs: Sequence[str]) -> Sequence[str]:
         if "poison" in jobs:
             raise DataError("invalid byte sequence: poison") from UntranslatableCharacter("poison")
         return jobs
 
+    kept = Kept(store)
     with capture_logs() as logged:
-        outcomes_of(Kept(store), ["a", "poison"])
-    assert logged == [
-        {
-            "event": "group_commit_failed",
-            "log_level": "error",
-            "jobs": 2,
-            "error": "DataError",
-            "sqlstate": "22P05",
-        }
-    ]
-
-
-def test_where_the_database_fails_nobody_is_told_that_it_was_stored() -> None:
-    calls = iter([True, False, True])
-
-    def store(jobs: Sequence[str]) -> Sequence[str]:
-        if not next(calls):
-            raise OperationalError("the server closed the connection")
-        return jobs
-
-    outcomes = outcomes_of(Kept(store), ["a", "b"])
-    assert outcomes.pop("first") == "first"
-    assert all(isinstance(outcome, OperationalError) for outcome in outcomes.values())
+        outcomes = outcomes_of(kept, ["a", "poison", "b"])
+    assert isinstance(outcomes.pop("poison"), DataError)
+    assert outcomes == {job: job for job in ("first", "a", "b")}
+    assert sorted(job for jobs in kept.transactions for job in jobs) == ["a", "b", "first"]
+    said = {"event": "group_commit_failed", "log_level": "error"}
+    assert logged == [{**said, "jobs": 3, "error": "DataError", "sqlstate": "22P05"}]
 
 
 @pytest.mark.parametrize("failure", [OperationalError, StoreDownError, InterfaceError, SystemExit])
-def test_each_thread_is_told_of_a_failure_by_an_exception_of_its_own(failure: type[BaseException]) -> None:
+def test_each_thread_gets_an_exception_of_its_own(failure: type[BaseException]) -> None:
     """Raised in many threads, one exception collects the frames of all, and every thread logs them all."""
     calls = iter([True, False])
 
@@ -142,7 +113,7 @@ def test_each_thread_is_told_of_a_failure_by_an_exception_of_its_own(failure: ty
     assert frames == {4}, "the test's own, both that submit, and what raises"
 
 
-def test_a_thread_that_is_interrupted_while_it_waits_keeps_no_other_waiting() -> None:
+def test_a_thread_that_is_interrupted_keeps_no_other_waiting() -> None:
     """Each that was answered wakes the next: the chain must hold where one of them has left."""
 
     class Interrupting:
@@ -190,7 +161,7 @@ def test_a_writer_that_ended_is_answered_for_and_followed_by_another() -> None:
     assert group.submit("b") == "b"
 
 
-def test_a_process_that_serves_nobody_stores_in_the_thread_that_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_without_requests_stores_in_the_asking_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_commit, "_serving", False)
     threads: list[threading.Thread] = []
 

@@ -12,10 +12,19 @@ def slots(tmp_path: Path) -> KeySlots:
     return KeySlots(tmp_path / "keys" / "stream.keys")
 
 
-def test_a_key_that_was_written_is_read(slots: KeySlots) -> None:
+def test_the_last_two_keys_are_there_and_no_other(slots: KeySlots) -> None:
     slots.write(7, FIRST)
-    assert slots.read(7) == FIRST
-    assert slots.read(6) is None
+    assert (slots.read(7), slots.read(6)) == (FIRST, None)
+    assert slots.path.stat().st_mode & 0o777 == 0o600
+    assert slots.path.parent.stat().st_mode & 0o777 == 0o700
+    slots.write(8, SECOND)
+    assert slots.read_all() == {7: FIRST, 8: SECOND}
+    slots.write(9, THIRD)
+    assert slots.read_all() == {8: SECOND, 9: THIRD}
+    assert FIRST not in slots.path.read_bytes()
+    slots.erase(8)
+    assert slots.read_all() == {9: THIRD}
+    assert SECOND not in slots.path.read_bytes()
 
 
 def test_no_key_is_read_where_there_is_no_file(slots: KeySlots) -> None:
@@ -23,29 +32,6 @@ def test_no_key_is_read_where_there_is_no_file(slots: KeySlots) -> None:
     slots.erase(1)
     slots.delete()
     assert not slots.path.exists()
-
-
-def test_writing_the_next_version_leaves_the_key_of_the_one_before(slots: KeySlots) -> None:
-    slots.write(7, FIRST)
-    slots.write(8, SECOND)
-    assert slots.read_all() == {7: FIRST, 8: SECOND}
-
-
-def test_a_third_key_takes_the_place_of_the_first(slots: KeySlots) -> None:
-    for version, key in ((7, FIRST), (8, SECOND), (9, THIRD)):
-        slots.write(version, key)
-    assert slots.read_all() == {8: SECOND, 9: THIRD}
-    assert FIRST not in slots.path.read_bytes()
-
-
-def test_an_erased_key_is_nowhere_in_the_file(slots: KeySlots) -> None:
-    slots.write(7, FIRST)
-    slots.write(8, SECOND)
-    slots.erase(7)
-    assert slots.read_all() == {8: SECOND}
-    content = slots.path.read_bytes()
-    assert FIRST not in content
-    assert SECOND in content
 
 
 def test_erasing_late_leaves_the_key_that_took_the_place(slots: KeySlots) -> None:
@@ -71,12 +57,6 @@ def test_deleting_overwrites_before_the_name_is_gone(slots: KeySlots) -> None:
     slots.delete()
     assert not slots.path.exists()
     assert set(kept.read_bytes()) == {0}
-
-
-def test_keys_are_for_the_owner_only(slots: KeySlots) -> None:
-    slots.write(7, FIRST)
-    assert slots.path.stat().st_mode & 0o777 == 0o600
-    assert slots.path.parent.stat().st_mode & 0o777 == 0o700
 
 
 def test_a_key_of_another_length_is_refused(slots: KeySlots) -> None:

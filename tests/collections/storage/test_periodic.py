@@ -6,7 +6,6 @@ from datetime import datetime, timedelta
 
 import pytest
 from django.conf import settings
-from django.db import connection
 from kombu.utils.scheduling import cycle_by_name
 
 from panapp.celery import celery_application
@@ -24,6 +23,7 @@ from storage.periodic import (
     periodic_turn,
     periodic_unclaim,
 )
+from tests.concurrency import at_once
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.django_db
@@ -149,26 +149,17 @@ def test_long_task_keeps_its_place_and_of_many_workers_one_runs(monkeypatch: pyt
         PeriodicRun.objects.filter(name=NAME).update(running_until=clock.database_now())
         assert wait_until(lambda: periodic_claim(name=NAME) is None, PATIENCE, interval=0.05)
     periodic_forget()
-    begin, may_end, ran_in = threading.Barrier(8), threading.Event(), []
+    others = threading.Semaphore(0)
 
-    def work() -> None:
-        try:
-            begin.wait(PATIENCE)
-            with periodic_turn(name=NAME) as is_ours:
-                ran_in.append(is_ours)
-                if is_ours:
-                    may_end.wait(PATIENCE)
-        finally:
-            connection.close()
+    def work() -> bool:
+        with periodic_turn(name=NAME) as is_ours:
+            if is_ours:
+                assert all(others.acquire(timeout=PATIENCE) for _ in range(7))
+            else:
+                others.release()
+            return is_ours
 
-    workers = [threading.Thread(target=work) for _ in range(8)]
-    for worker in workers:
-        worker.start()
-    assert wait_until(lambda: len(ran_in) == 8, PATIENCE)
-    may_end.set()
-    for worker in workers:
-        worker.join()
-    assert sorted(ran_in) == [False] * 7 + [True]
+    assert sorted(at_once(*[work] * 8)) == [False] * 7 + [True]
 
 
 def test_worker_passes_over_a_task_that_runs() -> None:

@@ -15,7 +15,4 @@ SECOND = timedelta(seconds=1)
 def test_wait_doubles_up_to_the_longest(failures: int, seconds: int) -> None:
     wait = wait_after(failures, first=SECOND, longest=timedelta(minutes=5))
     assert wait == timedelta(seconds=seconds)
-
-
-def test_wait_that_begins_above_the_longest_is_the_longest() -> None:
     assert wait_after(0, first=timedelta(days=10_000), longest=SECOND) == SECOND

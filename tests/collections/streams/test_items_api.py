@@ -1,27 +1,26 @@
 """Batches over HTTP: what is counted, what is refused, and that no answer quotes an item."""
 
 import json
-import secrets
 from typing import Any
 
-import msgpack
 import pytest
 from django.test import Client
 
-from panprivacy.streams.item_bytes import ITEM_LENGTH
+from panprivacy.statistics.streams.item_bytes import ITEM_LENGTH
 from recipes.models import Recipe
-from reports.items import BATCH_ITEMS, JSON_BRACKETS
+from reports.items import BATCH_ITEMS, BRACKETS
 from streams import operations
 from streams.models import ItemBatch
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, counted, state_of, stream_of
 from tests.factories import published_recipe, published_stream
 from tests.memory import peak_of
+from tests.metrics import assert_counted_and_not_measured
 from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
-JSON, MESSAGEPACK = "application/json", "application/msgpack"
+JSON = "application/json"
 
 
 def post(recipe: Recipe, body: Any, media_type: str = JSON, **headers: str) -> Any:
@@ -41,24 +40,10 @@ def test_a_batch_is_counted_at_once_and_again_with_the_same_answer() -> None:
     assert counted(recipe, start) == [0, 0, 0, 2, 0, 0, 0, 1, 0, 0]
 
 
-def test_a_batch_in_messagepack_is_the_same_batch_as_in_json() -> None:
-    recipe = published_stream()
-    start = state_of(recipe)
-    nonce = secrets.token_bytes(16)
-    packed = msgpack.packb({"batch": nonce, "items": ["3"]})
-    assert post(recipe, packed, MESSAGEPACK).status_code == 200
-    assert post(recipe, batch_body(["3"], nonce)).status_code == 200
-    assert counted(recipe, start)[3] == 1
-
-
 def test_the_largest_batch_and_the_longest_item_are_taken() -> None:
     recipe = published_stream(statistic="density", t=None, items="hashed")
     items = ["ß" * ITEM_LENGTH] + ["[{[{"] * (BATCH_ITEMS - 1)
     assert post(recipe, batch_body(items)).status_code == 200
-
-
-def test_an_empty_batch_is_taken() -> None:
-    assert post(published_stream(), batch_body([])).status_code == 200
 
 
 NONCE = "00" * 16
@@ -88,45 +73,43 @@ REFUSED: dict[str, tuple[Any, int, dict[str, Any]]] = {
     "too long": ({"batch": NONCE, "items": [MARK * ITEM_LENGTH]}, 422, {"field": "items", "index": 0}),
     "not in the universe": ({"batch": NONCE, "items": ["1", MARK]}, 422, {"field": "items", "index": 1}),
     "half a character": ({"batch": NONCE, "items": ["1", "\ud800"]}, 422, {"field": "items", "index": 1}),
-    "many brackets": (b"[" * (JSON_BRACKETS + 1), 400, {}),
-    "deep brackets": (b"[" * JSON_BRACKETS, 400, {}),
+    "many brackets": (b"[" * (BRACKETS + 1), 400, {}),
+    "deep brackets": (b"[" * BRACKETS, 400, {}),
     "a larger body": (b" " * (4 * 1024 * 1024 + 1), 413, {}),
 }
 
 
-@pytest.mark.parametrize("kind", REFUSED)
-def test_what_is_no_batch_is_refused_by_its_place_and_never_quoted(
-    kind: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    body, status, members = REFUSED[kind]
+def test_what_is_no_batch_is_refused_by_place_unquoted(caplog: pytest.LogCaptureFixture) -> None:
     recipe = published_stream()
-    answer = post(recipe, body)
-    assert answer.status_code == status, answer.content
-    problem = answer.json()
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert {name: problem.get(name) for name in members} == members
-    if "index" in members:
-        assert f"at index {members['index']} (the {['1st', '2nd'][members['index']]})" in problem["detail"]
-    assert MARK not in answer.content.decode()
+    for kind, (body, status, members) in REFUSED.items():
+        answer = post(recipe, body)
+        assert answer.status_code == status, kind
+        problem = answer.json()
+        assert answer.headers["Content-Type"] == "application/problem+json"
+        assert {name: problem.get(name) for name in members} == members
+        if "index" in members:
+            place = f"at index {members['index']} (the {['1st', '2nd'][members['index']]})"
+            assert place in problem["detail"], kind
+        assert MARK not in answer.content.decode(), kind
     assert MARK not in caplog.text
     assert not ItemBatch.objects.exists()
 
 
 def test_a_batch_of_lists_of_lists_is_refused_before_they_are_built() -> None:
     recipe = published_stream()
-    lists = b"\xdc\x00\x64" + (b"\xdc\x27\x10" + b"\x90" * 10_000) * 100
-    body = b"\x82" + msgpack.packb("batch") + msgpack.packb(bytes(16)) + msgpack.packb("items") + lists
-    answer, peak = peak_of(lambda: post(recipe, body, MESSAGEPACK))
+    lists = b"[" + b"[]," * 9_999 + b"[]]"
+    body = f'{{"batch": "{NONCE}", "items": ['.encode() + b",".join([lists] * 100) + b"]}"
+    answer, peak = peak_of(lambda: post(recipe, body))
     assert answer.status_code == 400
     # Built, they take 64,000,000 bytes.
     assert peak < 15_000_000
 
 
 def test_another_media_type_is_refused_unread() -> None:
-    body = f"items={MARK}".encode()
-    answer = post(published_stream(), body, "application/x-www-form-urlencoded")
-    assert answer.status_code == 415
-    assert MARK not in answer.content.decode()
+    for media_type in ("application/x-www-form-urlencoded", "application/msgpack"):
+        answer = post(published_stream(), f"items={MARK}".encode(), media_type)
+        assert answer.status_code == 415
+        assert MARK not in answer.content.decode()
 
 
 def test_a_recipe_of_devices_takes_no_items_and_one_of_a_stream_no_reports() -> None:
@@ -143,12 +126,14 @@ def test_a_closed_recipe_and_one_that_is_not_there_take_nothing() -> None:
     recipe_close(recipe=recipe, actor=None)
     answer = post(recipe, batch_body(["1"]))
     assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-not-open")
+    answer = Client().get(f"/api/v1/recipes/{recipe.identifier}/items/")
+    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST, OPTIONS")
     recipe.identifier = "0" * 64
     assert post(recipe, batch_body(["1"])).status_code == 404
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_batch_sent_again_gets_the_same_answer_until_the_stream_is_forgotten() -> None:
+def test_a_batch_sent_again_gets_the_same_answer_until_it_is_forgotten() -> None:
     recipe = published_stream()
     batch = batch_body(["3"])
     assert post(recipe, batch).status_code == 200
@@ -159,12 +144,7 @@ def test_a_batch_sent_again_gets_the_same_answer_until_the_stream_is_forgotten()
     assert (answer.status_code, answer.json()["type"]) == (409, "/problems/recipe-not-open")
 
 
-def test_only_post_is_allowed() -> None:
-    answer = Client().get(f"/api/v1/recipes/{published_stream().identifier}/items/")
-    assert (answer.status_code, answer.headers["Allow"]) == (405, "POST, OPTIONS")
-
-
-def test_an_error_that_nobody_expected_does_not_bring_an_item_into_the_log(
+def test_an_unexpected_error_brings_no_item_into_the_log(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     recipe = published_stream(statistic="density", t=None, items="hashed")
@@ -187,6 +167,7 @@ def test_a_lost_state_is_our_fault_and_counts_nothing(caplog: pytest.LogCaptureF
     answer = post(recipe, batch_body(["1"]))
     assert (answer.status_code, answer.json()["type"]) == (500, "/problems/internal-error")
     (said,) = [record for record in caplog.records if "stream_lost" in record.getMessage()]
+    assert not ItemBatch.objects.exists()
     assert "Traceback" not in said.getMessage()
     assert said.exc_info is None
 
@@ -194,23 +175,8 @@ def test_a_lost_state_is_our_fault_and_counts_nothing(caplog: pytest.LogCaptureF
 def test_metrics_count_batches_and_do_not_measure_them() -> None:
     recipe = published_stream()
 
-    def measures() -> dict[str, float]:
-        lines = Client().get("/metrics").content.decode().splitlines()
-        rows = [line.rsplit(" ", 1) for line in lines if not line.startswith("#") and "items" not in line]
-        told = ("django_http_requests_body_total_bytes", "latency")
-        return {name: float(value) for name, value in rows if any(part in name for part in told)}
+    def send() -> None:
+        for items in ([], ["1"] * 500):
+            assert post(recipe, batch_body(items)).status_code == 200
 
-    measures()  # its own request is measured, too
-    first = measures()
-    second = measures()
-    alone = {name: second[name] - first[name] for name in second if "bytes" in name}
-    for items in ([], ["1"] * 5_000):
-        assert post(recipe, batch_body(items)).status_code == 200
-    third = measures()
-    assert {name: third[name] - second[name] for name in alone} == alone
-    counts = [name for name in second if "latency" in name and name.endswith("_count")]
-    assert counts
-    assert all(third[name] - second[name] <= 1 for name in counts)
-    text = Client().get("/metrics").content.decode()
-    assert 'view="api-items"' in text
-    assert not [line for line in text.splitlines() if "latency" in line and "api-items" in line]
+    assert_counted_and_not_measured("api-items", send)

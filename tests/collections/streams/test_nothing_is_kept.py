@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgpack
 import pytest
 import redis
 from django.db import connection
@@ -18,8 +17,7 @@ from django.db import connection
 from panapp.services import Services, wait_until
 from releases.models import Release
 from streams.sealed_state import key_slots
-from tests.collections.streams.scene import batch_body, stream_of
-from tests.collections.streams.search import in_database, in_files
+from tests.collections.streams.scene import batch_body, in_database, in_files, stream_of
 from tests.factories import published_stream
 from tests.patience import PATIENCE
 from tests.processes import services_on_test_database
@@ -79,10 +77,9 @@ def test_items_good_and_bad_are_found_nowhere(capfd: pytest.CaptureFixture[str])
     upload = f"--x\r\n{disposition}\r\n\r\n{MARK}\r\n--x--"
     with services_on_test_database() as services, broker_overheard(services) as heard:
         url = f"{services.base_url}/api/v1/recipes/{recipe.identifier}/items/"
-        packed = msgpack.packb({"batch": secrets.token_bytes(16), "items": good})
         sent = [
             (json.dumps(batch_body(good, nonce)).encode(), "application/json", 200),
-            (packed, "application/msgpack", 200),
+            (json.dumps(batch_body(good)).encode(), "application/msgpack", 415),
             (json.dumps(bad).encode(), "application/json", 422),
             (json.dumps({"batch": MARK, "items": [MARK]}).encode(), "application/json", 422),
             (json.dumps({MARK: MARK}).encode(), "application/json", 400),

@@ -1,6 +1,7 @@
-"""Counts by address: of whom, and what the cache tells of them."""
+"""Counts by address: whose they are, and what the cache shows of them."""
 
 import hashlib
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,11 +11,15 @@ from django.core.cache import cache
 from web import askers
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
-MINUTES = [timedelta(minutes=minutes) for minutes in (0, 0.25, 1, 50)]
+MIDNIGHT = datetime(2027, 1, 1, tzinfo=UTC)
 
 
 def asked(*addresses: str, what: str = "tries", now: datetime = NOON) -> list[int]:
     return [askers.times_asked(what, address, seconds=60, now=now) for address in addresses]
+
+
+def hourly(start: datetime, minutes: float) -> int:
+    return askers.times_asked("tries", "a", seconds=3_600, now=start + timedelta(minutes=minutes))
 
 
 def test_each_asker_is_counted_alone_and_for_each_thing() -> None:
@@ -27,7 +32,7 @@ def test_network_of_ipv6_is_counted_as_one_and_a_mapped_address_as_itself() -> N
     assert asked("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2", "None", "None") == [1, 2, 1, 1, 2]
 
 
-def test_cache_tells_nobody_without_the_secret_an_address_nor_the_next_day(
+def test_cache_shows_no_address_without_the_secret_of_the_day(
     monkeypatch: pytest.MonkeyPatch, settings: Any
 ) -> None:
     keys: list[str] = []
@@ -49,25 +54,22 @@ def test_cache_tells_nobody_without_the_secret_an_address_nor_the_next_day(
     assert len(set(keys)) == 3
 
 
-def test_hour_counts_on_over_midnight_and_ends_after_it() -> None:
+@pytest.mark.parametrize(
+    ("start", "minutes"),
+    [(datetime(2028, 2, 29, 23, 59, 30, tzinfo=UTC), (0, 0.25, 1, 50)), (MIDNIGHT, (0, 1 / 60, 59.9, 60.1))],
+)
+def test_hour_counts_on_over_midnight(start: datetime, minutes: Sequence[float]) -> None:
     """Keys are of the day; the hour is not."""
-    late = datetime(2028, 2, 29, 23, 59, 30, tzinfo=UTC)
-    times = [askers.times_asked("tries", "a", seconds=3_600, now=late + minutes) for minutes in MINUTES]
+    times = [hourly(start, passed) for passed in minutes]
     assert times == [1, 2, 3, 4]
+
+
+def test_day_has_a_count_of_its_own_after_the_hour() -> None:
+    late = MIDNIGHT - timedelta(seconds=30)
+    hourly(late, 0)
     # The cache drops the count when its hour is over. Then the day's own key is counted.
     cache.clear()
-    assert askers.times_asked("tries", "a", seconds=3_600, now=late + timedelta(minutes=59)) == 1
-    assert askers.times_asked("tries", "a", seconds=3_600, now=late + timedelta(minutes=62)) == 2
-
-
-def test_count_that_begins_just_after_midnight_is_no_part_of_another() -> None:
-    midnight = datetime(2027, 1, 1, tzinfo=UTC)
-    seconds = [0, 1, 3_599, 3_601]
-    times = [
-        askers.times_asked("tries", "a", seconds=3_600, now=midnight + timedelta(seconds=one))
-        for one in seconds
-    ]
-    assert times == [1, 2, 3, 4]
+    assert (hourly(late, 59), hourly(late, 62)) == (1, 2)
 
 
 def test_count_that_the_cache_drops_in_between_begins_anew(monkeypatch: pytest.MonkeyPatch) -> None:

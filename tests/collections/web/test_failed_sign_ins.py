@@ -19,7 +19,7 @@ def tried(password: str) -> Any:
 
 @pytest.fixture
 def races(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """At the next `incr`, the count is gone: another process let somebody in between."""
+    """At the next `incr`, the count is gone: another process has deleted it."""
     waiting: list[str] = []
     incr = LocMemCache.incr
 
@@ -39,7 +39,7 @@ def test_wrong_password_that_races_a_right_one_begins_the_count_anew(races: list
         assert tried("wrong").status_code == 200
     races.append("once")
     assert tried("wrong").status_code == 200
-    # Counted from 1 since the right one: so many more are read, and the last of them locks.
+    # Counted from 1 since the right one: that many more are read, and the last of them locks.
     codes = [tried("wrong").status_code for _ in range(settings.AXES_FAILURE_LIMIT - 1)]
     assert codes == [200] * (settings.AXES_FAILURE_LIMIT - 2) + [429]
     assert tried(PASSWORD).status_code == 429

@@ -35,7 +35,7 @@ def test_member_that_is_repeated_anywhere_is_named(body: bytes) -> None:
     assert refusal.value.repeated == "a"
     document = json_problem(refusal.value, "").document()
     assert (document["type"], document["field"]) == ("/problems/invalid-parameter", "a")
-    assert document["detail"] == "a: stands there more than once."
+    assert document["detail"] == "a: occurs more than once."
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,10 @@ def randomized(bits, epsilon0):
     return found
 
 
+def unit(i, k):
+    return tuple(int(i == j) for j in range(k))
+
+
 def sampled(device, rate):
     """The device takes part with probability `rate`; a one that counts it is put in front."""
     length = len(next(iter(device)))

@@ -13,10 +13,9 @@ import math
 import numpy as np
 import pytest
 
-from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import RELATIVE_TOLERANCE, SMALLEST_DELTA
 from panprivacy.accounting.registry import event_from_mapping
-from panprivacy.errors import FieldError
+from tests.refusals import field_refused
 
 DELTAS = [1e-2, 1e-6, 1e-12, SMALLEST_DELTA]
 
@@ -34,49 +33,35 @@ class EventContract:
         assert event_from_mapping(members) == event
         assert hash(event_from_mapping(members)) == hash(event)
 
-    def test_event_says_what_it_is(self, event):
-        assert isinstance(event.neighbours, Relation)
-        assert isinstance(event.proved, bool)
-        assert event.method
-        assert "\n" not in event.method
-
-    def test_from_members_unknown_is_refused_by_name(self, event):
-        members = dataclasses.asdict(event)
-        with pytest.raises(FieldError) as refused:
-            type(event).from_members({**members, "nobody": 1})
-        assert refused.value.field == "nobody"
-
-    def test_from_members_missing_is_refused_by_name(self, event):
+    def test_members_unknown_or_missing_are_refused_by_name(self, event):
+        with field_refused("nobody"):
+            type(event).from_members({**dataclasses.asdict(event), "nobody": 1})
         for field in dataclasses.fields(event):
             members = dataclasses.asdict(event)
             del members[field.name]
             if field.default is not dataclasses.MISSING:
                 assert type(event).from_members(members)
                 continue
-            with pytest.raises(FieldError, match="missing") as refused:
+            with field_refused(field.name, match="missing"):
                 type(event).from_members(members)
-            assert refused.value.field == field.name
 
     impossible = (0, -1, math.nan, math.inf, True, None, "many", 10**400)
     """What no field may be."""
 
     def test_event_with_an_impossible_value_is_refused_by_name(self, event):
         for field, wrong in itertools.product(dataclasses.fields(event), self.impossible):
-            with pytest.raises(FieldError) as refused:
+            with field_refused(field.name):
                 dataclasses.replace(event, **{field.name: wrong})
-            assert refused.value.field == field.name
 
     def test_epsilon_at_an_impossible_delta_is_refused_by_name(self, event):
         for wrong in (0, 1, -1e-6, SMALLEST_DELTA / 2, math.nan, True, "1e-6"):
-            with pytest.raises(FieldError) as refused:
+            with field_refused("delta"):
                 event.epsilon(wrong)
-            assert refused.value.field == "delta"
 
     def test_delta_at_an_impossible_epsilon_is_refused_by_name(self, event):
         for wrong in (-1e-9, math.nan, math.inf, True, "1"):
-            with pytest.raises(FieldError) as refused:
+            with field_refused("epsilon"):
                 event.delta(wrong)
-            assert refused.value.field == "epsilon"
 
     def test_delta_does_not_increase_with_epsilon(self, event):
         top = 2 * epsilon_of(event, 1e-12)
@@ -103,15 +88,11 @@ class CohortContract(EventContract):
         assert epsilon_of(event, 1e-6) < alone.epsilon(1e-6) < math.inf
         assert alone.delta(alone.epsilon(1e-6)) <= 1e-6
 
-    @pytest.mark.parametrize("n", [10**5, *(pytest.param(n, marks=pytest.mark.long) for n in (10**6, 10**9))])
+    @pytest.mark.parametrize("n", [10**5, pytest.param(10**9, marks=pytest.mark.long)])
     def test_epsilon_of_up_to_a_billion_devices_is_that_of_a_large_cohort(self, event, n):
         """ε falls like 1/√n: by √10 for a tenfold n, give or take a fifth."""
         huge, smaller = dataclasses.replace(event, n=n), dataclasses.replace(event, n=n // 10)
         assert 2.5 < smaller.epsilon(1e-12) / huge.epsilon(1e-12) < 4
-
-    @pytest.mark.long
-    def test_epsilon_of_a_billion_devices_keeps_the_smallest_delta(self, event):
-        huge = dataclasses.replace(event, n=10**9)
         assert 0 <= huge.delta(huge.epsilon(SMALLEST_DELTA)) <= SMALLEST_DELTA
 
     def test_delta_falls_as_the_cohort_grows(self, event):

@@ -13,14 +13,14 @@ from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.registry import EVENTS
 from panprivacy.accounting.shuffled import Shuffled
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
+from tests.refusals import field_refused
 
 CASES = [
     (RandomizedResponseSum, {"n": 10_000}, "epsilon0", 1.0, 1e-6),
     (RandomizedResponseSum, {"n": 40, "sampling_rate": 0.2}, "epsilon0", 0.5, 1e-4),
     (RandomizedResponseSum, {"epsilon0": 2.0}, "n", 0.05, 1e-8),
     (OneHotSum, {"n": 500, "k": 3}, "epsilon0", 0.5, 1e-6),
-    pytest.param(OneHotSum, {"epsilon0": 1.0, "k": 3}, "n", 0.5, 1e-6, marks=pytest.mark.long),
     (Shuffled, {"n": 1_000}, "epsilon0", 0.5, 1e-6),
     (Shuffled, {"epsilon0": 3.0}, "n", 0.5, 1e-6),
     (Gaussian, {}, "sigma", 1.0, 1e-8),
@@ -42,18 +42,6 @@ def test_calibrated_meets_its_target_and_nothing_better_does(event_class, member
     assert dataclasses.replace(event, **{name: better}).delta(epsilon) > delta
 
 
-@pytest.mark.parametrize(("event_class", "members", "name", "epsilon", "delta", "value", "tolerance"), [
-    (RandomizedResponseSum, {"n": 10_000}, "epsilon0", 1.0, 1e-6, 5.68900, 1e-6),
-    (DiscreteGaussianSum, {"n": 10_000, "value_range": 10}, "scale", 1.0, 1e-6, 0.47383, 2e-5),
-    (Gaussian, {"sampling_rate": 0.01, "rounds": 1_000}, "sigma", 1.0, 1e-6, 1.563, 3e-4),
-])  # fmt: skip
-def test_calibrated_agrees_with_reference_numbers(
-    event_class, members, name, epsilon, delta, value, tolerance
-):
-    event = calibrated(event_class, members=members, solve_for=name, epsilon=epsilon, delta=delta)
-    assert getattr(event, name) == pytest.approx(value, rel=tolerance)
-
-
 @pytest.mark.parametrize(("event_class", "members", "name", "epsilon", "limit"), [
     (DiscreteGaussianSum, {"scale": 0.5, "value_range": 10}, "n", 1e-8, "1e12"),
     (RandomizedResponseSum, {"n": 1}, "epsilon0", 1e-12, "1e-6"),
@@ -69,14 +57,13 @@ def test_calibrated_where_no_value_suffices_says_what_is_reachable(
 
 
 def test_calibrated_never_looks_beyond_the_largest_value_it_is_given():
-    with pytest.raises(FieldError, match="1000") as caught:
+    with field_refused("n", match="1000"):
         calibrated(
             Shuffled, members={"epsilon0": 3.0}, solve_for="n", epsilon=0.01, delta=1e-6, largest=1_000
         )
-    assert caught.value.field == "n"
 
 
-def test_calibrated_where_every_value_suffices_returns_the_end_of_the_range():
+def test_calibrated_if_every_value_suffices_returns_the_end_of_the_range():
     event = calibrated(RandomizedResponseSum, members={"n": 1}, solve_for="epsilon0", epsilon=60, delta=1e-6)
     assert event.epsilon0 == 50.0
     assert calibrated(Gaussian, members={}, solve_for="sigma", epsilon=500, delta=1e-6).sigma == 0.1
@@ -93,9 +80,8 @@ def test_calibrated_where_every_value_suffices_returns_the_end_of_the_range():
 ])  # fmt: skip
 def test_calibrated_on_bad_input_names_the_field(changed, field):
     asked = {"members": {}, "solve_for": "sigma", "epsilon": 1.0, "delta": 1e-6, **changed}
-    with pytest.raises(FieldError) as caught:
+    with field_refused(field):
         calibrated(Gaussian, **asked)
-    assert caught.value.field == field
 
 
 def test_every_solvable_parameter_is_bounded():

@@ -6,7 +6,6 @@ import random
 
 import numpy as np
 import pytest
-import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +17,7 @@ from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.shuffled import Shuffled
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from tests.panprivacy.accounting.by_definition import hockey_stick, randomized, released, sampled
 from tests.panprivacy.accounting.contract import EventContract
 
@@ -38,41 +37,11 @@ class TestContractOfGiven(EventContract):
     """As everywhere, but for 0, which both numbers may be."""
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12, 1e-24, 1e-30])
-@pytest.mark.parametrize("times", [2, 3, 20, 1_000])
+@pytest.mark.parametrize("delta", [1e-3, 1e-12, 1e-30])
+@pytest.mark.parametrize("times", [2, 3, 1_000])
 def test_epsilon_of_equal_gaussians_is_that_of_one_with_less_noise(delta, times):
     exact = Gaussian(sigma=10 / math.sqrt(times)).epsilon(delta)
     assert exact <= epsilon_of([Gaussian(sigma=10.0)] * times, delta) <= exact * (1 + 1e-3)
-
-
-def test_epsilon_of_different_gaussians_is_that_of_one_with_the_precisions_added_up():
-    sigmas = [3.0, 10.0, 10.0, 200.0]
-    exact = Gaussian(sigma=sum(sigma**-2 for sigma in sigmas) ** -0.5).epsilon(1e-9)
-    found = epsilon_of([Gaussian(sigma=sigma) for sigma in sigmas], 1e-9)
-    assert exact <= found <= exact * (1 + 1e-3)
-
-
-def composed_responses(epsilon0, times, epsilon):
-    """δ(ε) of `times` randomized responses (Kairouz, Oh & Viswanath 2015, equation 4)."""
-    keep, growth = math.exp(epsilon0) / (1 + math.exp(epsilon0)), math.exp(epsilon)
-    found = 0.0
-    for i in range(times + 1):
-        first, second = (p**i * (1 - p) ** (times - i) for p in (keep, 1 - keep))
-        found += math.comb(times, i) * max(0.0, first - growth * second)
-    return found
-
-
-@pytest.mark.parametrize(("epsilon0", "times", "delta"), [
-    (0.5, 10, 1e-3), (0.1, 40, 1e-8), (2.0, 3, 1e-2), (5.0, 4, 1e-6), (0.01, 7, 1e-4),
-])  # fmt: skip
-def test_epsilon_of_single_responses_is_that_of_the_binomial_formula(epsilon0, times, delta):
-    event = RandomizedResponseSum(n=1, epsilon0=epsilon0)
-    found = epsilon_of([event] * times, delta)
-    exact = scipy.optimize.brentq(
-        lambda epsilon: composed_responses(epsilon0, times, epsilon) - delta, 0, 2 * times * epsilon0
-    )
-    assert exact * (1 - 1e-9) <= found <= exact * (1 + 1e-3)
-    assert composed_responses(epsilon0, times, exact / 2) <= delta_of([event] * times, exact / 2)
 
 
 def sum_of_discrete_gaussians(n, scale):
@@ -85,29 +54,6 @@ def sum_of_discrete_gaussians(n, scale):
     for _ in range(n):
         total = np.convolve(total, one)[200:-200]
     return total
-
-
-def test_epsilon_of_discrete_gaussian_sums_is_that_of_their_exact_product():
-    """All pairs of outcomes of two independent sums, losses and probabilities by definition."""
-    events = [
-        DiscreteGaussianSum(n=40, scale=0.6, value_range=2),
-        DiscreteGaussianSum(n=30, scale=1.1, value_range=3),
-    ]
-    losses, masses = [], []
-    for event in events:
-        p = sum_of_discrete_gaussians(event.n, event.scale)
-        q = np.roll(p, event.value_range)
-        counted = (p > 1e-25) & (q > 1e-25)
-        losses.append(np.log(p[counted] / q[counted]))
-        masses.append(p[counted])
-    loss = np.add.outer(*losses).ravel()
-    mass = np.multiply.outer(*masses).ravel()
-
-    def exact_delta(epsilon):
-        return float((mass * np.maximum(0.0, -np.expm1(epsilon - loss))).sum())
-
-    exact = scipy.optimize.brentq(lambda epsilon: exact_delta(epsilon) - 1e-6, 0.1, 20)
-    assert exact * (1 - 1e-9) <= epsilon_of(events, 1e-6) <= exact * (1 + 1e-3)
 
 
 MANY = (
@@ -126,17 +72,13 @@ def test_epsilon_does_not_depend_on_the_order(order):
     assert epsilon_of([events[i] for i in order], 1e-6) == epsilon_of(events, 1e-6)
 
 
-@pytest.mark.parametrize("event", MANY)
-def test_epsilon_of_one_event_is_its_own(event):
-    assert epsilon_of([event], 1e-6) == event.epsilon(1e-6)
-
-
 @pytest.mark.parametrize(
     "event", [pytest.param(event, marks=[pytest.mark.long] * (event is MANY[3])) for event in MANY]
 )
-def test_epsilon_of_one_event_beside_one_that_costs_nothing_is_its_own_up_to_the_discretization(event):
-    """This goes through the distribution of losses, which the test above does not."""
+def test_epsilon_of_one_event_is_its_own_even_next_to_a_free_one(event):
+    """The second goes through the distribution of losses."""
     own = event.epsilon(1e-6)
+    assert epsilon_of([event], 1e-6) == own
     found = epsilon_of([event, GivenGuarantee(epsilon_given=0.0)], 1e-6)
     assert own * (1 - 1e-8) <= found <= own * (1 + 2e-3)
 
@@ -167,13 +109,9 @@ def test_delta_at_the_epsilon_of_a_delta_is_at_most_that(events, exponent):
     assert delta_of(events, epsilon) <= delta * (1 + 1e-6)
 
 
-def test_epsilon_of_given_guarantees_is_at_most_the_sum_where_delta_allows_it():
+def test_given_guarantees_cost_their_sum_and_refuse_a_smaller_delta():
     given_one = GivenGuarantee(epsilon_given=1.0, delta_given=1e-7)
     assert epsilon_of([given_one] * 3, 3e-7) == pytest.approx(3.0, rel=1e-9)
-
-
-def test_epsilon_where_delta_is_below_what_was_given_names_delta():
-    given_one = GivenGuarantee(epsilon_given=1.0, delta_given=1e-7)
     for events in ([given_one], [given_one] * 2, [given_one, MANY[0]]):
         with pytest.raises(FieldError, match="delta"):
             epsilon_of(events, 1e-8)
@@ -200,25 +138,15 @@ def test_epsilon_of_rounds_split_over_events_is_that_of_all_rounds():
     )
 
 
-def test_repeated_is_the_composition_of_as_many_events():
+def test_repeated_equals_composition_and_is_at_most_the_sum():
     event = RandomizedResponseSum(n=1_000, epsilon0=1.0)
     assert Repeated(event=event, times=3).epsilon(1e-6) == epsilon_of([event] * 3, 1e-6)
     assert Repeated(event=event, times=1).epsilon(1e-6) == event.epsilon(1e-6)
+    pure = Repeated(event=Shuffled(n=2, epsilon0=3.0), times=2)
+    assert pure.epsilon(1e-30) <= 6.0
+    assert pure.delta(6.0) == pytest.approx(0.0, abs=1e-37)
     nested = Repeated(event=Repeated(event=event, times=2), times=3)
     assert nested.epsilon(1e-6) == pytest.approx(epsilon_of([event] * 6, 1e-6), rel=1e-9)
-
-
-def test_repeated_pure_events_cost_at_most_their_sum_at_any_delta():
-    event = Repeated(event=Shuffled(n=2, epsilon0=3.0), times=2)
-    assert event.epsilon(1e-30) <= 6.0
-    assert event.delta(6.0) == pytest.approx(0.0, abs=1e-37)
-
-
-def test_repeated_shuffled_reports_bound_the_sum_of_one_hot_vectors():
-    proved = Repeated(event=Shuffled(n=10_000, epsilon0=2.0), times=2).epsilon(1e-6)
-    exact = OneHotSum(n=10_000, k=10, epsilon0=2.0).epsilon(1e-6)
-    assert exact == pytest.approx(0.12504, rel=1e-4)
-    assert exact < proved < 1.4 * exact
 
 
 @pytest.mark.parametrize(("events", "delta"), [
@@ -253,9 +181,7 @@ def outcomes(epsilon0s, noise):
 
 
 @pytest.mark.parametrize(("seed", "mixtures"), [(31, 3), pytest.param(33, 25, marks=pytest.mark.long)])
-def test_epsilon_of_random_mixtures_is_within_two_thousandths_of_all_outcomes_and_below_addition(
-    seed, mixtures
-):
+def test_epsilon_of_random_mixtures_is_that_of_all_outcomes(seed, mixtures):
     source = random.Random(seed)
     for _ in range(mixtures):
         epsilon0s = [math.exp(source.uniform(-4.5, 1)) for _ in range(source.randrange(2, 8))]
@@ -277,7 +203,7 @@ def test_epsilon_of_random_mixtures_is_within_two_thousandths_of_all_outcomes_an
         assert found <= sum(event.epsilon(delta / len(events)) for event in events) * (1 + 1e-12)
 
 
-def test_two_releases_whose_inputs_are_exchanged_lose_more_than_either_direction_composed_apart():
+def test_two_releases_with_exchanged_inputs_lose_more_than_each_direction():
     """No other device has the event, and this one in the first release, or else in the second."""
     event = RandomizedResponseSum(n=5, epsilon0=2.0, sampling_rate=0.1)
     others = [0] * (event.n - 1)
@@ -296,16 +222,6 @@ def test_two_releases_whose_inputs_are_exchanged_lose_more_than_either_direction
     assert delta_of([event, event], epsilon) >= exchanged
 
 
-def test_epsilon_of_random_events_is_not_above_plain_addition():
-    source = random.Random(32)
-    for _ in range(8):
-        events = source.choices(
-            (*MANY[:4], RandomizedResponseSum(n=2, epsilon0=3.0)), k=source.randrange(2, 5)
-        )
-        delta = 10 ** source.uniform(-9, -1)
-        assert epsilon_of(events, delta) <= sum(event.epsilon(delta / len(events)) for event in events)
-
-
 def test_composition_of_what_tells_all_promises_nothing():
     events = [DiscreteGaussianSum(n=4, scale=11.1, value_range=1000)] * 2
     assert delta_of(events, 1.0) == 1.0
@@ -316,6 +232,7 @@ def test_composition_of_what_tells_all_promises_nothing():
 @pytest.mark.parametrize("events", [
     [Gaussian(sigma=0.35)] * 2,
     [Gaussian(sigma=5.0, rounds=1000), Gaussian(sigma=5.0)],
+    [Gaussian(sigma=sigma) for sigma in (3.0, 10.0, 10.0, 200.0)],
 ])  # fmt: skip
 def test_composed_gaussians_with_large_losses_are_one_gaussian(events):
     variance = 1 / sum(event.rounds / event.sigma**2 for event in events)
@@ -332,9 +249,9 @@ def test_epsilon_far_below_the_spread_of_losses_is_found(sigma, rate, rounds, de
     assert event.delta(found) <= delta < event.delta(0.0)
 
 
-@pytest.mark.parametrize("n", [2, 100, pytest.param(1_000, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [2, 100])
 @pytest.mark.parametrize("epsilon0", [0.01, 6.0, 8.0, 20.0])
-def test_two_bits_of_any_cohort_and_local_loss_compose_between_one_and_basic_composition(n, epsilon0):
+def test_two_bits_compose_between_one_and_basic_composition(n, epsilon0):
     """Losses of a few atoms, far apart, at a δ that hardly any of them has."""
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
     found = epsilon_of([event, event], 1e-6)

@@ -32,24 +32,17 @@ def coordinate(n, scale):
     return found
 
 
-def shifted(probabilities, by):
-    return np.concatenate([np.zeros(by), probabilities]), np.concatenate([probabilities, np.zeros(by)])
-
-
 def by_definition(n, scale, move, epsilon):
     """δ for one Δ, over every point of the lattice."""
     with_it, without = np.ones(()), np.ones(())
     for by in move:
-        first, second = shifted(coordinate(n, scale), by)
-        with_it, without = np.multiply.outer(with_it, first), np.multiply.outer(without, second)
+        alone, moved = np.pad(coordinate(n, scale), (0, by)), np.pad(coordinate(n, scale), (by, 0))
+        with_it, without = np.multiply.outer(with_it, moved), np.multiply.outer(without, alone)
     return np.maximum(0.0, with_it - math.exp(epsilon) * without).sum()
 
 
-MOVES = [(9,), (1,), (6, 6, 3), (0, 9), (1, 0, 0), (5, 5, 5), (3, 3), (2, 1, 2)]
-
-
-@pytest.mark.parametrize("move", MOVES)
-@pytest.mark.parametrize(("n", "scale"), [(1, 2.0), (2, 2.0), (1, 4.5), (3, 2.7)])
+@pytest.mark.parametrize("move", [(9,), (1,), (6, 6, 3), (0, 9), (1, 0, 0), (3, 3), (2, 1, 2)])
+@pytest.mark.parametrize(("n", "scale"), [(1, 2.0), (1, 4.5), (3, 2.7)])
 def test_delta_bounds_that_of_every_move_over_the_whole_lattice(n, scale, move):
     """Moves of the same length in one direction or in many: the bound knows the length alone."""
     event = DiscreteGaussianVector(n=n, scale=scale, sensitivity=math.hypot(*move), dimension=len(move))
@@ -65,7 +58,7 @@ def test_delta_of_much_noise_lies_little_above_that_of_the_whole_lattice():
         assert exact < event.delta(epsilon) < 1.03 * exact
 
 
-@pytest.mark.parametrize("n", [1, 2, 100, 10**4, 10**6, 10**9])
+@pytest.mark.parametrize("n", [1, 2, 100, 10**9])
 @pytest.mark.parametrize(("scale", "sensitivity"), [(2.0, 1), (2.0, 40), (300.0, 5_000)])
 def test_delta_of_one_coordinate_bounds_the_exact_sum_tightly(n, scale, sensitivity):
     event = DiscreteGaussianVector(n=n, scale=scale, sensitivity=sensitivity, dimension=1)

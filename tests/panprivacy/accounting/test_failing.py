@@ -6,22 +6,16 @@ from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.registry import event_from_mapping
 
 NOISE = DiscreteGaussianSum(n=100, scale=0.5, value_range=3)
 
 
-def test_delta_is_that_of_the_event_and_what_was_set_aside():
+def test_delta_adds_what_was_set_aside_and_epsilon_is_left_the_rest():
     event = Failing(event=NOISE, probability=1e-7)
     for epsilon in (0.0, 0.5, 3.0):
         assert event.delta(epsilon) == NOISE.delta(epsilon) + 1e-7
     assert Failing(event=NOISE, probability=1.0).delta(0.0) == 1.0
-
-
-def test_epsilon_leaves_the_event_what_was_not_set_aside():
-    assert Failing(event=NOISE, probability=1e-7).epsilon(1e-6) == pytest.approx(
-        NOISE.epsilon(9e-7), rel=1e-8
-    )
+    assert event.epsilon(1e-6) == pytest.approx(NOISE.epsilon(9e-7), rel=1e-8)
 
 
 def test_compositions_add_up_what_was_set_aside():
@@ -32,8 +26,6 @@ def test_compositions_add_up_what_was_set_aside():
     assert epsilon_of(failing, 1e-6) > epsilon_of([event] * 2, 1e-6)
 
 
-def test_event_is_read_from_what_it_writes_and_goes_over_other_numbers_of_devices():
-    event = Failing(event=NOISE, probability=1e-7)
-    assert event_from_mapping(event.as_dict()) == event
-    assert event.over(7).event.n == 7
-    assert event.over(7).probability == 1e-7
+def test_event_over_other_numbers_of_devices_keeps_its_probability():
+    over_seven = Failing(event=NOISE, probability=1e-7).over(7)
+    assert (over_seven.event.n, over_seven.probability) == (7, 1e-7)

@@ -13,8 +13,9 @@ from panprivacy.accounting.importance_sampling import ImportanceSampled
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import Sampled
-from panprivacy.errors import FieldError
+from tests.panprivacy.accounting.by_definition import hockey_stick, randomized, released, sampled, unit
 from tests.panprivacy.accounting.contract import EventContract
+from tests.refusals import field_refused
 
 NOISE = DiscreteGaussianSum(n=1_000, scale=1.0, value_range=3)
 
@@ -30,38 +31,21 @@ class TestContract(EventContract):
         return ImportanceSampled(event=NOISE, n=100_000, lowest_rate=0.01, highest_rate=0.2)
 
 
-def released(values, *, rates, k, epsilon0, cohort):
-    """Pr[(number of reports, sums)], by going through everybody's coin and report.
+def shown(values, *, rates, k, epsilon0, cohort):
+    """Probabilities of (number of reports, sums); sums over fewer reports than a cohort are not released.
 
-    Value x takes part with rates[x] and reports a one-hot vector of k places, each randomized. Sums over
-    fewer reports than a cohort are not released.
+    Value x takes part with rates[x] and reports a one-hot vector of k places, each randomized.
     """
-    keep = math.exp(epsilon0) / (1 + math.exp(epsilon0))
-    outcomes = {(0, (0,) * k): 1.0}
-    for value in values:
-        reports = {None: 1 - rates[value]}
-        for bits in itertools.product((0, 1), repeat=k):
-            likely = [keep if bit == (place == value) else 1 - keep for place, bit in enumerate(bits)]
-            reports[bits] = rates[value] * math.prod(likely)
-        following = {}
-        for ((count, sums), chance), (bits, likely) in itertools.product(outcomes.items(), reports.items()):
-            key = (count, sums)
-            if bits is not None:
-                key = (count + 1, tuple(a + b for a, b in zip(sums, bits, strict=True)))
-            following[key] = following.get(key, 0.0) + chance * likely
-        outcomes = following
-    shown = {}
-    for (count, sums), chance in outcomes.items():
-        key = (count, sums if count >= cohort else None)
-        shown[key] = shown.get(key, 0.0) + chance
-    return shown
+    found = {}
+    devices = [sampled(randomized(unit(value, k), epsilon0), rates[value]) for value in values]
+    for (count, *sums), chance in released(devices).items():
+        key = (count, *sums) if count >= cohort else count
+        found[key] = found.get(key, 0) + chance
+    return found
 
 
 @pytest.mark.parametrize("rates", [(0.1, 0.6, 0.6), (0.3, 0.3, 0.3), (0.05, 0.95, 0.4), (0.2, 1.0, 1.0)])
-@pytest.mark.parametrize(
-    ("epsilon0", "cohort"),
-    [(3.0, 1), (0.5, 2), *(pytest.param(*case, marks=pytest.mark.long) for case in [(0.5, 1), (3.0, 2)])],
-)
+@pytest.mark.parametrize(("epsilon0", "cohort"), [(3.0, 1), (0.5, 2)])
 def test_delta_lies_above_every_value_of_everybody(rates, epsilon0, cohort):
     n, k = 4, 3
     event = ImportanceSampled(
@@ -73,12 +57,10 @@ def test_delta_lies_above_every_value_of_everybody(rates, epsilon0, cohort):
     bounds = {epsilon: event.delta(epsilon) for epsilon in (0.0, 0.1, 0.5, 1.5, 3.0)}
     asked = {"rates": rates, "k": k, "epsilon0": epsilon0, "cohort": cohort}
     for others in itertools.combinations_with_replacement(range(k), n - 1):
-        shown = [released((value, *others), **asked) for value in range(k)]
-        for p, q in itertools.permutations(shown, 2):
+        everybody = [shown((value, *others), **asked) for value in range(k)]
+        for pair in itertools.combinations(everybody, 2):
             for epsilon, bound in bounds.items():
-                growth = math.exp(epsilon)
-                exact = sum(max(0.0, p.get(key, 0.0) - growth * q.get(key, 0.0)) for key in {*p, *q})
-                assert exact <= bound * (1 + 1e-9), (others, epsilon)
+                assert hockey_stick(*pair, epsilon) <= bound * (1 + 1e-9), (others, epsilon)
 
 
 def test_delta_at_the_rate_of_one_is_near_the_worst_there_is():
@@ -88,9 +70,9 @@ def test_delta_at_the_rate_of_one_is_near_the_worst_there_is():
         event=OneHotSum(n=1, k=2, epsilon0=epsilon0), n=2, lowest_rate=0.2, highest_rate=0.7
     )
     worst = 0.0
-    for other, (x, y) in itertools.product(range(2), itertools.permutations(range(2))):
-        p, q = (released((v, other), rates=rates, k=2, epsilon0=epsilon0, cohort=1) for v in (x, y))
-        worst = max(worst, sum(max(0.0, p[key] - math.exp(0.3) * q[key]) for key in p))
+    for other in range(2):
+        pair = [shown((own, other), rates=rates, k=2, epsilon0=epsilon0, cohort=1) for own in range(2)]
+        worst = max(worst, hockey_stick(*pair, 0.3))
     assert worst <= event.delta(0.3) <= 1.35 * worst
 
 
@@ -122,12 +104,12 @@ def test_equal_rates_are_plain_sampling():
     assert event.epsilon(1e-6) == pytest.approx(plain, rel=0.05)
 
 
-def test_importance_sampling_loses_far_less_than_reports_whose_senders_are_known():
+def test_importance_sampling_loses_less_than_known_senders():
     event = ImportanceSampled(event=NOISE, n=1_000_000, lowest_rate=0.005, highest_rate=0.05)
     assert event.epsilon(1e-6) < 0.2 * NOISE.epsilon(1e-6)
 
 
-def test_rate_of_one_as_saa_section_3_1_has_it_shows_the_value_where_all_others_take_part():
+def test_rate_of_one_as_in_saa_section_3_1_shows_the_value():
     """Printed: min(M/(2γN), 1). If everybody else has another value, the number of reports is certain."""
     event = ImportanceSampled(event=categories(100, 0.1), n=1_000_000, lowest_rate=0.005, highest_rate=1.0)
     assert event.delta(10.0) >= 1 - 0.005
@@ -148,6 +130,5 @@ def test_delta_at_the_ends_of_all_ranges_is_a_probability_that_falls(n, rates, e
 
 
 def test_lowest_rate_above_the_highest_is_refused_by_name():
-    with pytest.raises(FieldError) as refused:
+    with field_refused("lowest_rate"):
         ImportanceSampled(event=categories(2, 1.0), n=9, lowest_rate=0.5, highest_rate=0.4)
-    assert refused.value.field == "lowest_rate"

@@ -14,10 +14,9 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.errors import FieldError
+from tests.refusals import field_refused
 
 BUDGETS = [(1.0, 1e-6), (8.0, 1e-12), (20.0, 0.3)]
-MORE_BUDGETS = [(0.01, 1e-9), (0.1, 1e-6), (3.0, 1e-4)]
 
 
 @dataclass(frozen=True)
@@ -29,15 +28,15 @@ class Choice:
     after: tuple["Choice | None", "Choice | None"]
 
 
-def exact_delta(choice: "Choice | None", epsilon: float, loss: float = 0.0) -> float:
-    """δ(ε) of a whole tree of choices for a bit 1 against a bit 0, by summing over all answers."""
+def exact_delta(choice: "Choice | None", epsilon: float, loss: float = 0.0, bit: int = 1) -> float:
+    """δ(ε) of a whole tree of choices for this bit against the other, by summing over all answers."""
     if choice is None:
         return max(0.0, -math.expm1(epsilon - loss))
     one, failing = choice.event.epsilon_given, choice.event.delta_given
     truth = 1 / (1 + math.exp(-one))
     return failing + (1 - failing) * (
-        truth * exact_delta(choice.after[1], epsilon, loss + one)
-        + (1 - truth) * exact_delta(choice.after[0], epsilon, loss - one)
+        truth * exact_delta(choice.after[bit], epsilon, loss + one, bit)
+        + (1 - truth) * exact_delta(choice.after[1 - bit], epsilon, loss - one, bit)
     )
 
 
@@ -48,7 +47,7 @@ def paths(choice: Choice | None) -> list[list[PrivacyEvent]]:
     return [[choice.event, *rest] for after in choice.after for rest in paths(after)]
 
 
-def test_analyst_who_chooses_by_results_breaks_composition_and_is_stopped_by_the_filter() -> None:
+def test_analyst_who_chooses_by_results_is_stopped_by_the_filter() -> None:
     """After an answer that speaks for 1, a release that says more; else, one that may give the bit away."""
     epsilon, delta = 1.0, 1e-2
     first = GivenGuarantee(epsilon_given=0.5)
@@ -67,10 +66,7 @@ def test_analyst_who_chooses_by_results_breaks_composition_and_is_stopped_by_the
     assert any(PrivacyFilter(epsilon, delta).share(path) > 1 for path in paths(tree))
 
 
-@pytest.mark.parametrize(
-    ("epsilon", "delta"),
-    [*BUDGETS, *(pytest.param(*budget, marks=pytest.mark.long) for budget in MORE_BUDGETS)],
-)
+@pytest.mark.parametrize(("epsilon", "delta"), BUDGETS)
 def test_no_tree_of_choices_that_the_filter_admits_exceeds_its_budget(epsilon: float, delta: float) -> None:
     """Random trees, each path filled up to what the filter admits; δ summed over all answers, both ways."""
     rule = PrivacyFilter(epsilon, delta)
@@ -92,15 +88,7 @@ def test_no_tree_of_choices_that_the_filter_admits_exceeds_its_budget(epsilon: f
     for _ in range(2):
         tree = grown([], 6)
         assert tree is not None
-        # The randomized response of a bit is symmetric, and so is the worst tree; this one is not.
-        mirrored = _mirrored(tree)
-        assert max(exact_delta(tree, epsilon), exact_delta(mirrored, epsilon)) <= delta
-
-
-def _mirrored(choice: Choice | None) -> Choice | None:
-    if choice is None:
-        return None
-    return Choice(choice.event, (_mirrored(choice.after[1]), _mirrored(choice.after[0])))
+        assert max(exact_delta(tree, epsilon, bit=bit) for bit in (0, 1)) <= delta
 
 
 def some_event(draws: random.Random) -> PrivacyEvent:
@@ -116,19 +104,18 @@ def some_event(draws: random.Random) -> PrivacyEvent:
     )
 
 
-@pytest.mark.parametrize(("seed", "budgets"), [(20, 1), pytest.param(21, 8, marks=pytest.mark.long)])
-def test_what_is_admitted_also_composes_within_the_budget(seed: int, budgets: int) -> None:
+@pytest.mark.parametrize("seed", [20, pytest.param(21, marks=pytest.mark.long)])
+def test_what_is_admitted_also_composes_within_the_budget(seed: int) -> None:
     """An analyst who ignores results is one of those against whom a filter holds."""
     draws = random.Random(seed)
-    for _ in range(budgets):
-        epsilon, delta = 10 ** draws.uniform(-1.0, 1.0), 10 ** draws.uniform(-9.0, -3.0)
-        rule = PrivacyFilter(epsilon, delta)
-        events: list[PrivacyEvent] = []
-        for _ in range(6):
-            event = some_event(draws)
-            if rule.share([*events, event]) <= 1:
-                events.append(event)
-        assert epsilon_of(events, delta) <= epsilon
+    epsilon, delta = 10 ** draws.uniform(-1.0, 1.0), 10 ** draws.uniform(-9.0, -3.0)
+    rule = PrivacyFilter(epsilon, delta)
+    events: list[PrivacyEvent] = []
+    for _ in range(6):
+        event = some_event(draws)
+        if rule.share([*events, event]) <= 1:
+            events.append(event)
+    assert epsilon_of(events, delta) <= epsilon
 
 
 @pytest.mark.parametrize("sigma", [2.0, 20.0, 200.0])
@@ -160,7 +147,7 @@ def test_release_that_is_repeated_may_fail_each_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("epsilon", "delta"), [*BUDGETS, *MORE_BUDGETS, (1e-9, 1e-32), (1e-9, 0.9), (1e9, 1e-32), (100, 0.5)]
+    ("epsilon", "delta"), [*BUDGETS, (1e-9, 1e-32), (1e-9, 0.9), (1e9, 1e-32), (100, 0.5)]
 )
 def test_rule_of_every_budget_is_a_rule(epsilon: float, delta: float) -> None:
     rule = PrivacyFilter(epsilon, delta)
@@ -178,6 +165,5 @@ def test_rule_of_every_budget_is_a_rule(epsilon: float, delta: float) -> None:
     ("epsilon", "delta", "field"), [(0.0, 0.1, "epsilon"), (1, 1, "delta"), (1, 0, "delta")]
 )
 def test_impossible_budget_is_refused_by_name(epsilon: float, delta: float, field: str) -> None:
-    with pytest.raises(FieldError) as refused:
+    with field_refused(field):
         PrivacyFilter(epsilon, delta)
-    assert refused.value.field == field

@@ -1,7 +1,6 @@
 """Reference numbers, the definition over every assignment and outcome, and 40 digits at large n."""
 
 import dataclasses
-from itertools import product
 
 import pytest
 from hypothesis import given, settings
@@ -16,7 +15,7 @@ from panprivacy.accounting.randomized_response_sum import (
     _sampled,
 )
 from panprivacy.accounting.shuffled import Shuffled
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from tests.panprivacy.accounting.by_definition import (
     DIGITS,
     flip_probability,
@@ -34,32 +33,10 @@ class TestContract(CohortContract):
         return RandomizedResponseSum(n=1_000, epsilon0=1.0)
 
 
-@pytest.mark.long
-class TestContractOfFewDevices(CohortContract):
-    @pytest.fixture
-    def event(self):
-        return RandomizedResponseSum(n=200, epsilon0=0.5)
-
-
 class TestContractSampled(CohortContract):
     @pytest.fixture
     def event(self):
         return RandomizedResponseSum(n=5_000, epsilon0=2.0, sampling_rate=0.2)
-
-
-@pytest.mark.parametrize(
-    ("n", "epsilon0", "rate", "delta", "epsilon"),
-    [
-        (10_000, 2.0, 1.0, 1e-6, 0.08701563),
-        (1_000, 1.0, 1.0, 1e-6, 0.12661448),
-        (10_000, 4.0, 1.0, 1e-10, 0.48567),
-        (10_000, 5.689, 1.0, 1e-6, 1.0),
-        (10_000, 2.0, 0.1, 1e-6, 0.02516),
-    ],
-)
-def test_epsilon_agrees_with_reference_numbers(n, epsilon0, rate, delta, epsilon):
-    event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
-    assert event.epsilon(delta) == pytest.approx(epsilon, rel=3e-4)
 
 
 def worst_by_definition(n, epsilon0, epsilon, rate=None):
@@ -77,10 +54,10 @@ def worst_by_definition(n, epsilon0, epsilon, rate=None):
     return worst
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 6, 11])
-@pytest.mark.parametrize("epsilon0", [1e-3, 0.7, 2.0, 9.0])
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.8, 0.999])
-def test_delta_of_few_devices_is_the_worst_over_every_assignment_and_outcome(n, epsilon0, share):
+@pytest.mark.parametrize("n", [1, 2, 6, 11])
+@pytest.mark.parametrize("epsilon0", [1e-3, 2.0, 9.0])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
+def test_delta_of_few_devices_is_the_worst_of_every_assignment(n, epsilon0, share):
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
     assert event.proved
     with mp.workdps(DIGITS):
@@ -89,25 +66,11 @@ def test_delta_of_few_devices_is_the_worst_over_every_assignment_and_outcome(n, 
         assert exact * (1 - mp.mpf("1e-9")) <= event.delta(share * epsilon0) <= exact * (1 + mp.mpf("1e-9"))
 
 
-def test_delta_where_unanimous_bits_are_not_the_worst_is_larger_than_theirs():
-    """LPP's worst case by symmetry is not the worst: another assignment puts the lattice of sums better."""
-    n, epsilon0, epsilon = 20, 3.0, 0.3
-    with mp.workdps(DIGITS):
-        unanimous = mp.mpf(0)
-        for bit in (0, 1):
-            others = [randomized((bit,), epsilon0)] * (n - 1)
-            pair = [released([randomized((own,), epsilon0), *others]) for own in (0, 1)]
-            unanimous = max(unanimous, hockey_stick(*pair, epsilon))
-        assert RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon) > 1.02 * float(unanimous)
-
-
 @pytest.mark.parametrize(("n", "epsilon0", "epsilon"), [
     (1_000, 1.0, 0.0), (1_000, 1.0, 0.1266), (3_000, 0.05, 0.004), (3_000, 5.689, 1.5),
-    *(pytest.param(10_000, *case, marks=pytest.mark.long) for case in [
-        (2.0, 0.087), (2.0, 0.28), (5.689, 1.0), (4.0, 0.6),
-    ]),
+    pytest.param(10_000, 2.0, 0.28, marks=pytest.mark.long),
 ])  # fmt: skip
-def test_delta_of_many_devices_is_no_less_than_forty_digits_give_for_unanimous_bits(n, epsilon0, epsilon):
+def test_delta_of_many_devices_is_no_less_than_of_unanimous_bits(n, epsilon0, epsilon):
     with mp.workdps(DIGITS):
         p = flip_probability(epsilon0)
         factor = mp.exp(mp.mpf(epsilon))
@@ -127,16 +90,16 @@ def test_delta_of_many_devices_is_no_less_than_forty_digits_give_for_unanimous_b
     assert found <= exact * (1 + mp.mpf("2e-2"))  # what other assignments may add
 
 
-@pytest.mark.parametrize("n", [LARGEST_ONE_BY_ONE + 1, 100, pytest.param(233, marks=pytest.mark.long)])
-@pytest.mark.parametrize("epsilon0", [0.01, 1.0, 3.0, 8.0])
-@pytest.mark.parametrize("share", [0.0, 1e-3, 0.1, 0.5, 0.9])
-def test_delta_bounded_over_ranges_of_assignments_is_that_of_every_single_one(n, epsilon0, share):
+@pytest.mark.parametrize("n", [LARGEST_ONE_BY_ONE + 1, 100])
+@pytest.mark.parametrize("epsilon0", [0.01, 3.0, 8.0])
+@pytest.mark.parametrize("share", [0.0, 1e-3, 0.5, 0.9])
+def test_delta_bounded_over_ranges_is_that_of_every_assignment(n, epsilon0, share):
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
     exact = _enumerated(n, epsilon0, _excess(epsilon0, share * epsilon0), share * epsilon0)
     assert exact * (1 - 1e-9) <= event.delta(share * epsilon0) <= exact * (1 + 1e-8) + 1e-35
 
 
-def test_delta_bounded_leaves_out_no_assignment_where_a_nearly_unanimous_one_is_worst():
+def test_delta_bounded_leaves_out_no_nearly_unanimous_assignment():
     """n = 10,000, ε₀ = 2: with three zeros among the others' ones, 0.067% worse than unanimous."""
     n, epsilon0, epsilon = 10_000, 2.0, 0.08701563
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0)
@@ -146,23 +109,22 @@ def test_delta_bounded_leaves_out_no_assignment_where_a_nearly_unanimous_one_is_
         for x in range(n - 4):
             base.append(base[-1] * (n - 4 - x) / (x + 1) * p / (1 - p))
         flips = base[:3_000]  # the sum is n − 1 less these, plus the three zeros and the device's own
+
+        def with_bit(flips, up):
+            return [up * a + (1 - up) * b for a, b in zip([0, *flips], [*flips, 0], strict=True)]
+
         for _ in range(3):
-            flips = [
-                (1 - p) * a + p * b for a, b in zip([mp.mpf(0), *flips], [*flips, mp.mpf(0)], strict=True)
-            ]
-        one = [p * a + (1 - p) * b for a, b in zip([mp.mpf(0), *flips], [*flips, mp.mpf(0)], strict=True)]
-        zero = [(1 - p) * a + p * b for a, b in zip([mp.mpf(0), *flips], [*flips, mp.mpf(0)], strict=True)]
+            flips = with_bit(flips, 1 - p)
+        one, zero = with_bit(flips, p), with_bit(flips, 1 - p)
         exact = hockey_stick(dict(enumerate(one)), dict(enumerate(zero)), epsilon)
         assert exact > mp.mpf("1.00066e-6")
         assert exact * (1 - mp.mpf("1e-9")) <= event.delta(epsilon) <= exact * (1 + mp.mpf("1e-5"))
 
 
-@pytest.mark.parametrize(("n", "rate"), [(1, 0.3), (2, 0.5), (3, 0.1), (5, 0.9), (8, 0.5)])
+@pytest.mark.parametrize(("n", "rate"), [(1, 0.3), (3, 0.1), (5, 0.9), (8, 0.5)])
 @pytest.mark.parametrize("epsilon0", [1.0, 4.0])
-@pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 0.8])
-def test_delta_sampled_of_few_devices_is_the_worst_over_every_assignment_and_outcome(
-    n, rate, epsilon0, share
-):
+@pytest.mark.parametrize("share", [0.0, 0.05, 0.8])
+def test_delta_sampled_of_few_devices_is_the_worst_of_every_assignment(n, rate, epsilon0, share):
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
     assert event.proved
     with mp.workdps(DIGITS):
@@ -172,12 +134,9 @@ def test_delta_sampled_of_few_devices_is_the_worst_over_every_assignment_and_out
         assert exact * (1 - mp.mpf("1e-9")) <= found <= exact * (1 + mp.mpf("1e-9")) + mp.mpf("1e-11")
 
 
-@pytest.mark.parametrize(("n", "epsilon0", "rate"), [
-    (20, 0.3, 0.8), (40, 1.0, 0.3), (40, 2.0, 0.1),
-    pytest.param(64, 2.0, 0.1, marks=pytest.mark.long), pytest.param(64, 0.3, 0.8, marks=pytest.mark.long),
-])  # fmt: skip
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.2, 0.5])
-def test_delta_sampled_of_unanimous_bits_is_close_below_that_of_every_assignment(n, epsilon0, rate, share):
+@pytest.mark.parametrize(("n", "epsilon0", "rate"), [(20, 0.3, 0.8), (40, 1.0, 0.3), (40, 2.0, 0.1)])
+@pytest.mark.parametrize("share", [0.0, 0.02, 0.5])
+def test_delta_sampled_of_unanimous_bits_is_close_below_the_worst(n, epsilon0, rate, share):
     """What is given above the limit, not proved, against what is given below it."""
     unanimous = _sampled(n, epsilon0, rate, share * epsilon0)
     every = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate).delta(share * epsilon0)
@@ -188,22 +147,6 @@ def test_epsilon_sampled_at_a_rate_near_one_is_that_without_sampling():
     event = RandomizedResponseSum(n=2_000, epsilon0=1.0)
     almost = dataclasses.replace(event, sampling_rate=1 - 1e-7)
     assert almost.epsilon(1e-6) == pytest.approx(event.epsilon(1e-6), rel=1e-3)
-
-
-def test_epsilon_sampled_is_below_that_without_sampling():
-    full = RandomizedResponseSum(n=10_000, epsilon0=2.0, sampling_rate=0.1).epsilon(1e-6)
-    without = RandomizedResponseSum(n=10_000, epsilon0=2.0).epsilon(1e-6)
-    assert full < without
-
-
-@settings(max_examples=20)
-@given(st.integers(2, 150), st.floats(0.01, 6), st.floats(0, 0.95))
-def test_delta_exact_falls_with_n_and_rises_with_epsilon0(n, epsilon0, share):
-    """Another device's bit is noise, and weaker bits are randomized from stronger ones: both post-process."""
-    epsilon = share * epsilon0
-    here = RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon)
-    assert RandomizedResponseSum(n=n + 1, epsilon0=epsilon0).delta(epsilon) <= here * (1 + 1e-9)
-    assert RandomizedResponseSum(n=n, epsilon0=1.05 * epsilon0).delta(epsilon) >= here * (1 - 1e-9)
 
 
 @settings(max_examples=20)
@@ -223,11 +166,3 @@ def test_flip_probability_is_that_of_the_devices_coin(epsilon0):
             abs(mp.mpf(RandomizedResponse(epsilon0).flip_probability) - exact)
             < mp.mpf(2) ** -64 + exact * 2**-52
         )
-
-
-def test_by_definition_is_itself_right_where_it_can_be_worked_out_by_hand():
-    with mp.workdps(DIGITS):
-        p = flip_probability(1.0)
-        one = [released([randomized((bit,), 1.0)]) for bit in (0, 1)]
-        assert mp.almosteq(hockey_stick(*one, 0.5), (1 - p) - mp.exp(0.5) * p)
-        assert len(list(product((0, 1), repeat=2))) == 4

@@ -8,7 +8,7 @@ from mpmath import mp
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.redrawn import Redrawn
-from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released
+from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released, unit
 from tests.panprivacy.accounting.contract import EventContract
 
 
@@ -21,10 +21,6 @@ class TestContract(EventContract):
     impossible = tuple(value for value in EventContract.impossible if value != 0)
 
 
-def unit(i, k):
-    return tuple(int(i == j) for j in range(k))
-
-
 def taken(report, most):
     """The outcomes with at most so many ones, and their probability together."""
     light = {bits: probability for bits, probability in report.items() if sum(bits) <= most}
@@ -34,7 +30,7 @@ def taken(report, most):
 
 @pytest.mark.parametrize(("n", "k", "most"), [(1, 3, 1), (2, 3, 2), (3, 3, 2), (4, 2, 1)])
 @pytest.mark.parametrize("share", [0.0, 0.3, 0.9, 1.6])
-def test_delta_is_at_least_that_of_every_assignment_if_heavy_reports_are_drawn_again(n, k, most, share):
+def test_delta_is_at_least_that_of_every_assignment_if_drawn_again(n, k, most, share):
     epsilon0 = 2.5
     with mp.workdps(DIGITS):
         drawn = [taken(randomized(unit(i, k), epsilon0), most) for i in range(k)]
@@ -58,7 +54,7 @@ def test_delta_is_at_least_that_of_every_assignment_if_heavy_reports_are_drawn_a
     assert one <= added.delta(share * epsilon0)
 
 
-def test_curve_never_rises_and_is_that_of_the_event_where_nothing_is_drawn_again():
+def test_curve_never_rises_and_is_the_events_if_nothing_is_drawn_again():
     bits = RandomizedResponseSum(n=50, epsilon0=6.0)
     event = Redrawn(event=bits, n=50, probability=1e-7, largest_epsilon=6.0)
     curve = [event.delta(step / 40) for step in range(240)]

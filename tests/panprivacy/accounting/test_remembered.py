@@ -74,8 +74,8 @@ def after(points: int) -> Callable[[], None]:
     return checkpoint
 
 
-def test_loss_is_remembered_as_it_is_and_not_computed_again(memory: Memory) -> None:
-    event = sampled(20)
+@pytest.mark.parametrize("event", [sampled(20), QUICK])
+def test_loss_is_remembered_as_it_is_and_not_computed_again(memory, event):
     first, directly = symmetric_loss_of(event), symmetric_loss(event.delta_bound, event.dots_apart)
     assert memory.losses[event, 0.0] is first
     assert np.array_equal(first.losses, directly.losses)
@@ -87,9 +87,7 @@ def test_loss_is_remembered_as_it_is_and_not_computed_again(memory: Memory) -> N
 
 
 @pytest.mark.parametrize("event", [sampled(20), QUICK])
-def test_epsilon_is_remembered_with_all_its_digits_and_not_computed_again(
-    memory: Memory, event: PrivacyEvent
-) -> None:
+def test_epsilon_is_remembered_with_all_its_digits_and_not_computed_again(memory, event):
     first = epsilon_at(event, 1e-6)
     assert memory.epsilons == {(event, 1e-6): event.epsilon(1e-6)}
     another_process()
@@ -99,7 +97,7 @@ def test_epsilon_is_remembered_with_all_its_digits_and_not_computed_again(
             epsilon_at(event, 1e-7)
 
 
-def test_numbers_for_which_time_does_not_suffice_are_not_remembered(memory: Memory) -> None:
+def test_numbers_for_which_time_does_not_suffice_are_not_remembered(memory):
     for compute in (symmetric_loss_of, lambda event: epsilon_at(event, 1e-6)):
         with interruptible(after(5)), pytest.raises(TimeoutError):
             compute(sampled(21))
@@ -107,12 +105,7 @@ def test_numbers_for_which_time_does_not_suffice_are_not_remembered(memory: Memo
     assert not memory.epsilons
 
 
-def test_losses_of_quick_events_are_kept_too_as_hundreds_of_points_take_long(memory: Memory) -> None:
-    loss = symmetric_loss_of(QUICK)
-    assert list(memory.losses.values()) == [loss]
-
-
-def test_who_may_ask_for_any_number_finds_what_is_kept_and_keeps_nothing(memory: Memory) -> None:
+def test_who_may_ask_for_any_number_finds_what_is_kept_and_keeps_nothing(memory):
     known, unknown = sampled(26), sampled(27)
     epsilon = epsilon_at(known, 1e-6)
     memory.epsilons[known, 1e-6] = 2 * epsilon
@@ -135,7 +128,7 @@ def test_who_may_ask_for_any_number_finds_what_is_kept_and_keeps_nothing(memory:
     ],
     ids=lambda event: event.kind,
 )
-def test_every_look_at_a_curve_can_be_the_last(memory: Memory, event: PrivacyEvent) -> None:
+def test_every_look_at_a_curve_can_be_the_last(memory, event):
     """Also of those nested in others: with k points allowed there is no k at which it goes on regardless."""
     counted: list[None] = []
     with interruptible(lambda: counted.append(None)):
@@ -150,7 +143,7 @@ def test_every_look_at_a_curve_can_be_the_last(memory: Memory, event: PrivacyEve
     assert epsilon_at(event, 1e-6) == whole
 
 
-def test_checkpoint_is_of_its_block_and_thread_alone() -> None:
+def test_checkpoint_is_of_its_block_and_thread_alone():
     reached: list[str] = []
 
     def elsewhere() -> None:

@@ -6,18 +6,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from mpmath import mp
 
 from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.guarantees import bracket
 from panprivacy.accounting.interruption import interruptible
 from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.proved import proved_epsilon
 from panprivacy.accounting.question import answer
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampled_assignments import _Bound, every_divergence, worst_sampled_divergence
 from panprivacy.accounting.sampling import Sampled
-from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released, sampled
 
 
 def one_by_one(n, epsilon0, rate, ones, epsilon):
@@ -48,31 +45,16 @@ def drawn(seed, fewest, most):
     return source.randint(fewest, most), epsilon0, rate, source.random() ** 3 * epsilon0
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(6), *(pytest.param(s, marks=pytest.mark.long) for s in range(6, 12))]
-)
-def test_delta_of_few_devices_at_random_parameters_is_the_worst_with_forty_digits(seed):
-    n, epsilon0, rate, epsilon = drawn(seed, 2, 7)
-    with mp.workdps(DIGITS):
-        devices = [sampled(randomized((bit,), epsilon0), rate) for bit in (0, 1)]
-        worst = mp.mpf(0)
-        for ones in range(n):
-            others = [devices[1]] * ones + [devices[0]] * (n - 1 - ones)
-            worst = max(worst, hockey_stick(*(released([own, *others]) for own in devices), epsilon))
-        found = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate).delta(epsilon)
-        assert worst * (1 - mp.mpf("1e-9")) <= found <= worst * (1 + mp.mpf("1e-9")) + mp.mpf("1e-11")
-
-
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(s, marks=pytest.mark.long) for s in range(4, 8))])
-def test_delta_of_up_to_two_hundred_devices_is_the_worst_of_every_assignment_one_by_one(seed):
-    n, epsilon0, rate, epsilon = drawn(f"many {seed}", 8, 45 if seed < 4 else LARGEST_ENUMERATED)
+@pytest.mark.parametrize("seed", range(4))
+def test_delta_of_many_devices_is_the_worst_of_every_assignment(seed):
+    n, epsilon0, rate, epsilon = drawn(f"many {seed}", 8, 45)
     worst = max(one_by_one(n, epsilon0, rate, ones, epsilon) for ones in range(n))
     found = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate).delta(epsilon)
     assert worst - 1e-13 <= found <= worst * (1 + 1e-9) + 1e-11
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(s, marks=pytest.mark.long) for s in (0, 2, 3, 4, 5))])
-def test_delta_of_two_hundred_devices_is_reached_where_it_says_and_nowhere_exceeded(seed):
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.long)])
+def test_delta_of_two_hundred_devices_is_reached_and_nowhere_exceeded(seed):
     source = random.Random(f"two hundred {seed}")
     _, epsilon0, rate, epsilon = drawn(f"parameters {seed}", 2, 3)
     n = LARGEST_ENUMERATED
@@ -83,7 +65,7 @@ def test_delta_of_two_hundred_devices_is_reached_where_it_says_and_nowhere_excee
         assert one_by_one(n, epsilon0, rate, ones, epsilon) <= every.max() + 1e-13
 
 
-def test_epsilon_where_neither_unanimous_assignment_is_the_worst_is_that_of_twelve_ones():
+def test_epsilon_if_twelve_ones_are_the_worst_assignment_is_theirs():
     """The unanimous ones give 5.991."""
     event = RandomizedResponseSum(n=70, epsilon0=10.0, sampling_rate=0.9)
     delta = 9.2445e-4
@@ -95,20 +77,14 @@ def test_epsilon_where_neither_unanimous_assignment_is_the_worst_is_that_of_twel
     assert one_by_one(70, 10.0, 0.9, 0, 6.0) < delta < one_by_one(70, 10.0, 0.9, 0, 5.99)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        # Of those below 12, the others go through most assignments.
-        *(pytest.param(s, marks=[pytest.mark.long] * (s not in (0, 3, 5, 6, 7, 11))) for s in range(60)),
-    ],
-)
+@pytest.mark.parametrize("seed", [0, 3, 5, 6, 7, 11, *range(12, 16)])
 def test_bound_for_many_devices_is_above_every_assignment_of_few(seed):
     bound, every = bound_and_every(*drawn(f"bound {seed}", 2, 150))
     assert every.max() * (1 - 1e-9) - 1e-11 <= bound
 
 
 @pytest.mark.parametrize("blocks", [64, 512])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(6))
 def test_bound_of_a_range_is_above_each_of_its_assignments(seed, blocks):
     """Of a whole law, so of ranges at its ends and in the middle, of one assignment and of many."""
     n, epsilon0, rate, epsilon = drawn(f"range {seed}", 4, 80)
@@ -133,13 +109,7 @@ def test_bound_of_a_range_tells_less_where_bits_are_hardly_told_from_coins():
     assert bound.of_range(475_000, 475_000 - 1, 50_000, 512) < 0.9 * told
 
 
-def test_bound_for_many_devices_is_above_the_worst_assignment_where_that_is_of_twelve_ones():
-    bound, every = bound_and_every(70, 10.0, 0.9, 6.5)
-    assert max(every[0], every[-1]) < 0.9 * every.max()
-    assert every.max() <= bound
-
-
-def test_bound_for_many_devices_is_the_worst_assignment_where_that_is_of_nineteen_ones():
+def test_bound_for_many_devices_is_that_of_the_worst_nineteen_ones():
     """Within a hundredth: a bound smaller by a fiftieth would be wrong."""
     bound, every = bound_and_every(62, 8.4, 0.96, 4.2)
     assert every.argmax() == 19
@@ -159,16 +129,9 @@ def bound_and_every(n, epsilon0, rate, epsilon):
 @pytest.mark.parametrize(("n", "rate", "epsilon0", "delta", "factor"), [
     (300, 0.1, 1.0, 1e-6, 1.002),
     (300, 0.5, 6.0, 1e-3, 1.001),
-    pytest.param(300, 0.1, 1.0, 1e-3, 1.01, marks=pytest.mark.long),
-    pytest.param(300, 0.1, 0.3, 1e-6, 1.015, marks=pytest.mark.long),
-    pytest.param(300, 0.1, 1.0, 1e-12, 1.05, marks=pytest.mark.long),
     pytest.param(300, 0.1, 10.0, 1e-4, 1.01, marks=pytest.mark.long),
     pytest.param(1_000, 0.5, 0.1, 1e-6, 1.015, marks=pytest.mark.long),
-    pytest.param(10_000, 0.1, 2.0, 1e-6, 1.005, marks=pytest.mark.long),
-    pytest.param(10_000, 0.9, 4.0, 1e-6, 1.001, marks=pytest.mark.long),
-    pytest.param(10**6, 0.01, 1.0, 1e-6, 1.01, marks=pytest.mark.long),
     pytest.param(10**6, 0.1, 2.0, 1e-9, 1.01, marks=pytest.mark.long),
-    pytest.param(10**9, 0.01, 1.0, 1e-9, 1.01, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_bound_for_many_devices_is_close_where_one_bit_is_well_hidden(n, rate, epsilon0, delta, factor):
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
@@ -180,7 +143,6 @@ def test_bound_for_many_devices_is_close_where_one_bit_is_well_hidden(n, rate, e
 @pytest.mark.parametrize(("n", "rate", "epsilon0", "delta"), [
     (64, 0.1, 4.0, 1e-5),
     pytest.param(LARGEST_ENUMERATED, 0.184, 11.04, 6.94e-4, marks=pytest.mark.long),
-    pytest.param(LARGEST_ENUMERATED, 0.3, 0.2, 1e-6, marks=pytest.mark.long),
 ])  # fmt: skip
 def test_proved_epsilon_does_not_jump_where_enumeration_ends(n, rate, epsilon0, delta):
     """It jumped from 1.226 to 2.678 at 64 devices, q = 0.1, ε₀ = 4, δ = 1e-5."""
@@ -193,9 +155,8 @@ def test_proved_epsilon_does_not_jump_where_enumeration_ends(n, rate, epsilon0, 
     assert found[-1] > 0.95 * found[0]
 
 
-@pytest.mark.parametrize("epsilon0", [pytest.param(0.1, marks=pytest.mark.long), 8.0])
-def test_proved_epsilon_at_almost_certain_failure_is_found(epsilon0):
-    event = RandomizedResponseSum(n=1_000, epsilon0=epsilon0, sampling_rate=0.1)
+def test_proved_epsilon_at_almost_certain_failure_is_found():
+    event = RandomizedResponseSum(n=1_000, epsilon0=8.0, sampling_rate=0.1)
     deltas = sorted((0.9, 0.1, event.delta(0.0), 1e-2), reverse=True)
     found = [event.proved_epsilon(delta) for delta in deltas]
     assert found == sorted(found)
@@ -203,12 +164,10 @@ def test_proved_epsilon_at_almost_certain_failure_is_found(epsilon0):
     assert all(event.proved_delta(epsilon) <= delta for epsilon, delta in zip(found, deltas, strict=True))
 
 
-@pytest.mark.parametrize(("n", "epsilon0", "rate"), [
-    pytest.param(500, 1.5, 0.2, marks=pytest.mark.long),
-    (300, 12.0, 0.9),
-    pytest.param(10**6, 0.1, 1e-3, marks=pytest.mark.long),
-])  # fmt: skip
-def test_proved_delta_is_found_at_every_epsilon_up_to_where_nothing_is_left(n, epsilon0, rate):
+@pytest.mark.parametrize(
+    ("n", "epsilon0", "rate"), [(300, 12.0, 0.9), pytest.param(10**6, 0.1, 1e-3, marks=pytest.mark.long)]
+)
+def test_proved_delta_is_found_at_every_epsilon(n, epsilon0, rate):
     event = RandomizedResponseSum(n=n, epsilon0=epsilon0, sampling_rate=rate)
     for share in (0.0, 1e-9, 0.5, 0.9, 0.999, 1 - 1e-9, 1.0, 2.0):
         assert event.delta(share * epsilon0) <= event.proved_delta(share * epsilon0) <= 1
@@ -229,15 +188,11 @@ def test_answers_say_whether_they_are_exact_or_a_bracket():
     assert exact["proved_epsilon"] == exact["epsilon"]
     assert "worst case over all assignments of the other bits (exact)" in exact["method"]
     assert not between["proved"]
+    assert bracket(0.0251639, 0.0256119) == "proved bracket [0.02516, 0.02562]"
     assert between["method"].startswith(bracket(between["epsilon"], between["proved_epsilon"]) + "; ")
     one_hot = {"mechanism": "one_hot", "k": 3, "epsilon0": 2.0, "delta": 1e-6}
     assert "all assignments of the other vectors (exact)" in answer({**one_hot, "n": 50})["method"]
     assert answer({**one_hot, "n": 250})["method"].startswith("proved bracket [")
-
-
-def test_bracket_is_rounded_outwards():
-    assert bracket(0.0251639, 0.0256119) == "proved bracket [0.02516, 0.02562]"
-    assert bracket(1.5, 1e-6) == "proved bracket [1.5, 1e-6]"
 
 
 def both_coordinates(n, epsilon0, i, j, epsilon):
@@ -256,7 +211,7 @@ def both_coordinates(n, epsilon0, i, j, epsilon):
     return np.maximum(0, pair(i + 1, j) - math.exp(epsilon) * pair(i, j + 1)).sum()
 
 
-def test_one_hot_epsilon_where_no_nearly_unanimous_assignment_is_the_worst_is_that_of_ten():
+def test_one_hot_epsilon_if_ten_ones_are_the_worst_is_theirs():
     """The nearly unanimous ones give 2.907."""
     epsilon = OneHotSum(n=22, k=3, epsilon0=3.0).epsilon(0.1448)
     assert epsilon == pytest.approx(2.995, abs=1e-3)
@@ -270,9 +225,7 @@ def test_one_hot_epsilon_where_no_nearly_unanimous_assignment_is_the_worst_is_th
     assert every[10, 0] > 0.1448
 
 
-@pytest.mark.parametrize(
-    "seed", [*range(3), *(pytest.param(s, marks=pytest.mark.long) for s in range(3, 30))]
-)
+@pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("k", [2, 3])
 def test_one_hot_delta_at_random_parameters_is_the_worst_of_every_pair(seed, k):
     source = random.Random(f"one-hot {seed} {k}")
@@ -284,9 +237,8 @@ def test_one_hot_delta_at_random_parameters_is_the_worst_of_every_pair(seed, k):
     assert worst - 1e-13 <= found <= worst * (1 + 1e-9) + 1e-13
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(s, marks=pytest.mark.long) for s in range(1, 10))])
-def test_one_hot_delta_of_up_to_two_hundred_devices_is_nowhere_exceeded(seed):
-    source = random.Random(f"many one-hot {seed}")
+def test_one_hot_delta_of_up_to_two_hundred_devices_is_nowhere_exceeded():
+    source = random.Random("many one-hot 0")
     n, epsilon0 = source.randint(100, 200), math.exp(source.uniform(math.log(0.1), math.log(8)))
     epsilon = 2 * epsilon0 * source.random() ** 2
     found = OneHotSum(n=n, k=5, epsilon0=epsilon0).delta(epsilon)
@@ -294,16 +246,6 @@ def test_one_hot_delta_of_up_to_two_hundred_devices_is_nowhere_exceeded(seed):
         i = source.randrange(n)
         j = source.randrange(n - i)
         assert both_coordinates(n, epsilon0, i, j, epsilon) <= found * (1 + 1e-9) + 1e-13
-
-
-@pytest.mark.long  # in short at one ε: test_one_hot_sum.py
-@pytest.mark.parametrize(("epsilon0", "delta"), [(2.4059349566708588, 0.1053134), (2.0, 1e-6)])
-def test_one_hot_proved_epsilon_does_not_jump_where_enumeration_ends(epsilon0, delta):
-    """What is proved of the two coordinates apart alone would jump by 23% in the first case."""
-    exact, beyond = (OneHotSum(n=n, k=3, epsilon0=epsilon0) for n in (200, 201))
-    proved = proved_epsilon(beyond, delta)
-    assert beyond.epsilon(delta) <= proved <= proved_epsilon(exact, delta) * (1 + 1e-3)
-    assert proved_epsilon(exact, delta) == exact.epsilon(delta)
 
 
 def test_each_bound_of_many_devices_can_be_the_last(monkeypatch):

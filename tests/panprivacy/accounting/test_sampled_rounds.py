@@ -32,7 +32,6 @@ def epsilon(sigma, rate, rounds, delta):
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta", "expected"), [
     (1.0, 1e-4, 10_000, 1e-8, 0.06231),
-    pytest.param(1.0, 1e-6, 100_000, 1e-8, 0.0015615, marks=pytest.mark.long),
     (1.5, 1.003e-3, 555, 2.18e-5, 0.04978),
     pytest.param(0.5, 1e-6, 1_000_000, 1e-8, 0.29631, marks=pytest.mark.long),
 ])  # fmt: skip
@@ -45,9 +44,7 @@ def test_epsilon_at_small_rates_is_not_that_of_the_largest_losses(sigma, rate, r
     pytest.param(0.43, 3e-7, 2.9e-11, 0.0691165, 1e-4, marks=pytest.mark.long),
     (0.6, 3e-5, 2.9e-8, None, 5e-4),
 ])  # fmt: skip
-def test_epsilon_of_few_rounds_whose_rare_losses_are_far_larger_is_that_of_one_round(
-    sigma, rate, delta, expected, tolerance
-):
+def test_epsilon_of_few_rounds_with_rare_large_losses_is_that_of_one(sigma, rate, delta, expected, tolerance):
     """Two of 18 rounds with a large loss are next to impossible: each is given an eighteenth of δ."""
     one = epsilon(sigma, rate, 1, delta / 18)
     assert expected is None or one == pytest.approx(expected, rel=1e-5)
@@ -82,11 +79,8 @@ def test_epsilon_drawn_at_random_agrees_with_a_second_method(seed, cases):
         compared += 1
 
 
-@pytest.mark.parametrize(
-    ("seed", "cases"),
-    [(21, 1), pytest.param(21, 2, marks=pytest.mark.long), pytest.param(25, 4, marks=pytest.mark.long)],
-)
-def test_epsilon_drawn_at_random_is_within_the_two_estimates_of_dp_accounting(seed, cases):
+@pytest.mark.parametrize(("seed", "cases"), [(21, 1), pytest.param(25, 4, marks=pytest.mark.long)])
+def test_epsilon_drawn_at_random_is_within_those_of_dp_accounting(seed, cases):
     source, compared = random.Random(seed), 0
     while compared < cases:
         case = drawn(source)
@@ -107,45 +101,24 @@ def test_epsilon_drawn_at_random_is_within_the_two_estimates_of_dp_accounting(se
         compared += 1
 
 
-@pytest.mark.parametrize(("seed", "cases"), [(22, 1), pytest.param(26, 3, marks=pytest.mark.long)])
-def test_epsilon_drawn_at_random_rises_with_rounds_and_rate_and_falls_with_noise(seed, cases):
-    source = random.Random(seed)
-    for _ in range(cases):
-        sigma, rate, rounds, delta = drawn(source)
-        found = epsilon(sigma, rate, rounds, delta)
-        for more in (
-            (sigma, rate, math.ceil(min(1e6, rounds * 1.5)), delta),
-            (sigma, min(1.0, rate * 1.02), rounds, delta),
-            (sigma / 1.02, rate, rounds, delta),
-            (sigma, rate, rounds, delta / 2),
-        ):
-            assert found <= epsilon(*more) * (1 + 1e-3), (sigma, rate, rounds, delta, more)
+@pytest.mark.parametrize("seed", [22, pytest.param(26, marks=pytest.mark.long)])
+def test_epsilon_drawn_at_random_rises_with_rounds_and_rate(seed):
+    sigma, rate, rounds, delta = drawn(random.Random(seed))
+    found = epsilon(sigma, rate, rounds, delta)
+    for more in (
+        (sigma, rate, math.ceil(min(1e6, rounds * 1.5)), delta),
+        (sigma, min(1.0, rate * 1.02), rounds, delta),
+        (sigma / 1.02, rate, rounds, delta),
+        (sigma, rate, rounds, delta / 2),
+    ):
+        assert found <= epsilon(*more) * (1 + 1e-3), more
 
 
-def test_epsilon_rises_with_rounds_over_six_decades():
-    found = [epsilon(1.0, 1e-4, 10**i, 1e-8) for i in (0, 3, 6)]
-    assert found == sorted(found)
-
-
-@pytest.mark.parametrize(("rate", "rounds", "wanted", "delta", "spacing"), [
-    (0.01, 100, 0.5, 1e-6, 1e-3),
-    pytest.param(1e-4, 10_000, 0.1, 1e-8, 2e-5, marks=pytest.mark.long),
-])  # fmt: skip
-def test_sigma_that_is_solved_for_is_the_smallest(rate, rounds, wanted, delta, spacing):
-    members = {"sampling_rate": rate, "rounds": rounds}
-    sigma = calibrated(Gaussian, members=members, solve_for="sigma", epsilon=wanted, delta=delta).sigma
-    assert epsilon(sigma, rate, rounds, delta) == pytest.approx(wanted, rel=1e-3)
-    assert epsilon_of_rounds(sigma * 0.999, rate, rounds, delta, spacing) > wanted
-
-
-def test_delta_at_an_epsilon_is_that_delta():
-    source = random.Random(23)
-    for _ in range(3):
-        sigma, rate, rounds, delta = drawn(source)
-        event = Gaussian(sigma=sigma, sampling_rate=rate, rounds=rounds)
-        found = event.epsilon(delta)
-        assert event.delta(found) <= delta
-        assert found == 0 or event.delta(found * (1 - 1e-8)) > delta
+def test_sigma_that_is_solved_for_is_the_smallest():
+    members = {"sampling_rate": 0.01, "rounds": 100}
+    sigma = calibrated(Gaussian, members=members, solve_for="sigma", epsilon=0.5, delta=1e-6).sigma
+    assert epsilon(sigma, 0.01, 100, 1e-6) == pytest.approx(0.5, rel=1e-3)
+    assert epsilon_of_rounds(sigma * 0.999, 0.01, 100, 1e-6, 1e-3) > 0.5
 
 
 def test_lattices_that_are_kept_do_not_grow_in_number():
@@ -169,11 +142,10 @@ def test_many_rounds_without_sampling_cost_what_they_cost(sigma, rounds, expecte
 
 @pytest.mark.parametrize(("sigma", "rate", "rounds", "delta"), [
     (0.1, 0.999999999, 1_000_000, 1e-32), (0.1, 1 - 1e-9, 100, 1e-8),
-    pytest.param(0.1, 0.5, 1_000_000, 1e-32, marks=pytest.mark.long),
     (0.3, 1 - 1e-16, 10, 1e-8),
     pytest.param(0.3, 1e-7, 1_000_000, 1e-32, marks=pytest.mark.long),
 ])  # fmt: skip
-def test_sampling_costs_no_more_than_without_also_where_it_spares_next_to_nobody(sigma, rate, rounds, delta):
+def test_sampling_costs_no_more_even_if_it_spares_next_to_none(sigma, rate, rounds, delta):
     """Losses that were cut off in each round added up to δ, and no ε came of the first two."""
     found, everybody = (epsilon(sigma, q, rounds, delta) for q in (rate, 1.0))
     assert 0 < found <= everybody

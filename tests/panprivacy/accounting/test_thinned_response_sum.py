@@ -31,7 +31,7 @@ def hockey_stick(p, q, epsilon):
     return float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum())
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 15, pytest.param(70, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [1, 2, 7, 15])
 @pytest.mark.parametrize("epsilon0", [0.3, 2.0, 6.0])
 @pytest.mark.parametrize("rate", [0.02, 0.5, 1.0])
 def test_delta_lies_above_every_assignment_and_outcome_in_both_directions(n, epsilon0, rate):
@@ -41,7 +41,7 @@ def test_delta_lies_above_every_assignment_and_outcome_in_both_directions(n, eps
     for share in (0.0, 0.05, 0.4, 0.9, 1.0):
         epsilon = share * event.largest_loss
         worst = 0.0
-        for often, seldom in itertools.product(range(0, n, 1 + n // 20), repeat=2):
+        for often, seldom in itertools.product(range(n), repeat=2):
             if often + seldom > n - 1:
                 continue
             others = [a] * often + [(a + p) / 2] * seldom + [p] * (n - 1 - often - seldom)
@@ -74,9 +74,9 @@ def test_bit_that_always_counts_is_randomized_response():
     )
 
 
-@pytest.mark.parametrize("epsilon0", [1e-6, 1.0, 20.0, 50.0])
+@pytest.mark.parametrize("epsilon0", [1e-6, 1.0, 50.0])
 @pytest.mark.parametrize("rate", [1e-9, 0.01, 1.0])
-@pytest.mark.parametrize("n", [1, 64, 65, pytest.param(10**9, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n", [1, 65, pytest.param(10**9, marks=pytest.mark.long)])
 def test_loss_at_the_ends_of_all_ranges_is_at_most_that_of_one_report(n, epsilon0, rate):
     event = ThinnedResponseSum(n=n, epsilon0=epsilon0, rate=rate)
     assert event.largest_loss == amplified_epsilon(epsilon0, rate)
@@ -84,11 +84,3 @@ def test_loss_at_the_ends_of_all_ranges_is_at_most_that_of_one_report(n, epsilon
     assert 0 < event.delta(0.0) <= rate * math.tanh(epsilon0 / 2) * (1 + 1e-9) + 1e-30
     assert event.delta(event.largest_loss) == 0
     assert 0 <= event.epsilon(1e-6) <= event.largest_loss
-
-
-def test_seldom_counted_bit_loses_less():
-    found = [
-        ThinnedResponseSum(n=1_000, epsilon0=3.0, rate=rate).epsilon(1e-6) for rate in (0.01, 0.1, 0.5, 1)
-    ]
-    assert found == sorted(found)
-    assert found[0] < 0.02 * found[-1]

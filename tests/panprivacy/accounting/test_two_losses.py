@@ -45,7 +45,7 @@ def test_delta_is_that_of_every_pair_of_values_in_either_order(pair):
             assert exact * (1 - 1e-13) <= delta <= exact * (1 + 1e-9) + 1e-40
 
 
-def test_delta_at_and_around_sums_of_values_is_never_below_and_does_not_rise():
+def test_delta_around_sums_of_values_is_never_below_and_does_not_rise():
     """Where a value of one loss is all that is left of ε beside one of the other, and a digit decides."""
     first, second = MANY["few devices"], MANY["given"]
     sums = np.add.outer(first.losses, second.losses).ravel()
@@ -72,16 +72,12 @@ def test_a_loss_that_tells_all_or_more_often_than_delta_promises_nothing():
     assert TwoLosses(MANY["smooth"], everything).epsilon(1e-3) == math.inf
     assert TwoLosses(MANY["given"], MANY["given"]).epsilon(1.9e-9) == math.inf
     assert TwoLosses(MANY["given"], MANY["given"]).epsilon(2.1e-9) < 1
-
-
-def test_losses_of_zero_add_up_to_zero():
     nothing = symmetric_loss_of(GivenGuarantee(epsilon_given=0.0))
     assert TwoLosses(nothing, nothing).epsilon(1e-9) == 0
 
 
-@pytest.mark.parametrize(("n", "epsilon0"), [(20, 3.0), pytest.param(10_000, 2.0, marks=pytest.mark.long)])
-def test_quick_bound_of_two_events_is_never_below_and_hardly_above(n, epsilon0):
-    event = Repeated(event=RandomizedResponseSum(n=n, epsilon0=epsilon0), times=2)
+def test_quick_bound_of_two_events_is_never_below_and_hardly_above():
+    event = Repeated(event=RandomizedResponseSum(n=20, epsilon0=3.0), times=2)
     for delta in (1e-3, 1e-8, 1e-15):
         epsilon = event.epsilon(delta)
         quick = smallest_epsilon(event.delta_bound, delta)

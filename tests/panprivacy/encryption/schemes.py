@@ -1,7 +1,5 @@
 """Which of the registered schemes a test needs, where it need not have all of them."""
 
-import pytest
-
 from panprivacy.encryption import SCHEMES
 
 
@@ -14,9 +12,3 @@ def _first_of_each_file() -> tuple[str, ...]:
 
 ONE_PER_FILE = _first_of_each_file()
 """The first scheme of each file: those of one file share their code and differ in the length of keys."""
-
-FIRST_AND_LONG = (
-    ONE_PER_FILE[0],
-    *(pytest.param(scheme, marks=pytest.mark.long) for scheme in ONE_PER_FILE[1:]),
-)
-"""The same for tests that take long with any other than the first."""

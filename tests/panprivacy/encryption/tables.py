@@ -4,7 +4,7 @@ import functools
 
 from panprivacy.encryption import load_public_key
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.two_server.shared_key import SharedKey
+from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
 
 
 def with_tables(key: PublicKey) -> PublicKey:

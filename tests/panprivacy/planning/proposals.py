@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from panprivacy.mechanisms import MECHANISMS
-from panprivacy.mechanisms.interface import Mechanism
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.proposal import Proposal
+from panprivacy.statistics.events import MECHANISMS
+from panprivacy.statistics.events.interface import Mechanism
 from tests.statistic_members import every_choice
 
 COMMON = {"steps": 7, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000}

@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from panprivacy.planning import curves
@@ -19,9 +17,7 @@ from .proposals import EVERY, aggregator_epsilon_of, margin_of, proposal
         for case in EVERY
     ],
 )
-def test_curves_go_through_the_proposal_itself(
-    statistic: str, own: dict[str, Any], axis: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_curves_go_through_the_proposal_itself(statistic, own, axis, monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 2)
     considered = proposal(statistic, **own)
     values = axis_values(considered, axis, curves.AXIS_POINTS)
@@ -43,9 +39,7 @@ def test_curves_go_through_the_proposal_itself(
         for case in EVERY
     ],
 )
-def test_privacy_curve_of_sampled_devices_goes_through_the_proposal_itself(
-    statistic: str, own: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_privacy_curve_of_sampled_devices_goes_through_the_proposal_itself(statistic, own, monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 2)
     considered = proposal(statistic, **own, sampling_rate=0.3, cohort_size=4)
     curve = privacy_curve(considered, "sampling_rate")
@@ -55,7 +49,7 @@ def test_privacy_curve_of_sampled_devices_goes_through_the_proposal_itself(
     assert curve.sampled[curve.values.index(1.0)] is None
 
 
-def test_error_curves_by_epsilon_hold_a_line_for_the_proposal() -> None:
+def test_error_curves_by_epsilon_hold_a_line_for_the_proposal():
     lines = {curve.epsilon: curve.margins for curve in error_curves_by_epsilon(proposal(epsilon=1.0))}
     values = axis_values(proposal(epsilon=1.0), "cohort_size", curves.POINTS)
     at_cohort = proposal(epsilon=1.0, population_size=1_000)

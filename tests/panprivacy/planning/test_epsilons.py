@@ -1,5 +1,3 @@
-from typing import Any
-
 import pytest
 
 from panprivacy.accounting.guarantees import Model, Relation
@@ -10,9 +8,7 @@ from .proposals import EVERY, proposal
 
 @pytest.mark.parametrize("sampling_rate", [1.0, 0.2])
 @pytest.mark.parametrize(("statistic", "own"), EVERY)
-def test_shown_epsilons_lie_just_above_those_of_the_guarantees(
-    statistic: str, own: dict[str, Any], sampling_rate: float
-) -> None:
+def test_shown_epsilons_lie_just_above_those_of_the_guarantees(statistic, own, sampling_rate):
     mechanism = proposal(statistic, **own, sampling_rate=sampling_rate, cohort_size=20).mechanism()
     shown = epsilons_of(mechanism)
     stated = {

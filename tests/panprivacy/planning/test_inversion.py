@@ -8,7 +8,7 @@ from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
 
 
-@pytest.mark.parametrize("epsilon", [0.02, 0.3, 1.0, 1.7, 8.0])
+@pytest.mark.parametrize("epsilon", [0.02, 1.0, 8.0])
 @pytest.mark.parametrize("near", [None, 1e-9, 1.0, 30.0])
 def test_shown_epsilon_of_a_stated_guarantee_is_the_stated_one(epsilon: float, near: float | None) -> None:
     """δ has a step there: it is just met from then on, however far."""

@@ -15,7 +15,7 @@ from panprivacy.planning.targets import Targets
 from .proposals import proposal
 
 
-def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 2)
     question = Question(proposal("mean", k=3, guarantee="local"), "epsilon", Targets(margin=2.0))
     whole = plan_of(question)
@@ -31,11 +31,11 @@ def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch: pytest.Monkey
         assert not part.complete
         assert part.expectation == whole.expectation
         assert part.solution in (None, whole.solution)
-        assert set(part.errors.items()) <= set(whole.errors.items())
+        assert set(part.curves.margin.items()) <= set(whole.curves.margin.items())
     json.dumps(whole.as_dict(), allow_nan=False)
 
 
-def test_plan_has_its_margins_before_anything_that_takes_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_has_its_margins_before_anything_that_takes_long(monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 4)
 
     def out_of_time(*given: Any) -> None:
@@ -44,36 +44,34 @@ def test_plan_has_its_margins_before_anything_that_takes_long(monkeypatch: pytes
     for slow in ("aggregator_epsilon", "solve"):
         monkeypatch.setattr(plans, slow, out_of_time)
     part = plan_of(Question(proposal(), "epsilon", Targets(margin=2.0)))
-    assert set(part.errors) == set(AXES)
-    assert part.errors_by_epsilon
+    assert set(part.curves.margin) == set(AXES)
+    assert part.curves.margin_by_epsilon
     assert part.solution is None
 
 
 @pytest.mark.parametrize("sampling_rate", [1.0, 0.5])
-def test_plan_that_is_quick_draws_epsilon_of_sums_of_bits_but_nothing_sampled(
-    sampling_rate: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_plan_that_is_quick_draws_only_sums_of_bits(sampling_rate, monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 4)
     plan = plan_of(Question(proposal(sampling_rate=sampling_rate)), depth=Depth.QUICK)
-    assert set(plan.errors) == set(plan.privacy) == set(AXES)
-    for curve in plan.privacy.values():
+    assert set(plan.curves.margin) == set(plan.curves.epsilon) == set(AXES)
+    for curve in plan.curves.epsilon.values():
         assert all(curve.aggregator)
         assert not any(curve.sampled)
     assert plan.guarantees is None
     assert not plan.complete
 
 
-def test_plan_that_is_quick_looks_at_no_event_that_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_that_is_quick_looks_at_no_event_that_is_not(monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 4)
     question = Question(proposal("histogram", k=3), "epsilon", Targets(margin=5.0))
     plan = plan_of(question, depth=Depth.QUICK)
-    assert set(plan.errors) == set(AXES)
-    assert plan.privacy == {}
+    assert set(plan.curves.margin) == set(AXES)
+    assert plan.curves.epsilon == {}
     assert plan.epsilons.aggregator is None
     assert plan.solution is not None
 
 
-def test_plan_that_is_solved_has_at_least_what_a_quick_one_has(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_that_is_solved_has_at_least_what_a_quick_one_has(monkeypatch):
     """It takes the quick one's place on the page."""
     monkeypatch.setattr(curves, "AXIS_POINTS", 4)
     question = Question(proposal(), "epsilon", Targets(margin=2.0))

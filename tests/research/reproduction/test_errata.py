@@ -9,7 +9,6 @@ from scipy.stats import binom
 
 from panprivacy.accounting.discrete_gaussian_sum import delta_of
 from panprivacy.accounting.shuffled import ShuffledClones
-from panprivacy.errors import FieldError
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.local_pan_privacy import continuous_scale
@@ -20,7 +19,6 @@ from research.reproduction.samplable_anonymous_aggregation import (
     sampled_error,
 )
 from research.reproduction.sampled_gaussian import renyi_divergence_of_order_2
-from tests.panprivacy.accounting.closed_forms import closed_form_2022
 
 
 @pytest.mark.parametrize("rate", [0.001, 0.02, 0.5, 0.99])
@@ -57,11 +55,9 @@ def test_shuffle_bound_that_example_4_cites_gives_more_than_printed():
 
 def test_closed_form_of_footnote_3_is_used_beyond_its_condition():
     assert largest_epsilon0_2022(n=10_000, delta=1e-10) < 4
-    with pytest.raises(FieldError, match="epsilon0"):
-        closed_form_2022(n=10_000, epsilon0=4.0, delta=1e-10)
 
 
-def test_rappor_of_example_4_exceeds_the_printed_epsilon_when_a_value_is_replaced():
+def test_rappor_of_example_4_exceeds_the_printed_epsilon_if_replaced():
     # All others hold value i; the user's is i, or j instead. Both coordinates at once, by plain convolution.
     n, flip = 10_000, 1 / (math.exp(4) + 1)
     at_i = binom.pmf(np.arange(n - 600, n), n - 1, 1 - flip)
@@ -89,12 +85,12 @@ def sampled_gaussian_delta_from_below(sigma, rate, rounds, epsilon):
     return loss.self_compose(rounds).get_delta_for_epsilon(epsilon)
 
 
-def test_epsilon_of_example_5_as_printed_is_below_what_any_accountant_can_prove():
+def test_epsilon_of_example_5_as_printed_is_below_any_accountants():
     # With the printed 0.8 rounded up to 0.85, too; and by a factor, not by a rounding error.
     assert sampled_gaussian_delta_from_below(5.1, 0.02, 2_500, 0.85) > 1e-7
 
 
-def test_sample_of_section_3_stays_below_the_cohort_more_often_than_printed():
+def test_sample_of_section_3_is_below_the_cohort_more_often_than_printed():
     devices, rate, failure = 1_000_000, 0.02, 1e-6
     expected = devices * rate
     printed = expected - math.sqrt(expected * math.log(1 / failure))

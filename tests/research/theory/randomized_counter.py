@@ -3,22 +3,14 @@
 import random
 from collections.abc import Sequence
 
-from panprivacy.mechanisms.randomized_response import RandomizedResponse
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from research.theory.counters import Counter
 
 
 class RandomizedCounter(Counter[int, None, int]):
-    """A sum of randomized responses to every bit (LPP Lemma 3.2): ε-locally pan-private without any secret.
-
-    The server keeps nothing to itself: whoever sees a state can do all that the server can.
-    """
+    """A sum of randomized responses to every bit (LPP Lemma 3.2): ε-locally pan-private without a secret."""
 
     def __init__(self, steps: int, epsilon: float) -> None:
-        """
-        Args:
-            steps: T ≥ 1.
-            epsilon: ε between "no event" and "one event"; FieldError unless above 0.
-        """
         self._steps = steps
         self._response = RandomizedResponse(epsilon)
 

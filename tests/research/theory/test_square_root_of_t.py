@@ -23,7 +23,7 @@ def with_and_without_event(steps, epsilon):
 
 @settings(max_examples=50)
 @given(st.integers(1, 60), EPSILONS)
-def test_total_variation_is_half_the_sum_of_differences_and_obeys_theorem_12(steps, epsilon):
+def test_total_variation_obeys_theorem_12(steps, epsilon):
     without, with_event = with_and_without_event(steps, epsilon)
     exact = np.abs(without - with_event).sum() / 2
     assert theory.total_variation(steps, epsilon) == pytest.approx(exact, rel=1e-9)
@@ -32,14 +32,14 @@ def test_total_variation_is_half_the_sum_of_differences_and_obeys_theorem_12(ste
 
 @settings(max_examples=50)
 @given(st.integers(1, 60), EPSILONS)
-def test_debiased_sum_has_the_smallest_variance_of_all_unbiased_functions_of_the_state(steps, epsilon):
+def test_debiased_sum_has_the_smallest_variance(steps, epsilon):
     # Hammersley, Chapman and Robbins: no unbiased function has less than 1/χ²(P₁, P₀) without events.
     without, with_event = with_and_without_event(steps, epsilon)
     smallest = 1 / np.sum((with_event - without) ** 2 / without)
     assert theory.standard_error(1, steps, epsilon) ** 2 == pytest.approx(smallest, rel=1e-6)
 
 
-def test_error_bound_stays_below_the_error_of_the_best_known_devices_and_grows_like_it():
+def test_error_bound_stays_below_the_error_of_the_best_known_devices():
     devices = 1_000_000  # far more than the standard error: with fewer, all of them may have an event
     for epsilon in (0.2, 1.0, 3.0):
         ratios = [
@@ -49,34 +49,6 @@ def test_error_bound_stays_below_the_error_of_the_best_known_devices_and_grows_l
         # √(2/π) turns the standard error of a normal estimate into its expected error.
         assert all(0.2 < ratio < math.sqrt(2 / math.pi) for ratio in ratios)
         assert max(ratios) / min(ratios) < 1.1
-
-
-@pytest.mark.parametrize("theta", [0.2, 1.0])
-def test_error_bound_is_kept_by_the_best_estimate_of_a_known_prior(theta):
-    # Few devices of one step: the Bayes risk of Le Cam's two cases can be summed over all messages. It is at
-    # least what the bound says for this θ, and so is that of the worst input.
-    devices, epsilon = 12, 1.5
-    p = theory.flip_probability(epsilon)
-    ones = np.arange(devices + 1)
-    without = scipy.stats.binom.pmf(ones, devices, p)
-    rate = (1 - theta) * p + theta * (1 - p)
-    # The joint distribution of S and the sum of messages.
-    joint = np.zeros((devices + 1, devices + 1))
-    for truth in range(devices + 1):
-        of_truth = np.convolve(
-            scipy.stats.binom.pmf(np.arange(truth + 1), truth, 1 - p),
-            scipy.stats.binom.pmf(np.arange(devices - truth + 1), devices - truth, p),
-        )
-        joint[truth] = scipy.stats.binom.pmf(truth, devices, theta) * of_truth
-    assert joint.sum(axis=0) == pytest.approx(scipy.stats.binom.pmf(ones, devices, rate))
-    joint /= 2
-    joint[0] += without / 2
-    distances = np.abs(ones[:, None] - ones[None, :])
-    bayes_risk = (distances @ joint).min(axis=0).sum()
-    affinity = float(np.sum(np.sqrt([(1 - p) * (1 - rate), p * rate])))
-    variation = math.sqrt(1 - affinity ** (2 * devices))
-    bound = (devices * theta * (1 - variation) - math.sqrt(devices * theta * (1 - theta))) / 2
-    assert bound <= bayes_risk
 
 
 def test_error_bound_is_no_less_than_for_any_single_theta():
@@ -92,7 +64,7 @@ def test_error_bound_is_no_less_than_for_any_single_theta():
 
 
 @pytest.mark.statistical
-def test_simulated_sum_of_randomized_devices_is_that_of_devices_taking_every_step():
+def test_simulated_sum_is_that_of_devices_taking_every_step():
     # Means and variances of estimates from devices taken step by step and from the shortcut, against exact
     # ones: the mean within 5.5 standard errors (failure 4e-8 each), the variance of nearly normal sums within
     # 45% (χ² with 300 degrees of freedom: failure below 1e-6).

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import scipy
 
-from panprivacy.streams.announced import BitDistributions
+from panprivacy.statistics.streams.announced import BitDistributions
 from research.theory import two_intrusions as theory
 
 
-def test_unchanged_bit_of_an_item_that_never_appears_is_the_only_one_possible():
+def test_unchanged_bit_of_an_item_that_never_appears_is_certain():
     assert theory.probabilities((0, 1), announced=False)[1] == 0
     assert theory.probabilities((1, 1), announced=False)[1] == 0.5
     # After an announced look the bit is drawn anew, so that a change proves nothing.
@@ -30,14 +30,14 @@ def test_advantage_of_looks_by_surprise_is_the_probability_of_a_change():
     assert theory.advantage(9, announced=False) == pytest.approx(1 - one**9 - (1 - one) ** 9)
 
 
-def test_advantage_of_one_look_keeps_the_bound_and_of_two_by_surprise_does_not():
+def test_advantage_of_one_look_keeps_the_bound_and_of_two_does_not():
     bound = theory.advantage_bound(theory.EPSILON)
     assert theory.advantage(1, announced=False) < bound < theory.advantage(2, announced=False)
     assert theory.advantage(8, announced=True) < bound
 
 
 @pytest.mark.statistical
-def test_attack_on_the_density_state_read_twice_is_as_good_as_computed_and_never_wrong():
+def test_attack_on_the_density_state_read_twice_is_as_good_as_computed():
     # Rates of 100,000 items each: 6 standard deviations of a binomial fail with probability below 1e-8. With
     # one look less the intruder would be 0.34 worse.
     hits, alarms = theory.attack(theory.looks_at(2, False, seed=3), announced=False)
@@ -55,7 +55,7 @@ def test_attack_on_announced_looks_is_as_bad_as_computed():
     assert abs(hits - alarms - theory.advantage(4, announced=True)) < deviation
 
 
-def test_density_looks_announced_or_not_have_the_distributions_that_are_tracked():
+def test_density_looks_have_the_distributions_that_are_tracked():
     # An item that appears before every look follows D₁ after all announced ones.
     after = BitDistributions.after(theory.EPSILON, 3)
     fourth = [theory.probabilities((*bits, 1), announced=True) for bits in np.ndindex(2, 2, 2)]

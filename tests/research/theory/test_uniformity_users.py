@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, binom
 
-from panprivacy.shuffle.uniformity import FINAL, PRELIMINARY, Uniformity, UniformityParameters
-from panprivacy.shuffle.uniformity_statistic import chi_squared_statistic
-from panprivacy.simulation import simulation_generator, source
+from panprivacy.statistics.shuffle.uniformity import FINAL, PRELIMINARY, Uniformity, UniformityParameters
+from panprivacy.statistics.shuffle.uniformity_statistic import chi_squared_statistic
+from panprivacy.statistics.simulation import simulation_generator, source
 from research.theory import uniformity_users as theory
 
 
@@ -17,7 +17,7 @@ def test_uneven_values_are_exactly_alpha_away_from_uniform(k):
     assert np.abs(uneven - 1 / k).sum() / 2 == pytest.approx(theory.ALPHA)
 
 
-def test_final_test_counts_over_fewer_groups_and_the_preliminary_over_all_values():
+def test_final_test_counts_over_groups_and_the_preliminary_over_values():
     assert theory.groups_of(4096, PRELIMINARY) == 4096
     assert theory.groups_of(4096, FINAL) == 256
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from api_tokens.models import ApiToken
 from api_tokens.operations import LONGEST_DAYS, token_create, token_revoke
 from api_tokens.selectors import tokens_list
-from panprivacy.errors import FieldError
+from panprivacy.formats.errors import FieldError
 from web.scopes import scopes_declared
 
 INPUT_ERROR = 2
@@ -33,7 +33,7 @@ class Command(BaseCommand):
             "--expires", required=True, metavar="30d", help=f"for how long it works: 1d to {LONGEST_DAYS}d"
         )
         create.add_argument("--name", default="command line", help="what you call it")
-        listing = actions.add_parser("list", help="list tokens, without what would let anybody use them")
+        listing = actions.add_parser("list", help="list tokens, without their secrets")
         listing.add_argument("--user", help="only those of this account")
         revoke = actions.add_parser("revoke", help="end a token for good")
         revoke.add_argument("prefix", help="its first eight digits, as `list` shows them")

@@ -19,7 +19,7 @@ from attester.enrolling import (
 from attester.kinds import attestation
 from attester.models import Device
 from attester.status import counts
-from panprivacy import base64_text
+from panprivacy.formats import base64_text
 from storage import clock
 from web.spreadsheets import inert
 

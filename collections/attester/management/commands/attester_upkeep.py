@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError
 from attester.issuer import issuer
 from attester.issuer_keys import keys_fetch
 from attester.upkeep import upkeep, withheld_tell
-from panprivacy.oblivious_http.keys import decode_list
+from panprivacy.protocols.oblivious_http.keys import decode_list
 from peers.required import required
 from public_log.partner_keys import partner_keys_enter
 from storage import clock
@@ -27,5 +27,5 @@ class Command(BaseCommand):
                 issuer=issuer(), url=required(settings.ISSUER_URL, "PANAPP_ISSUER_URL"), config=config
             )
         except Problem as problem:
-            raise CommandError(f"What was due is deleted. The issuer was not told: {problem}") from None
-        self.stdout.write(f"Done. The issuer was told of {told:,} withheld tokens.")
+            raise CommandError(f"What was due is deleted. The issuer was not notified: {problem}") from None
+        self.stdout.write(f"Done. The issuer was notified of {told:,} withheld tokens.")

@@ -10,8 +10,8 @@ from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.selectors import collected_among, counts_of, rejections_among
 from helper.ending import REASON_LENGTH, helper_task_end
-from panprivacy import base64_text
-from panprivacy.times import format_time
+from panprivacy.formats import base64_text
+from panprivacy.formats.times import format_time
 
 
 class Command(BaseCommand):
@@ -28,7 +28,7 @@ class Command(BaseCommand):
             "would help someone who copied a device to read it",
         )
         listing.add_argument("--ended", action="store_true", help="those that have ended, too")
-        end = actions.add_parser("end", help="end tasks for good; the leader is told the reason when it asks")
+        end = actions.add_parser("end", help="end tasks for good; the leader gets the reason when it asks")
         which = end.add_mutually_exclusive_group(required=True)
         which.add_argument(
             "identifier", nargs="?", help="of the recipe or task: 64 hexadecimal digits, or base64url"

@@ -8,7 +8,7 @@ from django.utils import timezone
 from issuer.ending import REASON_LENGTH, issuance_end
 from issuer.models import Issuance
 from issuer.status import tokens_among
-from panprivacy.times import format_time
+from panprivacy.formats.times import format_time
 
 
 class Command(BaseCommand):
@@ -18,7 +18,7 @@ class Command(BaseCommand):
         actions = parser.add_subparsers(dest="action", required=True)
         listing = actions.add_parser("list", help="show the recipes that have not ended, with exact counts")
         listing.add_argument("--ended", action="store_true", help="those that have ended, too")
-        end = actions.add_parser("end", help="issue no more tokens, for good; the site is told how many were")
+        end = actions.add_parser("end", help="issue no more tokens, permanently; the site gets their number")
         which = end.add_mutually_exclusive_group(required=True)
         which.add_argument("identifier", nargs="?", help="of the recipe: 64 hexadecimal digits")
         which.add_argument("--all", action="store_true", help="every recipe that has not ended")

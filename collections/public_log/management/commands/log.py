@@ -8,7 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from audit.selectors import BrokenLogError
-from panprivacy.transparency.tiles import Tile, entries_path, tiles_of
+from panprivacy.protocols.transparency.tiles import Tile, entries_path, tiles_of
 from public_log.cosigning import witnesses_ask, witnesses_compare
 from public_log.integrating import integrate
 from public_log.lost_states import NotStoppedError, log_rename, lost_state
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         export = commands.add_parser(
             "export", help="write checkpoint, tiles and leaves as files, which any web server can serve"
         )
-        export.add_argument("directory", type=Path, metavar="DIRECTORY", help="made where it does not exist")
+        export.add_argument("directory", type=Path, metavar="DIRECTORY", help="made if it does not exist")
         export.set_defaults(run=self._export)
         witness = commands.add_parser(
             "witness", help="print the keys of this log and this witness, and which logs were seen"

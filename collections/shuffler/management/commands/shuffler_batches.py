@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from panprivacy.coarse import coarse
-from panprivacy.times import format_time
+from panprivacy.formats.coarse_counts import coarse
+from panprivacy.formats.times import format_time
 from shuffler.ending import REASON_LENGTH, batch_end
 from shuffler.models import Batch
 
@@ -19,7 +19,7 @@ class Command(BaseCommand):
         listing = actions.add_parser("list", help="show the batches that have not ended")
         listing.add_argument("--ended", action="store_true", help="those that have ended, too")
         end = actions.add_parser(
-            "end", help="end batches for good; the analyzer is told the reason when it asks"
+            "end", help="end batches for good; the analyzer gets the reason when it asks"
         )
         which = end.add_mutually_exclusive_group(required=True)
         which.add_argument("identifier", nargs="?", help="of the recipe: 64 hexadecimal digits")

@@ -10,7 +10,7 @@ from storage import clock
 
 
 class Command(BaseCommand):
-    help = "Delete batches that closed without being full, and full ones that nobody fetched for long."
+    help = "Delete batches that closed without being full, and full ones that were not fetched for long."
 
     def handle(self, *args: Any, **options: Any) -> None:
         partner_keys_enter()

@@ -1,0 +1,1 @@
+"""Bytes as text, canonical JSON, TLS messages, times, tables, and values with ranges that people can read."""

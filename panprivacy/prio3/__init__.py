@@ -1,9 +1,0 @@
-"""Prio3: secret shares of a measurement with a proof that it is valid (VDAF draft 20, section 7).
-
-The definition goes report by report and follows the draft (`prio3`, `SlowVerifier`); `Prio3Verifier`
-does the same for batches. This room knows nothing of tasks, messages or encryption.
-
-Neither runs in constant time, as section 9.10 of the draft asks: the time that Python's integers and NumPy's
-masks take depends on their values. So an observer of fine timings on the same machine could learn about
-measurements, shares or the verification key.
-"""

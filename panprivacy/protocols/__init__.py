@@ -1,0 +1,1 @@
+"""Protocols between devices and servers, each by its standard or paper."""

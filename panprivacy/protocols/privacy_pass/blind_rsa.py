@@ -1,0 +1,186 @@
+"""Blind RSA signatures (RFC 9474): the signer learns neither the message nor the signature.
+
+The client blinds an encoded message, the signer signs it, the client unblinds. The result is an ordinary
+RSASSA-PSS signature, which any party can verify with the public key.
+
+Functions here take everything as arguments, the client's draws too.
+"""
+
+import hashlib
+import random
+from dataclasses import dataclass
+from math import gcd
+
+import gmpy2
+from cryptography.exceptions import InvalidSignature
+from cryptography.hazmat.primitives.asymmetric.padding import MGF1, PSS
+from cryptography.hazmat.primitives.hashes import SHA384
+
+from panprivacy.protocols.privacy_pass.rsa_keys import PrivateKey, PublicKey
+
+HASH_BYTES = 48
+PREFIX_BYTES = 32
+"""Random bytes in front of the message, in the randomized variants."""
+
+
+class BlindSignatureError(ValueError):
+    """A message, a blinded message or an answer with which the protocol cannot go on."""
+
+
+class InvalidSignatureError(BlindSignatureError):
+    """The signature is not one of this message by this key."""
+
+
+class SigningError(Exception):
+    """The signature does not verify: the machine miscalculated. It must not leave, because it may reveal the
+    key."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One of RFC 9474's four (section 5).
+
+    Attributes:
+        name: as the RFC spells it.
+        salt_bytes: 48, or 0 in the PSSZERO variants.
+        prefix_bytes: 32 if messages are randomized, else 0.
+    """
+
+    name: str
+    salt_bytes: int
+    prefix_bytes: int
+
+
+RANDOMIZED = Variant("RSABSSA-SHA384-PSS-Randomized", HASH_BYTES, PREFIX_BYTES)
+ZERO_RANDOMIZED = Variant("RSABSSA-SHA384-PSSZERO-Randomized", 0, PREFIX_BYTES)
+DETERMINISTIC = Variant("RSABSSA-SHA384-PSS-Deterministic", HASH_BYTES, 0)
+ZERO_DETERMINISTIC = Variant("RSABSSA-SHA384-PSSZERO-Deterministic", 0, 0)
+
+VARIANTS = {
+    variant.name: variant for variant in (RANDOMIZED, ZERO_RANDOMIZED, DETERMINISTIC, ZERO_DETERMINISTIC)
+}
+
+
+@dataclass(frozen=True)
+class Blinded:
+    """What `blind_with` gives.
+
+    Attributes:
+        message: for the signer, of the modulus's length.
+        inverse: stays with the client, 1 to n - 1; unblinds the answer.
+    """
+
+    message: bytes
+    inverse: int
+
+
+def blind_with(key: PublicKey, prepared: bytes, salt: bytes, factor: int) -> Blinded:
+    """Blind a prepared message (section 4.2), with the client's draws.
+
+    Args:
+        prepared: the message, behind a random prefix in the randomized variants (section 4.1).
+        salt: of the encoding, of the length that the variant sets.
+        factor: r, 1 to n - 1.
+
+    Raises:
+        BlindSignatureError: the encoded message or the factor shares a divisor with n. That would break the
+            key; none is found by chance.
+    """
+    representative = int.from_bytes(encode(prepared, salt, key.n.bit_length() - 1), "big")
+    if gcd(representative, key.n) != 1:
+        raise BlindSignatureError("the encoded message shares a divisor with the modulus")
+    if not 1 <= factor < key.n or gcd(factor, key.n) != 1:
+        raise BlindSignatureError("the blinding factor must be 1 to n - 1, without a divisor of n")
+    blinded = representative * int(gmpy2.powmod(factor, key.e, key.n)) % key.n
+    return Blinded(blinded.to_bytes(key.length, "big"), pow(factor, -1, key.n))
+
+
+def blind_sign(key: PrivateKey, blinded_message: bytes, random_source: random.Random) -> bytes:
+    """Sign a blinded message (section 4.3). The same message gets the same signature.
+
+    The base is blinded once more with a random factor, so that the time reveals nothing about it. The
+    signature is verified and only then returned, so that a fault does not reveal the key (section 7.1).
+
+    Args:
+        blinded_message: as many bytes as the modulus has, a number below n.
+        random_source: `secrets.SystemRandom()`.
+
+    Raises:
+        BlindSignatureError: the blinded message has another length or is no number below n.
+        SigningError: the machine miscalculated.
+    """
+    public = key.public
+    message = _number(public, blinded_message, "blinded message")
+    while gcd(factor := random_source.randrange(1, public.n), public.n) != 1:
+        pass  # A divisor of n was drawn by chance, which is practically impossible.
+    hidden = key.power(message * int(gmpy2.powmod(factor, public.e, public.n)) % public.n)
+    signature = int(hidden * gmpy2.invert(factor, public.n) % public.n)
+    if int(gmpy2.powmod(signature, public.e, public.n)) != message:
+        raise SigningError("the signature does not verify")
+    return signature.to_bytes(public.length, "big")
+
+
+def finalize(
+    variant: Variant, key: PublicKey, prepared: bytes, blind_signature: bytes, inverse: int
+) -> bytes:
+    """Unblind the signer's answer (section 4.4). Returns the signature, which was verified.
+
+    Raises:
+        BlindSignatureError: the answer has another length than the modulus, or is no number below n.
+        InvalidSignatureError: the signer signed something else, or nothing.
+    """
+    hidden = _number(key, blind_signature, "blind signature")
+    signature = (hidden * inverse % key.n).to_bytes(key.length, "big")
+    verify(variant, key, prepared, signature)
+    return signature
+
+
+def verify(variant: Variant, key: PublicKey, prepared: bytes, signature: bytes) -> None:
+    """Check a signature (RSASSA-PSS-VERIFY of RFC 8017, section 8.1.2).
+
+    Raises:
+        InvalidSignatureError: it is not one of this message by this key.
+    """
+    padding = PSS(MGF1(SHA384()), variant.salt_bytes)
+    try:
+        key.verifier.verify(signature, prepared, padding, SHA384())
+    except InvalidSignature:
+        raise InvalidSignatureError("the signature is not of this message by this key") from None
+
+
+def encode(message: bytes, salt: bytes, bits: int) -> bytes:
+    """EMSA-PSS-ENCODE with SHA-384 and MGF1 (RFC 8017, section 9.1.1).
+
+    Args:
+        salt: any length.
+        bits: longest bit length of the encoding as a number, one less than the modulus has.
+
+    Returns:
+        bits / 8 bytes, rounded up.
+
+    Raises:
+        BlindSignatureError: the modulus is too short for hash and salt.
+    """
+    length = (bits + 7) // 8
+    if length < HASH_BYTES + len(salt) + 2:
+        raise BlindSignatureError("the modulus is too short for this encoding")
+    digest = hashlib.sha384(bytes(8) + hashlib.sha384(message).digest() + salt).digest()
+    block = bytes(length - len(salt) - HASH_BYTES - 2) + b"\x01" + salt
+    masked = bytearray(a ^ b for a, b in zip(block, _mask(digest, len(block)), strict=True))
+    masked[0] &= 0xFF >> 8 * length - bits
+    return bytes(masked) + digest + b"\xbc"
+
+
+def _mask(seed: bytes, length: int) -> bytes:
+    """MGF1 with SHA-384 (RFC 8017, appendix B.2.1)."""
+    blocks = -(-length // HASH_BYTES)
+    return b"".join(hashlib.sha384(seed + i.to_bytes(4, "big")).digest() for i in range(blocks))[:length]
+
+
+def _number(key: PublicKey, value: bytes, what: str) -> int:
+    if len(value) != key.length:
+        raise BlindSignatureError(f"the {what} must have {key.length} bytes, not {len(value)}")
+    number = int.from_bytes(value, "big")
+    if number >= key.n:
+        raise BlindSignatureError(f"the {what} must be a number below the modulus")
+    return number

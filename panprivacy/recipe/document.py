@@ -1,0 +1,277 @@
+"""The public recipe: the question, the devices that are asked, the protection and the key.
+
+A recipe is published as a JSON document. Its identifier is the SHA-256 of the
+document's canonical form (RFC 8785), and the server signs that form with Ed25519.
+Devices check both before they take part, so a server cannot show two devices different recipes under one
+identifier, nor change a parameter after publication.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import cached_property, lru_cache
+from typing import Any, Self
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from panprivacy.accounting.trust import Trust
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.lines import one_line
+from panprivacy.formats.parameters import PublicParameters, as_typed
+from panprivacy.formats.times import LATEST, format_time, parse_time, time_after
+from panprivacy.recipe.members import (
+    NAME_LENGTH,
+    OPTIONAL_FIELDS,
+    QUESTION_LENGTH,
+    STEP_SECONDS,
+    document_fields,
+    require_open_for_steps,
+    require_population_name,
+    steps_last,
+)
+from panprivacy.recipe.parts import admission as asked_admission
+from panprivacy.recipe.parts import hidden_count as asked_hidden_count
+from panprivacy.recipe.parts import round as asked_round
+from panprivacy.recipe.parts import target as asked_target
+from panprivacy.recipe.parts.admission import TokenAdmission
+from panprivacy.recipe.parts.event import NOTHING_NAMED, AskedEvent
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.target import CitedTarget
+from panprivacy.recipe.signed_documents import SignedDocument, require_signed
+from panprivacy.statistics import segments as asked_segments
+from panprivacy.statistics.catalogue import statistic_class, statistic_of
+from panprivacy.statistics.events.dummies import Dummies
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of
+from panprivacy.statistics.trust_models.members import require_signed_by, require_url
+
+FORMAT = "panapp-recipe-3"
+"""Version of the documents' format; a parser refuses any other."""
+
+IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishedRecipe(SignedDocument):
+    """A published recipe. Equal documents have equal identifiers.
+
+    Attributes:
+        servers: the holders of the private keys.
+        population, event, segments: as in `RecipeDraft`; fields of the event are absent if not given.
+        dummies: what hides the number of reports; None if nothing does.
+        admission: the issuer of the tokens with which devices report; None if any sender may report.
+        relay: address at a relay that leads to the publishing site, without a trailing slash: devices use no
+            other path. None if they connect to the servers directly.
+        round: which round of a repeated recipe it is; None if it is none.
+        target: which devices of the population are asked, and the results that show how many they are; None
+            if all are asked.
+    """
+
+    name: str
+    question: str
+    statistic: str
+    population: str
+    parameters: PublicParameters
+    servers: Servers
+    step_seconds: int | None
+    opens_at: datetime
+    closes_at: datetime
+    simulation: bool
+    event: AskedEvent = NOTHING_NAMED
+    segments: tuple[str, ...] = ()
+    dummies: Dummies | None = None
+    admission: TokenAdmission | None = None
+    relay: str | None = None
+    round: AskedRound | None = None
+    target: CitedTarget | None = None
+    format: str = FORMAT
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, object]) -> Self:
+        """Read a published document strictly.
+
+        Raises:
+            FieldError: an unknown, missing or impossible field.
+            InvalidKeyError: a public key that this version cannot use.
+        """
+        members = dict(document)
+        _require_format(members.pop("format", None))
+        statistic = statistic_class(members.get("statistic"))
+        trust = trust_of(members.get("trust"), statistic)
+        own_fields = document_fields(statistic, trust)
+        for name in own_fields:
+            if name not in members and name not in OPTIONAL_FIELDS:
+                raise FieldError(name, "is missing")
+        servers_class = TRUST_MODELS[trust]
+        server_members = {name: members.pop(name) for name in servers_class.member_names if name in members}
+        servers = servers_class.from_members(server_members)
+        if members.get("encryption") != servers.scheme:
+            raise FieldError("encryption", f"must be the scheme of {servers_class.member_names[-1]}")
+        if (servers.scheme is not None) != servers_class.encrypts(statistic):
+            raise FieldError(
+                f"{servers_class.member_names[-1]}.public_key",
+                "is missing" if servers.scheme is None else f"must be left out for {statistic.statistic}",
+            )
+        event = AskedEvent.from_members(members, statistic, null_is_absent=False)
+        segments = asked_segments.segments_of(members, statistic, null_is_absent=False)
+        simulation = members.pop("simulation", None)
+        if not isinstance(simulation, bool):
+            raise FieldError("simulation", "must be true or false")
+        parameter_members = {name: value for name, value in members.items() if name not in own_fields}
+        for name in statistic.parameters_class.required_names():
+            # Only a draft has defaults and derivations; here they would change the signed document.
+            if parameter_members.get(name) is None:
+                raise FieldError(name, "is missing")
+        parameters = statistic.parameters_class.from_mapping(parameter_members)
+        parameters.require_derived()
+        asked_admission.require_hidden_senders(
+            parameters, token=asked_admission.ADMISSION in members, relay=asked_admission.RELAY in members
+        )
+        dummies = asked_hidden_count.dummies_stated(members, statistic, parameters, segments=bool(segments))
+        target = CitedTarget.from_members(members, parameters)
+        if target is not None:
+            asked_target.require_protected(
+                token=asked_admission.ADMISSION in members,
+                relay=asked_admission.RELAY in members,
+                sampling_rate=parameters.sampling_rate,
+                hidden_count=dummies is not None,
+                segments=bool(segments),
+            )
+        opens_at = parse_time("opens_at", members["opens_at"])
+        closes_at = parse_time("closes_at", members["closes_at"])
+        step_seconds = None
+        if "step_seconds" in own_fields:
+            step_seconds = STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
+        require_open_for_steps("closes_at", closes_at - opens_at, timedelta(0))
+        if time_after(opens_at, steps_last(parameters, step_seconds)) is None:
+            raise FieldError("step_seconds", f"must be so short that the steps end by the year {LATEST.year}")
+        if event.labels or segments:
+            event.require_labels_of(statistic_of(statistic.statistic, parameters, segments))
+        return cls(
+            name=one_line("name", members["name"], NAME_LENGTH),
+            question=one_line("question", members["question"], QUESTION_LENGTH),
+            statistic=statistic.statistic,
+            population=require_population_name(members["population"]),
+            parameters=parameters,
+            servers=servers,
+            step_seconds=step_seconds,
+            opens_at=opens_at,
+            closes_at=closes_at,
+            simulation=simulation,
+            event=event,
+            segments=segments,
+            dummies=dummies,
+            admission=TokenAdmission.from_members(members[asked_admission.ADMISSION])
+            if asked_admission.ADMISSION in members
+            else None,
+            relay=require_url(asked_admission.RELAY, members[asked_admission.RELAY])
+            if asked_admission.RELAY in members
+            else None,
+            round=AskedRound.from_members(members[asked_round.FIELD])
+            if asked_round.FIELD in members
+            else None,
+            target=target,
+        )
+
+    @classmethod
+    def verified(
+        cls,
+        document: Mapping[str, object],
+        identifier: str,
+        signature: bytes,
+        verification_key: Ed25519PublicKey,
+        *,
+        partner_key: Ed25519PublicKey | None = None,
+        partner_signature: bytes | None = None,
+        issuer_key: Ed25519PublicKey | None = None,
+        issuer_signature: bytes | None = None,
+    ) -> Self:
+        """Read a document as a device must: identifier, signatures and promise checked.
+
+        Args:
+            verification_key: of the server that published it, pinned beforehand.
+            partner_key, partner_signature: of the helper, or of the shuffler, also pinned; recipes with more
+                than one server need both, others do not use them.
+            issuer_key, issuer_signature: of the issuer of tokens, also pinned; recipes with tokens need both,
+                others do not use them.
+
+        Raises:
+            RecipeVerificationError: the identifier is not the document's hash, or a signature is not the
+                server's; or the helper, shuffler or issuer is another than the pinned one.
+            FieldError: as in `from_document`; or the document is the server's, but its derived parameters do
+                not keep the guarantee that it names (`Mechanism.require_promise`).
+            InvalidKeyError: as in `from_document`.
+        """
+        _require_format(document.get("format"))
+        require_signed(document, identifier, signature, verification_key, format_=FORMAT)
+        recipe = cls.from_document(document)
+        message = recipe.signed_message
+        recipe.servers.require_signed(message, partner_key, partner_signature)
+        if recipe.admission is not None:
+            require_signed_by("issuer", recipe.admission.issuer_key, message, issuer_key, issuer_signature)
+        recipe.calibrated_statistic.require_promise()
+        return recipe
+
+    @property
+    def steps_last(self) -> timedelta:
+        """The time that a device takes for its steps."""
+        return steps_last(self.parameters, self.step_seconds)
+
+    @property
+    def trust(self) -> Trust:
+        """Which server sees what devices send."""
+        return self.servers.trust
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """Every public parameter, as plain JSON values."""
+        return {
+            "format": self.format,
+            "name": self.name,
+            "question": self.question,
+            "statistic": self.statistic,
+            **self.event.members(),
+            **asked_segments.members(self.segments),
+            **asked_hidden_count.document_members(self.dummies),
+            **asked_admission.document_members(self.admission, self.relay),
+            **asked_round.document_members(self.round),
+            **({} if self.target is None else self.target.members()),
+            "trust": self.trust.value,
+            "population": self.population,
+            **self.parameters.as_dict(),
+            **({} if self.servers.scheme is None else {"encryption": self.servers.scheme}),
+            **self.servers.members(),
+            **({} if self.step_seconds is None else {"step_seconds": self.step_seconds}),
+            "opens_at": format_time(self.opens_at),
+            "closes_at": format_time(self.closes_at),
+            "simulation": self.simulation,
+        }
+
+    @cached_property
+    def public_key(self) -> PublicKey:
+        """The key under which devices of this recipe encrypt."""
+        return self.servers.public_key(self.identifier)
+
+    @cached_property
+    def calibrated_statistic(self) -> Statistic[Any]:
+        """The statistic with these parameters."""
+        statistic = statistic_of(self.statistic, self.parameters, self.segments, self.dummies)
+        return self.servers.asked(statistic.named(self.event.labels))
+
+    def label(self, position: int) -> str:
+        """The label of one value of the answer: from the recipe, else from the statistic."""
+        return self.event.labels[position] if self.event.labels else self.calibrated_statistic.label(position)
+
+
+@lru_cache(maxsize=256)
+def recipe_of(document: str) -> PublishedRecipe:
+    """The recipe of a stored canonical document (cached: a document never changes)."""
+    return PublishedRecipe.from_document(json.loads(document))
+
+
+def _require_format(value: object) -> None:
+    if value != FORMAT:
+        raise FieldError("format", f"must be {FORMAT}, not {as_typed(value)}")

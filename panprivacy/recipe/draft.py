@@ -1,0 +1,377 @@
+"""A recipe in a file or a form, not yet published."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import Any, Self
+
+from panprivacy.accounting.remembered import parts_of
+from panprivacy.accounting.trust import Trust
+from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
+from panprivacy.formats.display import duration
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.lines import one_line
+from panprivacy.formats.parameters import Description, K, PublicParameters
+from panprivacy.formats.times import EARLIEST, LATEST, format_time, parse_time, time_after
+from panprivacy.planning.fitting import keeps_promise, remedy_clause
+from panprivacy.planning.likelihood import unlikely_sentence
+from panprivacy.planning.recipe_plan import NOTHING_PLANNED, RecipePlan, plan_fields
+from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.members import (
+    NAME_LENGTH,
+    QUESTION_LENGTH,
+    STEP_SECONDS,
+    draft_fields,
+    require_open_for_steps,
+    require_population_name,
+    steps_last,
+    unknown_field,
+)
+from panprivacy.recipe.parts import admission as asked_admission
+from panprivacy.recipe.parts import hidden_count as asked_hidden_count
+from panprivacy.recipe.parts import round as asked_round
+from panprivacy.recipe.parts import target as asked_target
+from panprivacy.recipe.parts.admission import Admission, TokenAdmission, admission_of, relay_of
+from panprivacy.recipe.parts.event import NOTHING_NAMED, AskedEvent
+from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.target import AskedTarget, CitedTarget
+from panprivacy.statistics import segments as asked_segments
+from panprivacy.statistics.catalogue import statistic_class, statistic_of
+from panprivacy.statistics.events.dummies import Dummies
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
+
+GRACE = timedelta(days=1)
+"""Default time between the last step and the closing of a recipe."""
+
+DEFAULT_POPULATION = "everyone"
+"""The population of a recipe file that names none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeDraft:
+    """A recipe without a key: everything an analyst decides.
+
+    Attributes:
+        population: name of the devices that are asked; recipes that name the same one share its
+            privacy budget. Only the server knows whether there is such a population.
+        trust: which server sees what devices send.
+        encryption: registered name of the scheme; None if nothing is encrypted.
+        step_seconds: length of a step; None if devices take none.
+        event: what is counted, and names for the answer's values.
+        segments: labels by which it asks, each of them a part of the population; empty if there are none.
+        hidden_count: ε and δ at which dummies hide the number of reports; None if nothing does.
+        admission: who may report.
+        relay: whether devices speak to the servers through a relay only.
+        round: which round of a repeated recipe it is; None if it is none. No recipe file has it.
+        target: which devices of the population are asked; None if all are.
+        plan: what the analyst expects; not part of the document.
+    """
+
+    name: str
+    question: str
+    statistic: str
+    population: str
+    trust: Trust
+    parameters: PublicParameters
+    encryption: str | None
+    step_seconds: int | None
+    opens_at: datetime | None
+    closes_at: datetime | None
+    event: AskedEvent = NOTHING_NAMED
+    segments: tuple[str, ...] = ()
+    hidden_count: tuple[float, float] | None = None
+    admission: Admission = Admission.OPEN
+    relay: bool = False
+    round: AskedRound | None = None
+    target: AskedTarget | None = None
+    plan: RecipePlan = NOTHING_PLANNED
+
+    @classmethod
+    def from_mapping(cls, members: Mapping[str, object]) -> Self:
+        """Read a recipe file or form.
+
+        Raises:
+            FieldError: names the first field that is unknown, missing or out of range.
+        """
+        members = dict(members)
+        for name in ("statistic", "name", "question"):
+            if name not in members:
+                raise FieldError(name, "is missing")
+        statistic = statistic_class(members["statistic"])
+        trust = trust_of(members.get("trust", trusts_of(statistic)[0].value), statistic)
+        own_fields = draft_fields(statistic, trust)
+        if asked_round.FIELD in members:
+            raise unknown_field(asked_round.FIELD, statistic, trust)
+        event = AskedEvent.from_members(members, statistic, null_is_absent=True)
+        segments = asked_segments.segments_of(members, statistic, null_is_absent=True)
+        plan = RecipePlan.from_members(members) if plan_fields(statistic) else NOTHING_PLANNED
+        parameter_members = {name: value for name, value in members.items() if name not in own_fields}
+        if "k" in parameter_members and "k" not in statistic.parameters_class.names():
+            # One recipe file can be tried with every statistic: those without buckets do not use k.
+            Description(help="Number of the last bucket.", **K).check("k", int, parameter_members.pop("k"))
+        derived = [name for name in statistic.parameters_class.derived_names() if name in parameter_members]
+        if derived:
+            raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
+        for name in parameter_members:
+            if name not in statistic.parameters_class.names():
+                raise unknown_field(name, statistic, trust)
+        draft = cls(
+            name=one_line("name", members["name"], NAME_LENGTH),
+            question=one_line("question", members["question"], QUESTION_LENGTH),
+            statistic=statistic.statistic,
+            population=require_population_name(members.get("population", DEFAULT_POPULATION)),
+            trust=trust,
+            parameters=statistic.parameters_class.from_mapping(parameter_members),
+            encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME))
+            if "encryption" in own_fields
+            else None,
+            step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400))
+            if "step_seconds" in own_fields
+            else None,
+            opens_at=_optional_time("opens_at", members.get("opens_at")),
+            closes_at=_optional_time("closes_at", members.get("closes_at")),
+            event=event,
+            segments=segments,
+            hidden_count=asked_hidden_count.asked_of(members.get(asked_hidden_count.FIELD)),
+            admission=admission_of(members.get(asked_admission.ADMISSION)),
+            relay=relay_of(members.get(asked_admission.RELAY)),
+            target=AskedTarget.from_members(members),
+            plan=plan,
+        )
+        if event.labels or segments:
+            event.require_labels_of(draft.statistic_with(draft.parameters))
+        draft.window(datetime(2000, 1, 1, tzinfo=UTC))
+        _ = draft.dummies
+        asked_admission.require_hidden_senders(
+            draft.parameters, token=draft.admission == Admission.TOKEN, relay=draft.relay
+        )
+        if draft.target is not None:
+            asked_target.require_protected(
+                token=draft.admission == Admission.TOKEN,
+                relay=draft.relay,
+                sampling_rate=draft.parameters.sampling_rate,
+                hidden_count=draft.hidden_count is not None,
+                segments=bool(segments),
+            )
+            draft.target.floor(draft.parameters)
+        return draft
+
+    @property
+    def warning(self) -> str:
+        """Why a result is unlikely, though it can be published, as a sentence; empty if one is likely."""
+        if self.plan.population_size is None:
+            return ""
+        statistic, servers = self.statistic_with(self.parameters), TRUST_MODELS[self.trust]
+        return unlikely_sentence(statistic, servers, self.plan.population_size)
+
+    @cached_property
+    def dummies(self) -> Dummies | None:
+        """What hides the number of reports, with its rate; FieldError if nothing can."""
+        return asked_hidden_count.dummies_asked(
+            self.hidden_count,
+            statistic_class(self.statistic),
+            self.parameters,
+            segments=bool(self.segments),
+            population_size=self.plan.population_size,
+        )
+
+    def window(self, now: datetime) -> tuple[datetime, datetime]:
+        """Opening and closing time.
+
+        Raises:
+            FieldError: it closes before the steps end, or documents cannot express a time.
+        """
+        opens_at = self.opens_at or now.replace(microsecond=0)
+        usual = self.steps_last + GRACE
+        latest = time_after(LATEST, -usual)
+        if latest is None or (self.opens_at is None and latest < opens_at):
+            begin = min(opens_at, now)
+            most = (LATEST - begin - GRACE) // timedelta(seconds=self.parameters.step_count)
+            raise FieldError(
+                "step_seconds", f"must be at most {most:,}, so that the steps end in the year {LATEST.year}"
+            )
+        if self.closes_at is None and latest < opens_at:
+            raise FieldError(
+                "opens_at",
+                f"must be at most {format_time(latest)}: the recipe closes "
+                f"{duration(int(usual.total_seconds()))} later, in the year {LATEST.year} at the latest",
+            )
+        closes_at = self.closes_at or opens_at + usual
+        if self.opens_at is None and closes_at <= opens_at:
+            if closes_at < EARLIEST + usual:
+                raise FieldError("closes_at", f"must be at least {format_time(EARLIEST + usual)}")
+            opens_at = closes_at - usual
+        require_open_for_steps("closes_at", closes_at - opens_at, self.steps_last)
+        return opens_at, closes_at
+
+    @property
+    def steps_last(self) -> timedelta:
+        """The time that a device takes for its steps."""
+        return steps_last(self.parameters, self.step_seconds)
+
+    def calibrated_statistic(self) -> Statistic[Any]:
+        """The statistic with its derived parameters computed.
+
+        Raises:
+            FieldError: they cannot be met; or the stated aggregator target is missed, with what would meet
+                it.
+        """
+        return self._mechanism
+
+    def statistic_with(self, parameters: PublicParameters) -> Statistic[Any]:
+        """The statistic that is asked, with these parameters; FieldError if it cannot have them."""
+        statistic = statistic_of(self.statistic, parameters, self.segments, self.dummies)
+        return TRUST_MODELS[self.trust].asked(statistic.named(self.event.labels))
+
+    @cached_property
+    def calibrated(self) -> Statistic[Any]:
+        """The statistic with its derived parameters computed, whether or not it keeps what it states."""
+        # Computing them takes up to seconds, and publishing needs them more than once.
+        return self.statistic_with(self.parameters.calibrated())
+
+    @cached_property
+    def _mechanism(self) -> Statistic[Any]:
+        mechanism = self.calibrated
+        mechanism.require_releasable()
+        try:
+            mechanism.require_promise()
+        except FieldError as refusal:
+            remedies = remedy_clause(mechanism, keeps_promise)
+            raise FieldError(refusal.field, f"{refusal.message}; {remedies}") from None
+        return mechanism
+
+    @property
+    def bare(self) -> Self:
+        """The same with only what its guarantees depend on, and neutral names: the input for remote
+        computation of guarantees."""
+        return replace(
+            self,
+            name="-",
+            question="-",
+            population=DEFAULT_POPULATION,
+            opens_at=None,
+            closes_at=None,
+            event=NOTHING_NAMED,
+            segments=tuple(str(number) for number, _ in enumerate(self.segments, start=1)),
+            round=None,
+            target=None,
+            plan=replace(NOTHING_PLANNED, population_size=self.plan.population_size),
+        )
+
+    def prepare(self) -> None:
+        """Compute the guarantees, and the loss that a budget composes, so that they are remembered.
+
+        Raises:
+            FieldError: the parameters cannot be met, or do not keep what the recipe states; with values that
+                would.
+        """
+        self.calibrated.guarantees()
+        parts_of(self.calibrated.aggregator_event())
+        self.calibrated_statistic()
+
+    def asked_members(self) -> dict[str, Any]:
+        """The fields of the document that do not depend on publishing: all but name, times, servers, target,
+        admission and relay."""
+        return {
+            "question": self.question,
+            "statistic": self.statistic,
+            **self.event.members(),
+            **asked_segments.members(self.segments),
+            **asked_hidden_count.document_members(self.dummies),
+            "trust": self.trust.value,
+            "population": self.population,
+            **self.calibrated_statistic().parameters.as_dict(),
+            **({} if self.encryption is None else {"encryption": self.encryption}),
+            **({} if self.step_seconds is None else {"step_seconds": self.step_seconds}),
+        }
+
+    def publish(
+        self,
+        servers: Servers,
+        now: datetime,
+        *,
+        simulation: bool = False,
+        admission: TokenAdmission | None = None,
+        relay: str | None = None,
+        target: CitedTarget | None = None,
+    ) -> PublishedRecipe:
+        """The final recipe: keys, times and derived parameters filled in.
+
+        Args:
+            servers: of the trust model `trust`, their keys freshly made for this recipe and of the
+                scheme `encryption`.
+            now: the opening time if none was chosen.
+            simulation: whether the reports come from simulated devices; such a recipe
+                is not bound by its times, and real devices refuse it.
+            admission: the issuer of its tokens, if the draft asks for them; their key is of this recipe only.
+            relay: address at the relay that leads to the publishing site, if the draft asks for one.
+            target: the draft's, with the results that show how many devices are in it.
+
+        Raises:
+            FieldError: the recipe would already be closed, or cannot be calibrated.
+            ValueError: servers of another trust model or scheme, or more or less than the draft asks for.
+        """
+        if (admission is not None, relay is not None) != (self.admission == Admission.TOKEN, self.relay):
+            raise ValueError("issuer and relay must be given exactly if the draft asks for them")
+        if asked_target.target_of(target) != asked_target.target_of(self.target):
+            raise ValueError("the target must be the draft's")
+        if servers.trust != self.trust or servers.scheme != self.encryption:
+            raise ValueError(
+                f"the servers must be those of a {self.trust} recipe with {self.encryption} keys"
+            )
+        opens_at, closes_at = self.window(now)
+        if not simulation and closes_at <= now:
+            if self.closes_at is None:
+                raise FieldError(
+                    "opens_at", f"is so early that the recipe would have closed {format_time(closes_at)}"
+                )
+            raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
+        published = PublishedRecipe(
+            name=self.name,
+            question=self.question,
+            statistic=self.statistic,
+            population=self.population,
+            parameters=self.calibrated_statistic().parameters,
+            servers=servers,
+            step_seconds=self.step_seconds,
+            opens_at=opens_at,
+            closes_at=closes_at,
+            simulation=simulation,
+            event=self.event,
+            segments=self.segments,
+            dummies=self.dummies,
+            admission=admission,
+            relay=relay,
+            round=self.round,
+            target=target,
+        )
+        # Checked first; only then is a partner server asked.
+        published.require_readable()
+        return published
+
+    def as_dict(self) -> dict[str, Any]:
+        """The fields that `from_mapping` reads."""
+        members: dict[str, Any] = {
+            "name": self.name,
+            "question": self.question,
+            "statistic": self.statistic,
+            "population": self.population,
+            "trust": self.trust.value,
+            **self.parameters.as_dict(),
+            **self.event.members(),
+            **asked_segments.members(self.segments),
+            **asked_hidden_count.file_members(self.hidden_count),
+            **asked_admission.draft_members(self.admission, self.relay),
+            **({} if self.target is None else self.target.members()),
+            **self.plan.members(),
+        }
+        optional = {"encryption": self.encryption, "step_seconds": self.step_seconds}
+        members |= {name: value for name, value in optional.items() if value is not None}
+        times = {"opens_at": self.opens_at, "closes_at": self.closes_at}
+        return members | {name: format_time(time) for name, time in times.items() if time is not None}
+
+
+def _optional_time(field: str, value: object) -> datetime | None:
+    return None if value is None else parse_time(field, value)

@@ -1,0 +1,103 @@
+"""`python -m panprivacy.recipe.log verify | check-vectors`: recipes, results, proofs, checked offline."""
+
+from panprivacy.formats import console
+
+if __name__ == "__main__":
+    console.end_when_interrupted()
+
+import argparse
+import errno
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from panprivacy.formats import vector_files
+from panprivacy.protocols.transparency.findings import CheckError
+from panprivacy.protocols.transparency.policy import Policy, PolicyError
+from panprivacy.protocols.transparency.vectors import check_file as check_vectors
+from panprivacy.recipe.log.checking import check_file
+from panprivacy.recipe.log.mirror import check_mirror
+
+LARGEST_FILE = 256 * 1024 * 1024
+"""Bytes of a result: the largest ones have millions of numbers."""
+
+EARLY_SECONDS = 24 * 60 * 60
+"""How far a witness's clock may be ahead of this one."""
+
+HOLDS, FAILS, WRONG_USE, UNCHECKED = 0, 1, 2, 3
+"""Exit codes: all holds; something does not; a file cannot be read; nothing is wrong with what was given, but
+proof, policy, a witness or a partner's signature is missing."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m panprivacy.recipe.log", description="Public logs.")
+    commands = parser.add_subparsers(required=True, dest="command")
+    vectors = commands.add_parser("check-vectors", help="check test vectors of Merkle proofs (RFC 6962)")
+    vectors.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
+    verify = commands.add_parser(
+        "verify",
+        help="check a recipe, a result, a proof or a whole log offline, and say what holds",
+        epilog="Exit codes: 0 all holds, 1 something does not, 2 a file cannot be read, 3 proof, policy, "
+        "a witness or a partner's signature is missing, so not everything was checked.",
+    )
+    verify.add_argument(
+        "file",
+        type=Path,
+        metavar="FILE",
+        help="a recipe as the API serves it, result.json, a proof, a checkpoint, or the directory of a log",
+    )
+    verify.add_argument("--proof", type=Path, metavar="FILE", help="of …/proof/ of the API")
+    verify.add_argument(
+        "--policy", type=Path, metavar="FILE", help="log, witnesses and quorum (C2SP, tlog-policy)"
+    )
+    options = parser.parse_args(arguments)
+    if options.command == "check-vectors":
+        return vector_files.check_files(options.files, check_vectors)
+    return _verify(options.file, options.proof, options.policy)
+
+
+def _verify(file: Path, proof: Path | None, policy: Path | None) -> int:
+    latest = int(time.time()) + EARLY_SECONDS
+    try:
+        believed = None if policy is None else _policy(policy)
+        if file.is_dir() and proof is None:
+            found = check_mirror(lambda path: _read(file / path), believed, latest=latest)
+        else:
+            found = check_file(_read(file), None if proof is None else _read(proof), believed, latest=latest)
+    except CheckError as error:
+        return _say("FAILED", str(error), FAILS)
+    except PolicyError as error:
+        return _say("ERROR", str(error), WRONG_USE)
+    except OSError as error:
+        return _say("ERROR", f"{error.filename}: {error.strerror}", WRONG_USE)
+    for sentence in found.sentences:
+        _say("holds", sentence, HOLDS)
+    for sentence in found.unchecked:
+        _say("OPEN", sentence, UNCHECKED)
+    return UNCHECKED if found.unchecked else HOLDS
+
+
+def _say(mark: str, sentence: str, code: int) -> int:
+    sys.stdout.write(f"{mark:7} {console.printable(sentence)}\n")
+    return code
+
+
+def _policy(path: Path) -> Policy:
+    try:
+        return Policy.parse(_read(path))
+    except PolicyError as error:
+        raise PolicyError(f"{path}: {error}") from error
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        content = file.read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise OSError(errno.EFBIG, f"has more than {LARGEST_FILE} bytes", str(path))
+    return content
+
+
+if __name__ == "__main__":
+    console.run(main)

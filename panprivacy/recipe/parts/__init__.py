@@ -1,0 +1,1 @@
+"""The optional parts of a recipe, one file each."""

@@ -1,0 +1,45 @@
+"""Every statistic that can be asked, by its registered name."""
+
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import PublicParameters, as_typed
+from panprivacy.statistics.events import MECHANISMS, SEGMENTED
+from panprivacy.statistics.events.dummies import Dummies
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.randomized import RANDOMIZERS
+from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
+from panprivacy.statistics.streams import STREAM_STATISTICS
+
+# Not of one type: a ChainMap would make them writable. A Mapping is read-only.
+_REGISTRIES: tuple[Any, ...] = (SHUFFLE_STATISTICS, STREAM_STATISTICS, RANDOMIZERS, MECHANISMS)
+
+STATISTICS: Mapping[str, type[Statistic[Any]]] = ChainMap(*_REGISTRIES)
+"""Registered name → class, of all registries; a ChainMap lists them from the last to the first."""
+
+
+def statistic_class(name: object) -> type[Statistic[Any]]:
+    """The class behind a statistic's name; FieldError for a name that is not registered."""
+    if not isinstance(name, str) or name not in STATISTICS:
+        raise FieldError("statistic", f"must be one of {', '.join(STATISTICS)}, not {as_typed(name)}")
+    return STATISTICS[name]
+
+
+def statistic_of(
+    name: str, parameters: PublicParameters, segments: Sequence[str] = (), dummies: Dummies | None = None
+) -> Statistic[Any]:
+    """The statistic of a registered name with its parameters, by segment if there are any.
+
+    Args:
+        dummies: what hides the number of reports; None if nothing does.
+
+    Raises:
+        FieldError: it cannot be with these.
+    """
+    if segments:
+        return SEGMENTED[name](parameters, segments)  # type: ignore[arg-type]  # of that statistic
+    if dummies is not None:
+        return MECHANISMS[name](parameters).with_dummies(dummies)
+    return statistic_class(name)(parameters)

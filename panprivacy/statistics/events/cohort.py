@@ -1,0 +1,178 @@
+"""The base of statistics whose devices report once each, and whose reports are added up by cohort."""
+
+import copy
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar, Self, TypeVar
+
+from panprivacy.accounting.guarantees import Model
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.remembered import epsilon_at
+from panprivacy.accounting.sampling import Sampled
+from panprivacy.formats.display import plain
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import CohortParameters
+from panprivacy.intervals.estimate import normal_factor
+from panprivacy.intervals.release_rule import ReleaseRule
+from panprivacy.statistics.events.combined_result import honest_devices, population_of
+from panprivacy.statistics.interface import ReportStatistic
+
+P = TypeVar("P", bound=CohortParameters)
+
+
+class CohortStatistic(ReportStatistic[P]):
+    """A mechanism whose result is the sum over a cohort of devices; each took part by the same coin."""
+
+    parameters_class: ClassVar[type[CohortParameters]]
+
+    segments: tuple[str, ...] = ()
+    """Labels of the segments; empty if there are none."""
+
+    def with_noisy_count(self) -> Self:
+        """The same statistic if the number of reports is published with noise."""
+        made = copy.copy(self)
+        made.noisy_count = True
+        return made
+
+    def having(self, parameters: P) -> Self:
+        made = super().having(parameters)
+        return made.with_noisy_count() if self.noisy_count else made
+
+    @property
+    def release_rule(self) -> ReleaseRule:
+        """How many reports a result needs, and how their number is shown."""
+        return ReleaseRule(self.cohort_size, self.reporting_rate, self.noisy_count)
+
+    def _rule_for(self, reports: int) -> ReleaseRule:
+        """The same for a sum of this number of reports; without noise, a smaller number is taken as the
+        cohort."""
+        rule = self.release_rule
+        return rule if self.noisy_count else replace(rule, cohort_size=min(self.cohort_size, reports))
+
+    @property
+    def cohort_size(self) -> int:
+        return self.parameters.cohort_size
+
+    @property
+    def state_ciphertexts(self) -> int:
+        """Number of ciphertexts that a device keeps until it reports; 0 if it keeps nothing."""
+        return 0
+
+    # For the server ------------------------------------------------------------
+
+    @abstractmethod
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        """The values of `estimate` alone. Arguments as there."""
+
+    def _standard_errors(
+        self, exact: Sequence[float], total: Sequence[int], reports: int
+    ) -> tuple[float, ...]:
+        """Standard errors, including the noise in the number of reports.
+
+        Args:
+            exact: of each value, if the number of reports were exact.
+        """
+        if not self.noisy_count:
+            return tuple(exact)
+        # Values are linear in the number of reports, or nearly so.
+        values, others = self.debiased(total, reports), self.debiased(total, reports + 1)
+        deviation = self.release_rule.noise_deviation
+        return tuple(
+            math.hypot(error, deviation * (other - value))
+            for error, value, other in zip(exact, values, others, strict=True)
+        )
+
+    def _error_note(self, exact: str) -> str:
+        """A sentence on what standard errors include, made from the one without noise."""
+        return f"{exact} Includes the noise of the number of reports." if self.noisy_count else exact
+
+    # For the accountant --------------------------------------------------------
+
+    def require_population(self, population: int) -> None:
+        """ValueError unless there is a device to ask."""
+        if population < 1:
+            raise ValueError(f"population must be at least 1, not {population}")
+
+    def require_promise(self) -> None:
+        """FieldError if the parameters break what the recipe states.
+
+        Devices call it before they take part, because only they can hold a server to it.
+        """
+        if not self.keeps_target:
+            target = self.parameters.aggregator_epsilon
+            reached = epsilon_at(self.aggregator_event(), self.parameters.delta)
+            raise FieldError(
+                "aggregator_epsilon",
+                f"{target:g} is not met: with these parameters the published result has "
+                f"{reached:.4g} (proved, under replacement, δ = {plain(self.parameters.delta)}, "
+                f"cohort size {self.parameters.cohort_size:,})",
+            )
+
+    @property
+    def keeps_target(self) -> bool:
+        target = self.parameters.aggregator_epsilon
+        return target is None or self.aggregator_event().delta(target) <= self.parameters.delta
+
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        """The release of one full cohort, against observers that read only it and may know which devices took
+        part.
+
+        Under replacement, and proved: a budget is charged with it.
+
+        Args:
+            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
+        """
+        return self._release(honest_devices(self.parameters.cohort_size, dishonest_fraction))
+
+    @property
+    def release_model(self) -> Model:
+        """The model of those `guarantees` that `aggregator_event` gives."""
+        return Model.AGGREGATOR
+
+    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:
+        """The same release, proved, against observers that do not know which devices took part; None if all
+        devices do."""
+        parameters = self.parameters
+        if parameters.sampling_rate == 1:
+            return None
+        population = population_of(parameters.cohort_size, self.reporting_rate)
+        return self._sampled(honest_devices(population, dishonest_fraction))
+
+    @abstractmethod
+    def _release(self, n: int) -> PrivacyEvent:
+        """The release over n honest devices, proved, under replacement."""
+
+    def _sampled(self, n: int) -> PrivacyEvent:
+        """The release over those of n honest devices that take part, proved."""
+        return Sampled(event=self._release(n), n=n, sampling_rate=self.parameters.sampling_rate)
+
+    @abstractmethod
+    def expected_standard_error(self, population: int) -> float:
+        """The largest standard error to expect, computed in advance.
+
+        Args:
+            population: number of devices that receive the recipe; about population × sampling rate of them
+                report.
+        """
+
+    def expected_remark(self, population: int) -> str:  # noqa: ARG002  # for those that override it
+        """What else to expect, in sentences; empty if the standard error suffices.
+
+        Args:
+            population: as in `expected_standard_error`.
+        """
+        return self.expected_note
+
+    def expected_margin(self, population: int, failure_probability: float) -> float:
+        """About how far the stated interval will reach from the estimate, of all values together.
+
+        By the normal approximation, unless the statistic knows better.
+
+        Args:
+            population: as in `expected_standard_error`.
+            failure_probability: with which any of the truths lies further away.
+        """
+        values = 1 if self.scalar else len(self.labels)
+        return normal_factor(failure_probability, values) * self.expected_standard_error(population)

@@ -1,0 +1,328 @@
+"""A statistic of events within each of several segments, from one histogram of segment and answer."""
+
+import copy
+import dataclasses
+import random
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import Parameters
+from panprivacy.intervals.estimate import Estimate, Interval
+from panprivacy.intervals.segment_estimates import (
+    ExpectedSegments,
+    SegmentCounts,
+    SegmentEstimate,
+    segments_shown,
+)
+from panprivacy.statistics.events.count_nonzero import CountNonzero
+from panprivacy.statistics.events.histogram import Histogram, HistogramParameters, closest_histogram
+from panprivacy.statistics.events.interface import Mechanism, Report, State
+from panprivacy.statistics.events.randomized_response import (
+    RandomizedResponse,
+    bits_expected_margin,
+    bits_intervals,
+    bits_standard_error,
+    bits_standard_error_note,
+    expected_bits_error,
+)
+from panprivacy.statistics.events.segment_bounds import Ones, segment_bounds
+
+MOST_CELLS = 1_001
+"""The number of buckets of the longest histogram: a report has a ciphertext for each."""
+
+SAID_OF = {
+    Relation.REPLACE: "The segment is replaced with the events.",
+    Relation.ADD_REMOVE: "The device of the reference is of no segment.",
+}
+SEEN_ON_DEVICE = "This is about events: a device knows its segment, and so does an intruder on it."
+
+
+class Segmented(Mechanism[Any]):
+    """Cells, one for each pair of segment and number of events; a device has a 1 in one of them.
+
+    What a device keeps does not depend on segments: the state of `Histogram`. Only the report has the cells,
+    each through its own randomized response: those of the device's segment made from the state, the others
+    from zeros. A device of no segment, or of one that is not asked about, reports zeros alone, so its
+    participation reveals nothing. Two devices differ in at most two cells, as in every histogram, whether
+    their segments are the same or not (LPP Algorithm 5, Theorem 11).
+
+    The estimates are the statistic's own, over all segments together; `segment_estimates` has each.
+
+    Args:
+        segments: their labels, 1 or more that differ.
+        own: the device's own label; None for a device of none of them, and for servers.
+
+    Raises FieldError naming `segments` if there are more than `MOST_CELLS` cells.
+    """
+
+    asked: ClassVar[type[Mechanism[Any]]]
+    """The statistic without segments, whose name, parameters and words are used."""
+
+    counts_devices = True
+    provable = True
+
+    def __init_subclass__(cls, *, asked: type[Mechanism[Any]]) -> None:
+        super().__init_subclass__()
+        cls.asked, cls.parameters_class = asked, asked.parameters_class
+        cls.statistic, cls.title, cls.description = asked.statistic, asked.title, asked.description
+        cls.unit, cls.scalar = asked.unit, asked.scalar
+
+    def __init__(self, parameters: Parameters, segments: Sequence[str], own: str | None = None) -> None:
+        super().__init__(parameters)
+        self.segments = tuple(segments)
+        self._own = own
+        self._within = self._histogram()
+        self._response = RandomizedResponse(parameters.epsilon)
+        if self.contribution_length > MOST_CELLS:
+            raise FieldError(
+                "segments",
+                f"are too many: {len(self.segments)} times {self._numbers} numbers of events are "
+                f"{self.contribution_length:,} cells, and at most {MOST_CELLS:,} are counted",
+            )
+
+    def having(self, parameters: Parameters) -> Self:
+        made = type(self)(parameters, self.segments, self._own)
+        return made.with_noisy_count() if self.noisy_count else made
+
+    def in_segment(self, segment: str | None) -> Self:
+        made = copy.copy(self)
+        made._own = segment
+        return made
+
+    @abstractmethod
+    def _histogram(self) -> Histogram:
+        """What is counted within each segment."""
+
+    def _answers(self, numbers: Iterable[Any]) -> tuple[Any, ...]:
+        """The entries of a segment's cells, or of values for them, that are the statistic's answer."""
+        return tuple(numbers)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return self.asked(self.parameters).labels
+
+    @property
+    def _numbers(self) -> int:
+        """Cells of one segment."""
+        return self._within.report_ciphertexts
+
+    # For the device ------------------------------------------------------------
+
+    @property
+    def state_ciphertexts(self) -> int:
+        return self._within.state_ciphertexts
+
+    def start(self, public_key: PublicKey, random_source: random.Random) -> State:
+        return self._within.start(public_key, random_source)
+
+    def step(
+        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+    ) -> State:
+        return self._within.step(public_key, state, event, step, random_source)
+
+    def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
+        return self._report(self._within.report(public_key, state, random_source), public_key, random_source)
+
+    def state_of_count(
+        self, public_key: PublicKey, count: int, step: int, random_source: random.Random
+    ) -> State:
+        return self._within.state_of_count(public_key, count, step, random_source)
+
+    def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
+        own = self._within.report_of_count(public_key, count, random_source)
+        return self._report(own, public_key, random_source)
+
+    def _report(self, own: Report, public_key: PublicKey, random_source: random.Random) -> Report:
+        """All cells: those of the device's own segment, and zeros in the others."""
+        cells: list[Ciphertext] = []
+        for segment in self.segments:
+            # The same work for each segment, the own one too.
+            zeros = [
+                public_key.encrypt(
+                    self._response.respond(0, random_source),
+                    random_source,
+                    rerandomizations=self.parameters.steps + 1,
+                )
+                for _ in range(self._numbers)
+            ]
+            cells += own if segment == self._own else zeros
+        return tuple(cells)
+
+    # For the server ------------------------------------------------------------
+
+    @property
+    def report_ciphertexts(self) -> int:
+        return self.contribution_length
+
+    @property
+    def allowed_values(self) -> range:
+        return range(2)
+
+    @property
+    def contribution_length(self) -> int:
+        return len(self.segments) * self._numbers
+
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The values themselves: after randomization every vector of bits is possible."""
+        self.require_values(values)
+        return tuple(values)
+
+    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+        rate, rule, coins = self.parameters.sampling_rate, self._rule_for(reports), len(self.segments)
+        return bits_intervals(self._response, self._overall(total), reports, rate, rule, coins)
+
+    def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        rate, bits = self.parameters.sampling_rate, reports * len(self.segments)
+        return tuple(self._response.debiased(ones, bits) / rate for ones in self._overall(total))
+
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        self.require_total(total, reports)
+        rate, bits = self.parameters.sampling_rate, reports * len(self.segments)
+        values = self.debiased(total, reports)
+        within = min(max(sum(values), 0.0), reports / rate)
+        errors = [bits_standard_error(self._response, value, bits, rate) for value in values]
+        return Estimate(
+            values=values,
+            standard_errors=self._standard_errors(errors, total, reports),
+            standard_error_note=self._error_note(bits_standard_error_note(rate)),
+            projection=closest_histogram(values, within),
+            intervals=self.intervals(total, reports),
+        )
+
+    def segment_estimates(self, total: Sequence[int], reports: int) -> tuple[SegmentEstimate, ...]:
+        self.require_total(total, reports)
+        rate, numbers = self.parameters.sampling_rate, self._numbers
+        cells = self._cells(total)
+        counts = [[self._response.debiased(int(ones), reports) / rate for ones in row] for row in cells]
+        bounds = segment_bounds(self._response, Ones(cells, reports, rate, self._rule_for(reports)))
+        devices = [self._response.debiased(int(row.sum()), reports * numbers) / rate for row in cells]
+        counted = [
+            SegmentCounts(
+                label=label,
+                devices=size,
+                answers=self._answers(row),
+                bounds=tuple(
+                    replace(bound, answers=self._answers(bound.answers), others=self._answers(bound.others))
+                    for bound in found
+                ),
+            )
+            for label, size, row, found in zip(self.segments, devices, counts, bounds, strict=True)
+        ]
+        return segments_shown(counted, self.cohort_size, rate)
+
+    def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:
+        """Over all segments: `devices_by_count[segment, c]` devices of a segment, or of None, had count c."""
+        inside: dict[int, int] = {}
+        for (segment, count), devices in devices_by_count.items():
+            if segment in self.segments:
+                inside[count] = inside.get(count, 0) + devices
+        return self.asked(self.parameters).truth(inside)
+
+    def segment_truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:
+        asked, found = self.asked(self.parameters), []
+        for label in self.segments:
+            own = {count: n for (segment, count), n in devices_by_count.items() if segment == label}
+            answers = list(asked.truth(own))
+            found.append({"label": label, "devices": sum(own.values()), "answers": answers})
+        return found
+
+    def _cells(self, total: Sequence[int]) -> NDArray[np.int64]:
+        """Ones by segment and number of events."""
+        return np.asarray(total, dtype=np.int64).reshape(len(self.segments), self._numbers)
+
+    def _overall(self, total: Sequence[int]) -> tuple[int, ...]:
+        """Ones of all segments together, for each value of the answer."""
+        return self._answers(int(ones) for ones in self._cells(total).sum(axis=0))
+
+    # For the accountant --------------------------------------------------------
+
+    def _release(self, n: int) -> PrivacyEvent:
+        # As in Histogram: two cells move.
+        return Repeated(event=RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon), times=2)
+
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        return tuple(map(_of_segments, self._within.local_guarantees()))
+
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+        """Those of a histogram of all cells: none depends on how many there are."""
+        return tuple(map(_of_segments, self._within.guarantees(sampled=sampled)))
+
+    def expected_standard_error(self, population: int) -> float:
+        """Of one value over all segments; the worst case over the truth: every device has it."""
+        self.require_population(population)
+        rate, rule, coins = self.parameters.sampling_rate, self.release_rule, len(self.segments)
+        return expected_bits_error(
+            self._response, population, rate, rule=rule, coins=coins, devices=population
+        )
+
+    def expected_margin(self, population: int, failure_probability: float) -> float:
+        """As in `expected_standard_error`, for all values together."""
+        self.require_population(population)
+        return bits_expected_margin(
+            self._response,
+            population,
+            self.parameters.sampling_rate,
+            failure_probability / len(self.labels),
+            rule=self.release_rule,
+            coins=len(self.segments),
+        )
+
+    def expected_segments(self, population: int, failure_probability: float) -> ExpectedSegments:
+        """`segments_shown` compares the reports that each certainly has with the cohort size."""
+        devices = population / len(self.segments)
+        margin = self._expected_margin(population, failure_probability, coins=1)
+        uncertain = self._expected_margin(population, failure_probability, coins=self._numbers)
+        reports = (devices - uncertain) * float(self.parameters.sampling_rate)
+        return ExpectedSegments(
+            devices=devices,
+            margin=margin,
+            margin_points=100 * margin / devices,
+            shown=reports >= self.cohort_size,
+            reports=reports,
+        )
+
+    def _expected_margin(self, population: int, failure_probability: float, *, coins: int) -> float:
+        self.require_population(population)
+        return bits_expected_margin(
+            self._response,
+            population,
+            self.parameters.sampling_rate,
+            failure_probability / Ones.quantities(len(self.segments), self._numbers),
+            rule=self.release_rule,
+            coins=coins,
+            devices=population / len(self.segments),
+        )
+
+
+class SegmentedCountNonzero(Segmented, asked=CountNonzero):
+    """Devices with at least one event, by segment: cells are "none" and "at least one"."""
+
+    def _histogram(self) -> Histogram:
+        return Histogram(HistogramParameters(**dataclasses.asdict(self.parameters), k=1))
+
+    def _answers(self, numbers: Iterable[Any]) -> tuple[Any, ...]:
+        _, some = numbers
+        return (some,)
+
+
+class SegmentedHistogram(Segmented, asked=Histogram):
+    """Histogram of events per device, by segment."""
+
+    def _histogram(self) -> Histogram:
+        return Histogram(self.parameters)
+
+
+def _of_segments(guarantee: Guarantee) -> Guarantee:
+    said = SEEN_ON_DEVICE if guarantee.model is Model.PAN else SAID_OF[guarantee.relation]
+    return replace(guarantee, source=f"{guarantee.source} {said}")

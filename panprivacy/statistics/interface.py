@@ -1,0 +1,341 @@
+"""What every statistic declares, whether devices, a curator or a shuffler collect for it."""
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Generic, Self, TypeVar
+
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.formats.parameters import PublicParameters
+from panprivacy.intervals.estimate import Estimate, Interval
+from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentEstimate
+from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.robustness import Robustness
+
+P = TypeVar("P", bound=PublicParameters)
+
+
+class InvalidReportError(ValueError):
+    """Decrypted values that no honest device sends.
+
+    Attributes:
+        reason: machine-readable, e.g. `value_out_of_range`.
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class Statistic(ABC, Generic[P]):
+    """One statistic with its parameters: its description, and what an accountant asks of it."""
+
+    statistic: ClassVar[str]
+    """Registered name, e.g. `count_nonzero`."""
+
+    title: ClassVar[str]
+    """For people, e.g. "Devices with at least one event"."""
+
+    description: ClassVar[str]
+    """One or two sentences for the analyst that chooses a statistic."""
+
+    unit: ClassVar[str]
+    """The unit of the estimate: `devices` or `events per device`."""
+
+    counts_devices: ClassVar[bool] = False
+    """Whether the estimates are numbers of devices, so that each is a share of the population."""
+
+    bounds_sizes: ClassVar[bool] = False
+    """Whether `size_bounds` gives proved bounds of numbers of devices: a target can rest on its results."""
+
+    if_rare: ClassVar[str] = ""
+    """Registered name of a statistic with the same question that is more precise if nearly all devices have
+    the value 0; empty if there is none."""
+
+    gives_verdict: ClassVar[bool] = False
+    """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
+
+    details_told: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    """For people: the label of each of the estimate's `details`, and a sentence on what it means."""
+
+    device_input: ClassVar[DeviceInput]
+    """The type of input that is counted."""
+
+    unplanned: ClassVar[str] = ""
+    """Why there is nothing for the planner to choose, as a clause; empty if there is."""
+
+    provable: ClassVar[bool] = False
+    """Whether servers can check a report without reading it."""
+
+    needs_proof: ClassVar[bool] = False
+    """Whether it is asked only if servers check reports without reading them."""
+
+    no_dummies: ClassVar[str] = "a report of nothing would change its answer"
+    """Why devices that do not take part cannot send dummies, as a clause, if they cannot."""
+
+    parameters_class: ClassVar[type[PublicParameters]]
+
+    budget_condition: ClassVar[str] = ""
+    """What `aggregator_event` assumes in addition to the recipe, as a clause; empty if it assumes nothing."""
+
+    noisy_count: bool = False
+    """Whether the number of reports is published with noise, and a result needs a margin of reports beyond
+    the cohort size (`panprivacy.accounting.noisy_count`)."""
+
+    scalar: ClassVar[bool] = True
+    """Whether the estimate is one number (else a list, labelled by `labels`)."""
+
+    coordinates: ClassVar[bool] = False
+    """Whether the estimates are the coordinates of one vector: a large one is far from 0 on either side, and
+    all count together."""
+
+    def __init__(self, parameters: P) -> None:
+        self.parameters = parameters
+
+    def having(self, parameters: P) -> Self:
+        """The same with other parameters."""
+        return type(self)(parameters)
+
+    @property
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """One label per value of the estimate."""
+
+    def named(self, labels: Sequence[str]) -> Self:  # noqa: ARG002  # for those whose devices have values
+        """The same statistic as a recipe asks it that names the values of its answer.
+
+        Args:
+            labels: one for each value; empty if the recipe names none.
+        """
+        return self
+
+    def label(self, position: int) -> str:
+        """One of `labels`, computed without making the others."""
+        return self.labels[position]
+
+    @property
+    def largest(self) -> float:
+        """The largest value that an answer can have; infinite if it has no bound."""
+        return math.inf
+
+    def says_nothing(self, margin: float) -> bool:
+        """Whether a margin of error of `margin` is useless: the middle of the range would be as good an
+        answer."""
+        return margin >= self.largest / 2
+
+    @property
+    def robustness(self) -> Robustness | None:
+        """The most that dishonest devices can move; None if it is not stated."""
+        return None
+
+    def size_bounds(
+        self,
+        values: Sequence[float],  # noqa: ARG002  # for those that override it
+        reports: int,  # noqa: ARG002  # as above
+        failure_probability: float,  # noqa: ARG002  # as above
+    ) -> tuple[tuple[float, float], ...]:
+        """Between which the number of devices lies: with each value of the answer, and last, with any.
+
+        Args:
+            values: of an estimate.
+            reports: the number of reports in the sum.
+            failure_probability: with which any of the bounds does not hold.
+
+        Raises:
+            FieldError: named `estimate`: no sum of that number of reports gives these.
+            ValueError: they are not one finite number for each value of the answer.
+            TypeError: the statistic has no such bounds (`bounds_sizes`).
+        """
+        raise TypeError(f"{self.statistic} has no bounds of numbers of devices")
+
+    expected_without = ""
+    """The value that errors to expect leave out, e.g. "the default"; empty if they include all values."""
+
+    @property
+    def expected_note(self) -> str:
+        """What to know about the expected error. For a stream: the condition under which it is expected, as a
+        clause. Otherwise: what else to expect, in sentences. Empty if the error says all."""
+        return ""
+
+    def expected_segments(
+        self,
+        population: int,  # noqa: ARG002  # for those that override it
+        failure_probability: float,  # noqa: ARG002  # as above
+    ) -> ExpectedSegments | None:
+        """What to expect of each segment; None if the statistic has no segments.
+
+        Args:
+            population: devices that receive the recipe.
+            failure_probability: with which any interval of a segment misses.
+        """
+        return None
+
+    @property
+    def reporting_rate(self) -> float:
+        """Probability that a device sends a report: the sampling rate, and more if other devices send
+        dummies."""
+        return self.parameters.sampling_rate
+
+    @property
+    def reporting_rates(self) -> tuple[float, float]:
+        """The same as a least and a largest probability if it depends on the device's value; else both are
+        equal."""
+        return self.reporting_rate, self.reporting_rate
+
+    @property
+    @abstractmethod
+    def cohort_size(self) -> int:
+        """The number of accepted reports below which nothing is released; 0 if no reports are sent."""
+
+    @property
+    def keeps_target(self) -> bool:
+        """Whether the published result has at most the ε that the recipe states for it, if it states one: a
+        part of `require_promise`."""
+        return True
+
+    @abstractmethod
+    def require_promise(self) -> None:
+        """FieldError if the parameters break what the recipe states.
+
+        Devices call it before they take part, because only they can hold a server to it.
+        """
+
+    def require_releasable(self) -> None:
+        """FieldError if no result could be computed with these parameters, whatever is collected."""
+
+    @abstractmethod
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        """The release, against observers who read only it. Proved: a budget is charged with it.
+
+        Args:
+            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
+        """
+
+    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:  # noqa: ARG002  # for those that override it
+        """The same against observers that do not know which devices took part; None if all devices do.
+
+        Args:
+            dishonest_fraction: the part of the devices that colludes with the observer, below 1.
+        """
+        return None
+
+    @abstractmethod
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        """The `guarantees` that hold against readers of one report."""
+
+    @abstractmethod
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+        """Every guarantee; those that are not computed have `epsilon` and `delta` None.
+
+        Args:
+            sampled: whether to compute the guarantees that need participation to be secret. It takes seconds
+                if a composition is sampled; the others take at most tenths.
+        """
+
+    @property
+    def most_ciphertexts(self) -> int:
+        """The most ciphertexts that one device sends; 0 if devices send none."""
+        return 0
+
+
+class ReportStatistic(Statistic[P]):
+    """A statistic whose sum is made of encrypted reports: what a server uses."""
+
+    @property
+    def most_ciphertexts(self) -> int:
+        return self.report_ciphertexts
+
+    @property
+    @abstractmethod
+    def report_ciphertexts(self) -> int:
+        """Number of ciphertexts in one report."""
+
+    @property
+    @abstractmethod
+    def allowed_values(self) -> range:
+        """The plaintexts that a report's ciphertext can have."""
+
+    @property
+    @abstractmethod
+    def contribution_length(self) -> int:
+        """Length of the vectors that are added up."""
+
+    @abstractmethod
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The decrypted values of one report as a vector for the sum.
+
+        Raises InvalidReportError if `values` are individually allowed but jointly impossible.
+        """
+
+    def add(self, total: list[int], values: Sequence[int]) -> None:
+        """Add the decrypted values of one report to a sum of contributions, in place.
+
+        Raises:
+            InvalidReportError: as in `contribution`; the sum is unchanged.
+        """
+        for position, value in enumerate(self.contribution(values)):
+            total[position] += value
+
+    def random_values(self, random_source: random.Random) -> tuple[int, ...]:
+        """The values of a report, uniform among all that `contribution` accepts.
+
+        They replace values that it refuses, so that the number of refusals stays hidden. A statistic that
+        refuses combinations of allowed values overrides this.
+        """
+        allowed = self.allowed_values
+        return tuple(allowed[random_source.randrange(len(allowed))] for _ in range(self.report_ciphertexts))
+
+    def require_releasable(self) -> None:
+        # Detected only here: a range of values too wide to be decrypted.
+        _ = self.allowed_values
+
+    @abstractmethod
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        """Debias a sum of contributions to an estimate about the whole population.
+
+        Args:
+            total: their sum, exact.
+            reports: their number, at least 1; noisy if the number is shown with noise.
+
+        Raises:
+            ValueError: that number of contributions cannot have this sum (`require_total`).
+        """
+
+    def intervals(
+        self,
+        total: Sequence[int],  # noqa: ARG002  # for those that override it
+        reports: int,  # noqa: ARG002  # as above
+    ) -> tuple[Interval, ...]:
+        """Intervals of the true values; empty if standard errors give them. Arguments as in `estimate`."""
+        return ()
+
+    def segment_estimates(
+        self,
+        total: Sequence[int],  # noqa: ARG002  # for those that override it
+        reports: int,  # noqa: ARG002  # as above
+    ) -> tuple[SegmentEstimate, ...]:
+        """The answer within each segment of the recipe; empty if it has none. Arguments as in `estimate`."""
+        return ()
+
+    def require_values(self, values: Sequence[int]) -> None:
+        """InvalidReportError unless `values` has one allowed value for each ciphertext of a report."""
+        if len(values) != self.report_ciphertexts:
+            raise InvalidReportError(
+                "wrong_length", f"a report has {self.report_ciphertexts} values, not {len(values)}"
+            )
+        allowed = self.allowed_values
+        for value in values:
+            if value not in allowed:
+                raise InvalidReportError(
+                    "value_out_of_range", f"a value must lie in {allowed[0]}..{allowed[-1]}, not {value}"
+                )
+
+    def require_total(self, total: Sequence[int], reports: int) -> None:
+        """ValueError unless `total` can be a sum of `reports` ≥ 1 contributions."""
+        if len(total) != self.contribution_length or reports < 1:
+            raise ValueError(
+                f"a total has {self.contribution_length} entries from at least 1 report, "
+                f"not {len(total)} from {reports}"
+            )

@@ -1,0 +1,293 @@
+"""Whether all values are equally frequent (RSP Algorithms 4 and 5, Theorems 4.2 and 4.8)."""
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.accounting.binomial_noise import least_noise, poisson_epsilon
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import described
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.shuffle import uniformity_statistic
+from panprivacy.statistics.shuffle.coins import poisson
+from panprivacy.statistics.shuffle.domain_compression import compressed_distance, compressed_size
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
+from panprivacy.statistics.shuffle.parameters import ShuffleParameters
+from panprivacy.statistics.shuffle.public_randomness import LARGEST_SEED, partition, public_seed
+from panprivacy.statistics.simulation import simulation_generator
+
+PRELIMINARY, FINAL = "preliminary", "final"
+
+NOT_UNIFORM = "not_uniform"
+NO_DIFFERENCE_FOUND = "no_difference_found"
+"""The verdicts. A test can find a difference, and never that there is none."""
+
+LARGEST_EXPECTED_MESSAGES = 1_000_000
+"""The largest allowed expected number of a user's messages."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UniformityParameters(ShuffleParameters):
+    """The parameters of every shuffle statistic, the distance to detect, and the test."""
+
+    alpha: float = described(
+        label="Distance from uniform (α)",
+        help="Total variation distance that is to be noticed.",
+        minimum=0.001,
+        maximum=1,
+    )
+    test: str = described(
+        label="Test",
+        help="Preliminary compares counts value by value. Final compares them over random groups of values, "
+        "and needs fewer users if k is very large.",
+        choices=(PRELIMINARY, FINAL),
+        default=PRELIMINARY,
+    )
+    partition_seed: int | None = described(
+        label="Partition seed",
+        help="Chooses the public random groups of values. It follows from the other parameters.",
+        minimum=0,
+        maximum=LARGEST_SEED,
+        derived=True,
+        default=None,
+    )
+
+    def __post_init__(self) -> None:
+        """Raises FieldError also if the noise would take too many messages."""
+        super().__post_init__()
+        room = LARGEST_EXPECTED_MESSAGES - self.groups
+        least = math.ceil(self.groups * self.noise_messages / room)
+        if self.cohort_size < least:
+            raise FieldError(
+                "cohort_size",
+                f"must be at least {least:,}, so that no user has to send more than about "
+                f"{LARGEST_EXPECTED_MESSAGES:,} messages, not {self.cohort_size:,}",
+            )
+
+    @property
+    def groups(self) -> int:
+        """k̂: over how many groups of values the users are counted; k in the preliminary test."""
+        if self.test == PRELIMINARY:
+            return self.k
+        return compressed_size(self.k, self.epsilon, self.alpha)
+
+    @property
+    def noise_messages(self) -> int:
+        """λ = 40·((e^ε+1)/(e^ε−1))²·ln(2k̂/δ), rounded up: the expected number for a group, of all users."""
+        return math.ceil(4 * least_noise(self.epsilon, self.delta / self.groups))
+
+    @property
+    def required_partition_seed(self) -> int:
+        """`partition_seed`, or FieldError while it has not been derived."""
+        if self.partition_seed is None:
+            raise FieldError(
+                "partition_seed", "has not been derived yet; use the parameters that `calibrated()` returns"
+            )
+        return self.partition_seed
+
+    def calibrated(self) -> Self:
+        """With the partition seed, if the test is the final one."""
+        if self.test == PRELIMINARY:
+            return self
+        return replace(self, partition_seed=public_seed(Uniformity.statistic, self, "partition_seed"))
+
+
+class Uniformity(ShuffleStatistic[UniformityParameters]):
+    """A statistic Z′ of noisy counts, which is large if they are far from equal, and two verdicts.
+
+    Uniform values do not leave Z′ at 0 but, on average, at about k̂²λ/(4m) − 1, because the users' noise is
+    in it
+    too: `details` has this as `expected_if_uniform`, for the noise that came. Of the preliminary test it has
+    as `expected_shift_at_alpha` by how much values at a distance of α raise Z′ at least. It also has the
+    verdict of the printed threshold τ, and that of a threshold calibrated for uniform values.
+
+    The final test is run once, whatever k̂; its proof repeats it a constant number of times.
+    """
+
+    statistic = "uniformity"
+    title = "Whether all values are equally frequent"
+    description = (
+        "Tests whether the users' values are spread evenly over k possible values, up to a distance of α."
+    )
+    unit = "units of the test statistic"
+    gives_verdict = True
+    parameters_class = UniformityParameters
+    details_told: ClassVar = {
+        "verdict": (
+            "Verdict",
+            "By the threshold that the paper proves. No difference found does not mean that there is none.",
+        ),
+        "threshold": (
+            "Threshold of the paper (τ)",
+            "A test statistic (Z′) above it is called not uniform. Small differences do not reach it.",
+        ),
+        "calibrated_verdict": (
+            "Calibrated verdict",
+            "By a threshold computed for values that are equally frequent.",
+        ),
+        "calibrated_threshold": (
+            "Calibrated threshold",
+            "A test statistic (Z′) above it is called not uniform, too.",
+        ),
+        "calibrated_level": (
+            "Level of the calibrated threshold",
+            "How often Z′ exceeds it by chance, if the values are equally frequent.",
+        ),
+        "expected_if_uniform": (
+            "Test statistic if uniform (Z′)",
+            "Its mean if the values are equally frequent: measure from there, not from 0.",
+        ),
+        "expected_shift_at_alpha": (
+            "Rise of the test statistic (Z′) at distance (α)",
+            "Values at a distance of α raise Z′ by at least this much on average. From about three "
+            "standard errors of Z′ on, the calibrated threshold mostly notices them; that of the "
+            "paper takes more.",
+        ),
+    }
+    source = "RSP Theorem 4.2; δ as its proof has it before ln(2k/δ) is replaced by ln(2/δ)."
+    labels = ("Z′",)
+
+    def require_promise(self) -> None:
+        """FieldError if the test is the final one and the seed of its partition is missing."""
+        if self.parameters.test == FINAL:
+            _ = self.parameters.required_partition_seed
+
+    @property
+    def contribution_length(self) -> int:
+        return 2 * self.parameters.groups
+
+    def group_of(self) -> tuple[int, ...]:
+        """The group of each value."""
+        parameters = self.parameters
+        if parameters.test == PRELIMINARY:
+            return tuple(range(parameters.k))
+        return partition(parameters.required_partition_seed, parameters.k, parameters.groups)
+
+    def randomize(self, value: int, random_source: random.Random) -> list[int]:
+        self.require_value(value)
+        own = self.group_of()[value]
+        mean = Fraction(self.parameters.noise_messages, self.cohort_size)
+        messages = []
+        for group in range(self.parameters.groups):
+            messages.append(2 * group + int(group == own))
+            noise = poisson(mean, random_source)
+            messages += [2 * group + random_source.getrandbits(1) for _ in range(noise)]
+        return messages
+
+    def randomize_all(self, values: NDArray[np.int64], random_source: random.Random) -> NDArray[np.int64]:
+        generator = simulation_generator(random_source)
+        groups, users = self.parameters.groups, len(values)
+        counts = np.bincount(np.asarray(self.group_of())[values], minlength=groups)
+        noise = generator.poisson(self.parameters.noise_messages * users / self.cohort_size, size=groups)
+        noise_ones = generator.binomial(noise, 0.5)
+        total = np.empty(2 * groups, dtype=np.int64)
+        total[1::2] = counts + noise_ones
+        total[::2] = users - counts + noise - noise_ones
+        return total
+
+    @property
+    def fewest_messages(self) -> int:
+        """One for each group, if no noise is drawn."""
+        return self.parameters.groups
+
+    @property
+    def most_messages(self) -> int:
+        """More are sent by any of n users with probability at most 2^−60 (Bernstein's inequality)."""
+        groups = self.parameters.groups
+        mean = groups * self.parameters.noise_messages / self.cohort_size
+        log_failure = math.log(self.cohort_size) + 60 * math.log(2)
+        beyond = log_failure / 3 + math.sqrt(log_failure**2 / 9 + 2 * log_failure * mean)
+        return groups + math.ceil(mean + beyond)
+
+    def estimate(self, total: Sequence[int], reports: int) -> Estimate:
+        """Z′ and the verdicts, with m = `reports`."""
+        self.require_total(total, reports)
+        zeros, ones = np.asarray(total[::2], dtype=float), np.asarray(total[1::2], dtype=float)
+        noise = zeros + ones - reports
+        # Users that break the protocol may have left messages out.
+        trials = np.maximum(noise, 0.0)
+        value = float(uniformity_statistic.chi_squared_statistic(ones - noise / 2, reports))
+        parameters = self.parameters
+        alpha = compressed_distance(parameters.k, parameters.groups, parameters.alpha)
+        threshold = uniformity_statistic.printed_threshold(trials, reports, alpha)
+        calibrated = uniformity_statistic.calibrated_threshold(trials, reports)
+        expected = uniformity_statistic.UniformMoments.of(trials, reports).mean
+        preliminary = parameters.test == PRELIMINARY
+        return Estimate(
+            values=(value,),
+            standard_errors=(uniformity_statistic.uniform_standard_error(trials, reports),),
+            standard_error_note=(
+                "If the values are uniform; includes which values the users drew. Z′ is then "
+                f"{expected:,.1f} on average, which is of the users' noise: measure from there, not from 0."
+            ),
+            projection=(value,),
+            details={
+                "expected_if_uniform": expected,
+                **({"expected_shift_at_alpha": self._shift_at_alpha(reports)} if preliminary else {}),
+                "verdict": _verdict(value, threshold),
+                "threshold": threshold,
+                "calibrated_verdict": _verdict(value, calibrated),
+                "calibrated_threshold": calibrated,
+                "calibrated_level": uniformity_statistic.CALIBRATED_LEVEL,
+            },
+        )
+
+    def expected_standard_error(self) -> float:
+        """Of Z′ if the values are uniform."""
+        trials = np.full(self.parameters.groups, float(self.parameters.noise_messages))
+        return uniformity_statistic.uniform_standard_error(trials, self.cohort_size)
+
+    @property
+    def expected_note(self) -> str:
+        """How far Z′ rises for values at a distance of α."""
+        if self.parameters.test == FINAL:
+            return "How far other values raise it depends on the groups that they fall into."
+        share = self._shift_at_alpha(self.cohort_size) / self.expected_standard_error()
+        return (
+            f"Values at a distance of α = {self.parameters.alpha:g} raise it by at least {share:,.1f} "
+            "standard errors on average; from about three of them on they are mostly noticed."
+        )
+
+    def _shift_at_alpha(self, samples: int) -> float:
+        """By how much values at a distance of α raise Z′ of the preliminary test on average, at least.
+
+        It is kΣ(p_j − 1/k)²·(n − 1) ≥ 4α²(n − 1), by Cauchy and Schwarz; equal if half of the values are as
+        far above 1/k as the others are below.
+        """
+        return 4 * self.parameters.alpha**2 * (samples - 1)
+
+    def truth(self, users_by_value: Mapping[int, int]) -> tuple[float, ...]:
+        """The average of Z′ over the users' noise, given their values: Z of the counts plus k̂²λ/(4m)."""
+        groups, group_of = self.parameters.groups, self.group_of()
+        counts = np.zeros(groups)
+        for value, users in users_by_value.items():
+            counts[group_of[value]] += users
+        samples = int(counts.sum())
+        if samples < 1:
+            raise ValueError("without users there are no counts")
+        noise = self.parameters.noise_messages * samples / self.cohort_size
+        z = float(uniformity_statistic.chi_squared_statistic(counts, samples))
+        return (z + groups**2 * noise / (4 * samples),)
+
+    def privacy_of(self, honest_users: int) -> tuple[float, float, float]:
+        """2ε and 8·(δ/2k̂)^γ, which is at most the printed 8δ^γ.
+
+        With μ = γλ, fewer than μ/2 noise messages come for a value with probability at most 2e^{−μ/12}
+        (Lemma 4.3), which is below 2·(δ/2k̂)^γ; μ/2 of them give (ε, 2·(δ/2k̂)^γ) (Lemma 2.4). Two values
+        change.
+        """
+        parameters = self.parameters
+        gamma = honest_users / self.cohort_size
+        delta = min(1.0, 8 * (parameters.delta / (2 * parameters.groups)) ** gamma)
+        exact = poisson_epsilon(gamma * parameters.noise_messages, delta / 2, parameters.epsilon)
+        return 2 * parameters.epsilon, delta, 2 * exact
+
+
+def _verdict(value: float, threshold: float) -> str:
+    return NOT_UNIFORM if value > threshold else NO_DIFFERENCE_FOUND

@@ -1,0 +1,224 @@
+"""How often each item of a small universe appeared, under record-level pan-privacy (RSP section 5)."""
+
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import DELTA, EPSILON, described
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.streams.binary_noise import NOISE_NOTE, BinaryNoise
+from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic, require_confidence
+from panprivacy.statistics.streams.listed import ListedParameters
+from panprivacy.statistics.streams.looks import SURPRISE_COMES_LAST, count_announcement, require_allowed
+from panprivacy.statistics.streams.parameters import NUMBERED
+from panprivacy.statistics.streams.state import StreamState
+from panprivacy.statistics.trust_models.curator import Curator
+
+MOST_BITS = 4_000_000_000
+"""Random bits that may be drawn at once: seconds of work."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanHistogramParameters(ListedParameters):
+    """A counter for every item of the universe, so that the table has the size of the universe."""
+
+    epsilon: float = described(
+        **{**EPSILON, "help": "Privacy loss of one counter; replacing an element moves two."}
+    )
+    delta: float = described(
+        **{**DELTA, "help": "Probability with which the protection of one counter may fail."}
+    )
+    universe_size: int = described(
+        label="Universe size",
+        help="Number of items that could appear in the stream.",
+        minimum=2,
+        maximum=100_000,
+    )
+    table_size: int = described(
+        label="Table size",
+        help="As large as the universe: every item has a counter of its own.",
+        minimum=2,
+        maximum=100_000,
+        default=None,
+    )
+    announced_intrusions: int = described(
+        label="Announced intrusions",
+        help="How often the state may be read on purpose. 0 is the most precise choice: noise is added to "
+        "every counter after each. The guarantee stays the same.",
+        minimum=0,
+        maximum=20,
+        default=1,
+    )
+
+    def __post_init__(self) -> None:
+        if self.table_size is None:
+            object.__setattr__(self, "table_size", self.universe_size)
+        super().__post_init__()
+        if self.table_size != self.universe_size:
+            raise FieldError(
+                "table_size",
+                f"must be left out, or the universe size of {self.universe_size:,}: every item has a counter",
+            )
+        bits = self.universe_size * self.noise.bits
+        if bits > MOST_BITS:
+            raise FieldError(
+                "epsilon",
+                f"asks for {bits:.1e} random bits each time noise is drawn, of at most {MOST_BITS:.0e}; "
+                "raise ε, or make the universe smaller",
+            )
+
+    @property
+    def noise(self) -> BinaryNoise:
+        """Of each counter."""
+        return BinaryNoise(epsilon=self.epsilon, delta=self.delta)
+
+
+class PanHistogram(StreamStatistic[PanHistogramParameters]):
+    """One pan-private binary sum for each item (RSP Theorem 5.2).
+
+    State: `counters`, one per item, that start at noise. What is protected is one element of the stream:
+    replaced by another, it moves two counters by 1 each. The projection has no negative numbers.
+    """
+
+    statistic = "pan_histogram"
+    title = "Appearances of each item"
+    description = (
+        "Estimates how often each item of a small universe appeared. It protects single elements of the "
+        "stream: use it if each person contributes one."
+    )
+    unit = "elements"
+    scalar = False
+    per_item = True
+    state_description = (
+        "A counter for each item. It starts at a random number, which hides each single element. As much "
+        "is added again before the result."
+    )
+    parameters_class = PanHistogramParameters
+    budget_condition = "each person contributes one element"
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The numbers themselves; of a list, the places in it, from 1: the list is not kept."""
+        return tuple(self.label(number) for number in range(self.parameters.universe_size))
+
+    def label(self, position: int) -> str:
+        if self.parameters.items == NUMBERED:
+            return f"item {position}"
+        return f"item {position + 1} of the list"
+
+    def start(self, random_source: random.Random) -> StreamState:
+        counters = self.parameters.noise.draw(self.parameters.universe_size, random_source)
+        return StreamState(self.statistic, arrays={"counters": counters})
+
+    def process(
+        self,
+        state: StreamState,
+        cell: int,
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
+    ) -> None:
+        state.arrays["counters"][cell] += 1
+
+    def process_batch(
+        self,
+        state: StreamState,
+        cells: NDArray[np.int64],
+        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
+    ) -> None:
+        np.add.at(state.arrays["counters"], cells, 1)
+
+    def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
+        count_announcement(state, self.parameters.announced_intrusions)
+        state.arrays["counters"] += self.parameters.noise.draw(self.parameters.universe_size, random_source)
+
+    def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
+        """Every counter, with as much noise once more as it started with."""
+        counters: NDArray[np.int64] = state.arrays["counters"]
+        return counters + self.parameters.noise.draw(counters.size, random_source)
+
+    def estimate(
+        self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
+    ) -> Estimate:
+        size, noise, announced = (
+            self.parameters.universe_size,
+            self.parameters.noise,
+            state.announced_intrusions,
+        )
+        error_bound = self._error_bound(announced, confidence)
+        values = self.noisy_counts(state, random_source) - noise.mean(announced)
+        return Estimate(
+            values=tuple(values.tolist()),
+            standard_errors=(noise.standard_error(announced),) * size,
+            standard_error_note=NOISE_NOTE,
+            projection=tuple(np.maximum(values, 0.0).tolist()),
+            error_bounds=(error_bound,) * size,
+            confidence=confidence,
+        )
+
+    def _error_bound(self, announced_intrusions: int, confidence: float) -> float:
+        """For each counter; all together keep it with the stated confidence (union bound)."""
+        require_confidence(confidence)
+        failure_probability = (1 - confidence) / self.parameters.universe_size
+        return self.parameters.noise.error_bound(announced_intrusions, failure_probability)
+
+    def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
+        """Items are given by their number, or their place in the list from 0 on, as numbers or text."""
+        found = [0.0] * self.parameters.universe_size
+        for item, count in counts.items():
+            found[int(item)] = float(count)
+        return tuple(found)
+
+    def guarantee(self, announced_intrusions: int) -> Guarantee:
+        """(2ε, 2δ), however many intrusions are announced."""
+        require_allowed(announced_intrusions, self.parameters.announced_intrusions)
+        return Guarantee(
+            model=Model.PAN,
+            relation=Relation.RECORD,
+            epsilon=2 * self.parameters.epsilon,
+            delta=2 * self.parameters.delta,
+            source="RSP Theorem 5.2: (ε, δ) for each of two counters; new noise after announced intrusions.",
+            assumption=SURPRISE_COMES_LAST,
+            trust=Curator.trust,
+            intrusions=1,
+            announced_intrusions=announced_intrusions,
+        )
+
+    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nothing is
+        """Of one element, and that none of all elements of a user has been computed."""
+        allowed = self.parameters.announced_intrusions
+        user = Guarantee(
+            model=Model.PAN,
+            relation=Relation.USER,
+            epsilon=None,
+            delta=None,
+            source="Not bounded: a person with g elements has g times the ε of one, and a larger δ.",
+            trust=Curator.trust,
+            intrusions=1,
+            announced_intrusions=allowed,
+        )
+        return (self.guarantee(allowed), user)
+
+    def aggregator_event(
+        self,
+        dishonest_fraction: float = 0.0,  # noqa: ARG002  # devices add no noise
+    ) -> PrivacyEvent:
+        """What a budget is charged with, if each person contributes one element (assumed in RSP section 2.2):
+        to replace that is to replace all that they did."""
+        return GivenGuarantee(
+            epsilon_given=2 * self.parameters.epsilon,
+            delta_given=2 * self.parameters.delta,
+            relation=Relation.REPLACE.value,
+        )
+
+    def require_promise(self) -> None:
+        """Nothing: the noise follows from ε and δ."""
+
+    def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
+        return self._error_bound(announced_intrusions, confidence)

@@ -1,0 +1,48 @@
+"""The trust models of recipes, one file each; this is the table.
+
+This package has what documents, devices and guarantees need. The servers' part of a trust model is not here.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.accounting.trust import Trust
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
+from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models.curator import Curator
+from panprivacy.statistics.trust_models.interface import Servers
+from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
+from panprivacy.statistics.trust_models.single_server import OneServer
+from panprivacy.statistics.trust_models.two_server import TwoServers
+
+__all__ = ["TRUST_MODELS", "Servers", "trust_named", "trust_of", "trusts_of", "under_trust"]
+
+TRUST_MODELS: dict[str, type[Servers]] = {
+    servers.trust: servers for servers in (OneServer, TwoServers, ShufflerAndAnalyzer, Curator)
+}
+"""Name → class, in the order in which they are offered. Lookups use this table, not the enum."""
+
+
+def trust_named(name: str) -> Trust:
+    """The trust model of that name; KeyError if none is registered under it."""
+    return TRUST_MODELS[name].trust
+
+
+def trusts_of(statistic: type[Statistic[Any]]) -> tuple[Trust, ...]:
+    """The trust models under which the statistic can be asked; the first is the default."""
+    return tuple(servers.trust for servers in TRUST_MODELS.values() if servers.admits(statistic))
+
+
+def trust_of(value: object, statistic: type[Statistic[Any]]) -> Trust:
+    """The trust model of that name; FieldError unless `statistic` can be asked under it."""
+    if not isinstance(value, str) or value not in trusts_of(statistic):
+        allowed = " or ".join(trust.value for trust in trusts_of(statistic))
+        raise FieldError("trust", f"must be {allowed} for {statistic.statistic}, not {as_typed(value)}")
+    return trust_named(value)
+
+
+def under_trust(guarantees: Iterable[Guarantee], trust: Trust) -> tuple[Guarantee, ...]:
+    """The guarantees of a statistic as a recipe of this trust model states them."""
+    return tuple(TRUST_MODELS[trust].stated(guarantee) for guarantee in guarantees)

@@ -1,0 +1,146 @@
+"""The browser itself verifies entries, results and the whole tree, and says where something does not hold."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from playwright.sync_api import Route, expect
+
+from audit.actions import ACCESS_DENIED
+from audit.models import Entry
+from audit.operations import entry_append
+from panprivacy.protocols.transparency.checkpoint import Checkpoint
+from panprivacy.protocols.transparency.cosignature import cosign
+from panprivacy.protocols.transparency.policy import Policy
+from panprivacy.protocols.transparency.signed_note import COSIGNATURE, Note, VerifierKey
+from panprivacy.protocols.transparency.tiles import decode_bundle, encode_bundle
+from public_log.integrating import integrate
+from public_log.models import Cosignature, SignedCheckpoint
+from public_log.selectors import log_verifier_key
+from tests.scenes import simulated_recipe
+
+from .accessibility import violations
+from .conftest import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Visit = Callable[..., Visitor]
+
+
+def _changed(change: Callable[[bytes], bytes]) -> Callable[[Route], None]:
+    def answer(route: Route) -> None:
+        fetched = route.fetch()
+        route.fulfill(response=fetched, body=change(fetched.body()))
+
+    return answer
+
+
+def _one_bit(body: bytes) -> bytes:
+    return body[:-1] + bytes([body[-1] ^ 1])
+
+
+def _another_number(body: bytes) -> bytes:
+    document: dict[str, Any] = json.loads(body)
+    return json.dumps(document | {"reports": document["reports"] + 1}).encode()
+
+
+def _unsigned(body: bytes) -> bytes:
+    # The last letters of the base64 text hold bits of the signature.
+    return body[:-8] + (b"AAAA" if body[-8:-4] != b"AAAA" else b"BBBB") + body[-4:]
+
+
+def _unsigned_by_the_log(body: bytes) -> bytes:
+    *lines, signature, cosignature = body.splitlines(keepends=True)
+    return b"".join([*lines, _unsigned(signature), cosignature])
+
+
+def _result_twice(body: bytes) -> bytes:
+    entries = decode_bundle(body)
+    results = [entry for entry in entries if b'"result_released"' in entry]
+    return encode_bundle([*results, *results, *entries][: len(entries)])
+
+
+NAME = "helper.example/log"
+
+
+def _witnessed(settings: Any) -> None:
+    """A witness that this site asks for has signed the newest checkpoint."""
+    witness = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
+    key = VerifierKey(NAME, COSIGNATURE, witness.public_key().public_bytes_raw())
+    text = f"log {log_verifier_key().text}\nwitness helper {key.text}\nquorum helper\n"
+    settings.LOG_POLICY = Policy.parse(text.encode())
+    newest = SignedCheckpoint.objects.latest("size")
+    signed = Checkpoint.parse(Note.decode(newest.note.encode()).text)
+    line = cosign(signed, NAME, witness, time=1_790_000_000).line
+    Cosignature.objects.create(checkpoint=newest, witness=NAME, line=line)
+
+
+def test_browser_verifies_what_is_in_the_log_and_refuses_changes(visit: Visit, settings: Any) -> None:
+    recipe = simulated_recipe({0: 40, 1: 20, 2: 5}, statistic="histogram", k=2)
+    for number in range(260):  # so that there are tiles above the first
+        entry_append(action=ACCESS_DENIED, subject=str(number), actor=None, details={})
+    size = integrate()
+    _witnessed(settings)
+    released = Entry.objects.get(subject=recipe.identifier, action="result_released").index
+    visitor = visit()
+    page = visitor.open(f"/recipes/{recipe.identifier}/")
+    outcome = page.locator("#verification .outcome")
+    steps = page.locator("#verification .steps")
+
+    def verify(button: str) -> None:
+        page.get_by_role("button", name=button, exact=True).click()
+
+    def refused(pattern: str, change: Callable[[bytes], bytes], button: str, words: str) -> None:
+        page.route(pattern, _changed(change))
+        verify(button)
+        expect(outcome).to_contain_text(words)
+        expect(outcome).to_have_class("outcome error panel")
+        page.unroute(pattern)
+
+    entry = f"Verify entry {released} in this page"
+    for index in Entry.objects.filter(subject=recipe.identifier).values_list("index", flat=True):
+        if page.get_by_role("button", name=f"Verify entry {index} in this page").count():
+            verify(f"Verify entry {index} in this page")
+            expect(outcome).to_have_text(f"Verified. Entry {index} is in the log of {size} entries.")
+            expect(steps).to_contain_text("The log's key signed it.")
+            expect(steps).to_contain_text(f"The witness {NAME} signed it at 2026-09-21T14:13:20.000Z.")
+    verify(entry)
+    expect(steps).to_contain_text("The entry has the SHA-256 of the result that the site serves.")
+    refused("**/log/tile/0/**", _one_bit, entry, "Not verified. The last hash is not the root")
+    refused("**/log/tile/entries/**", lambda body: body.replace(b'"at"', b'"aT"'), entry, "another hash")
+    refused("**/log/checkpoint", _unsigned, entry, f"signature of the witness {NAME} does not hold")
+    refused("**/log/checkpoint", _unsigned_by_the_log, entry, "no valid signature by the log's key")
+    refused("**/api/v1/recipes/*/result/", _another_number, entry, "another result than the entry says")
+
+    # As long as a result with a count of each of many items.
+    page.route("**/api/v1/recipes/*/result/", _changed(lambda body: body + b" " * 2**21))
+    verify(entry)
+    expect(outcome).to_have_text(f"Verified. Entry {released} is in the log of {size} entries.")
+    page.unroute("**/api/v1/recipes/*/result/")
+
+    visitor.open("/log/")
+    verify("Verify the whole tree")
+    expect(outcome).to_have_text(f"Verified. The whole tree holds: {size} entries.")
+    refused("**/log/tile/0/**", _one_bit, "Verify the whole tree", "of level 0 has another hash in place")
+    refused("**/log/tile/1/**", _one_bit, "Verify the whole tree", "Tile 0 of level 1 has another hash")
+    refused("**/log/tile/entries/**", _result_twice, "Verify the whole tree", "two results of one recipe")
+    verify("Verify the whole tree")
+    expect(outcome).to_have_class("outcome good panel")
+    assert violations(visitor) == []
+
+    # Over http there is no cryptography of the browser: the program brings its own.
+    visitor = visit()
+    visitor.context.add_init_script("Object.defineProperty(Crypto.prototype, 'subtle', {});")
+    page = visitor.open(f"/recipes/{recipe.identifier}/")
+    outcome = page.locator("#verification .outcome")
+    verify(entry)
+    expect(outcome).to_have_text(f"Verified. Entry {released} is in the log of {size} entries.")
+    refused("**/log/tile/0/**", _one_bit, entry, "Not verified. The last hash is not the root")
+
+    # Without scripts there is no button: the lines to paste are there.
+    page = visit(java_script_enabled=False).open(f"/recipes/{recipe.identifier}/")
+    expect(page.get_by_role("button", name="Verify")).to_have_count(0)
+    expect(page.locator("#verify-lines")).to_contain_text("panprivacy.recipe.log verify result.json")
+    expect(page.locator("#verification")).to_contain_text("This needs JavaScript.")

@@ -1,0 +1,274 @@
+import html
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import yaml
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from recipes.models import Recipe
+from tests.browser.test_every_page import PHONE
+from tests.factories import raw_reports_submit, report_of_count
+from tests.scenes import (
+    PASSWORD,
+    analyst,
+    announced,
+    closed_stream,
+    finished_recipe,
+    open_recipe,
+    open_stream,
+    simulated_recipe,
+)
+
+from .accessibility import violations
+from .conftest import Visitor
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+Visit = Callable[..., Visitor]
+
+
+def recipe_path(recipe: Recipe) -> str:
+    return reverse("recipe", args=[recipe.identifier])
+
+
+@pytest.mark.parametrize("path", ["/nothing/", "/?before=x", "/audit/"])
+def test_error_pages_are_accessible(visit: Visit, path: str) -> None:
+    User.objects.create_user("passerby", password=PASSWORD)
+    visitor = visit()
+    visitor.sign_in("passerby", PASSWORD)
+    visitor.open(path)
+    assert violations(visitor) == []
+    expect(visitor.page.get_by_text(re.compile("Error 40[034]"))).to_be_visible()
+    # The browser itself reports the status of the page that was asked for, and nothing else.
+    assert len(visitor.complaints) == 1
+    assert "Failed to load resource" in visitor.complaints.pop()
+
+
+def test_chart_has_the_colours_of_the_mode_and_loads_plotly_when_explored(visit: Visit) -> None:
+    recipe = simulated_recipe({0: 40, 1: 20})
+    colours = {"light": "rgb(0, 114, 178)", "dark": "rgb(86, 180, 233)"}
+    visitor = visit(color_scheme="light")
+    asked: list[str] = []
+    visitor.page.on("request", lambda request: asked.append(request.url))
+    page = visitor.open(recipe_path(recipe))
+    drawing = page.locator(".chart svg.drawing").first
+    for scheme, colour in colours.items():
+        page.emulate_media(color_scheme=scheme)
+        expect(drawing.locator("g.estimate").first).to_have_css("color", colour)
+    assert not [url for url in asked if "plotly" in url]
+    page.get_by_role("button", name="Explore the chart").press("Enter")
+    # On a busy machine, five megabytes of script take a while.
+    expect(drawing).to_be_hidden()
+    for scheme, colour in colours.items():
+        page.emulate_media(color_scheme=scheme)
+        expect(page.locator(".chart .scatterlayer .points path").first).to_have_css("stroke", colour)
+    assert len([url for url in asked if "plotly" in url]) == 1
+    assert violations(visitor) == []
+    legend = page.locator(".chart .legendtext").all_text_contents()
+    shown = ["95% interval", "66% interval", "estimate", "truth (simulation only)"]
+    assert [text.strip() for text in legend] == shown
+    expect(page.locator("[data-title*='loud'], [data-title*='Produced']")).to_have_count(0)
+    page.get_by_role("button", name="Show the simple chart").click()
+    expect(drawing).to_be_visible()
+
+
+def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
+    page = analysts(visit).open(reverse("recipe-new"))
+    page.get_by_role("link", name="Devices with at least one event").click()
+    page.get_by_label("Name").fill("Crashes")
+    page.get_by_label("Question").fill("On how many devices did it crash?")
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 190"))
+    epsilon = page.get_by_label("Privacy loss (ε)", exact=True)
+    epsilon.fill("2")
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 84"))
+    # What is promised follows by itself.
+    expect(page.locator("#preview")).to_contain_text("at most 88% sure")
+    expect(page.locator("#preview")).to_contain_text("would take")
+    epsilon.fill("0")
+    expect(page.locator("#preview-problem")).to_contain_text("ε")
+    expect(page.locator("#preview-problem .previous")).to_be_visible()
+    # The last figures stay. Where there were none, nothing is said of them.
+    expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 84"))
+    page.evaluate("document.querySelector('#preview-figures').replaceChildren()")
+    expect(page.locator("#preview-problem .previous")).to_be_hidden()
+    epsilon.fill("1")
+    expect(page.locator("#preview-problem")).to_be_empty()
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_text("This cannot be edited once it is published.")).to_be_visible()
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.get_by_role("button", name="Copy the identifier")).to_be_visible()
+    expect(page.get_by_role("heading", level=1)).to_have_text("On how many devices did it crash?")
+    assert Recipe.objects.get().status == "published"
+
+
+def test_slider_and_number_box_follow_each_other(visit: Visit) -> None:
+    page = analysts(visit).open(f"{reverse('recipe-new')}?statistic=count_nonzero")
+    slider = page.get_by_label("Privacy loss (ε), slider", exact=True)
+    box = page.get_by_label("Privacy loss (ε)", exact=True)
+    at_one = float(slider.input_value())
+    box.fill("10")
+    assert float(slider.input_value()) > at_one
+    slider.focus()
+    slider.press("Home")
+    assert float(box.input_value()) == pytest.approx(0.01)
+    slider.press("End")
+    assert box.input_value() == "20"
+    expect(page.locator("#preview-problem")).to_be_empty()
+
+
+def test_search_follows_typing_and_the_keyboard_reaches_content_first(visit: Visit) -> None:
+    open_recipe(question="Did it crash?", name="one")
+    open_recipe(question="Was it slow?", name="two")
+    page = visit().open("/")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#main")).to_be_focused()
+    page.get_by_label("Search").press_sequentially("slow")
+    expect(page.locator(".card")).to_have_count(1)
+    expect(page).to_have_url(re.compile("q=slow"))
+    page.reload()
+    expect(page.locator(".card")).to_have_count(1)
+    expect(page.get_by_label("Search")).to_have_value("slow")
+
+
+def test_progress_follows_without_reloading_and_the_identifier_is_copied(visit: Visit) -> None:
+    recipe = open_recipe([1] * 20, cohort_size=400)
+    page = visit(permissions=["clipboard-read", "clipboard-write"]).open(recipe_path(recipe))
+    status = page.locator("#progress [role=status]")
+    expect(status).to_contain_text("About 20 of 400")
+    raw_reports_submit(recipe=recipe, reports=[report_of_count(recipe, 1) for _ in range(30)])
+    expect(status).to_contain_text("About 50 of 400")
+    page.get_by_role("button", name="Copy the identifier").click()
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == recipe.identifier
+
+
+def test_everything_works_without_scripts(visit: Visit) -> None:
+    analyst()
+    released = simulated_recipe({0: 40, 1: 20})
+    visitor = visit(java_script_enabled=False)
+    page = visitor.open(recipe_path(released))
+    expect(page.get_by_role("table", name=re.compile("Estimates in devices"))).to_be_visible()
+    expect(page.locator(".chart").get_by_role("img")).to_be_visible()
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open("/?q=nowhere")
+    expect(page.get_by_text("No recipe matches: search “nowhere”.")).to_be_visible()
+    page = visitor.open(f"{reverse('recipe-new')}?statistic=histogram")
+    page.get_by_label("Privacy loss (ε)", exact=True).fill("3")
+    before = page.locator("#preview .figure-large").inner_text()
+    page.get_by_role("button", name="Preview").click()
+    expect(page.locator("#preview .figure-large")).not_to_have_text(before)
+    expect(page.get_by_label("Privacy loss (ε)", exact=True)).to_have_value("3")
+    page.get_by_label("Name").fill("Crashes")
+    page.get_by_label("Question").fill("How often?")
+    page.get_by_role("button", name="Save as draft").click()
+    page.get_by_role("button", name="Publish for good").click()
+    page.get_by_role("link", name="Close it now").click()
+    page.get_by_role("button", name="Close it for good").click()
+    expect(page.get_by_text("Recipe closed")).to_be_visible()
+    assert Recipe.objects.get(question="How often?").status == "closed"
+    page = visitor.open("/audit/")
+    page.get_by_role("link", name="Check the log").click()
+    expect(page.get_by_text("entries match their hashes")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"java_script_enabled": False}, {"viewport": PHONE, "color_scheme": "dark"}],
+    ids=["without JavaScript", "on a dark phone"],
+)
+def test_results_chosen_on_the_home_page_are_compared(visit: Visit, options: dict[str, object]) -> None:
+    for having in (10, 30, 50):
+        finished_recipe([[1]] * having + [[0]] * (60 - having), epsilon=8.0, event="crash")
+    finished_recipe([[1]] * 40, epsilon=8.0, event="start", question="Did it start?")
+    visitor = visit(**options)
+    page = visitor.open("/?event=crash")
+    for box in page.get_by_role("checkbox", name="Compare").all():
+        box.check()
+    page.get_by_role("button", name="Compare the chosen results").click()
+    expect(page.get_by_role("heading", name="Compare results")).to_be_visible()
+    expect(page.get_by_text("more than noise.")).to_have_count(2)
+    expect(page.locator("#differences-chart svg:visible")).to_have_count(1)
+    if "viewport" in options:
+        assert violations(visitor) == []
+    page.get_by_role("link", name="Leave out result 3").click()
+    page.get_by_text("Other results").click()
+    page.get_by_role("checkbox", name="Did it start?").check()
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.get_by_text("Another event: start, not crash.")).to_be_visible()
+
+
+def test_phone_shows_the_preview_in_one_line_at_the_bottom(visit: Visit) -> None:
+    visitor = analysts(visit, viewport=PHONE, color_scheme="dark")
+    page = visitor.open("/recipes/new/?statistic=count_nonzero")
+    line = page.locator("#preview-line")
+    expect(line).to_be_in_viewport()
+    before = line.inner_text()
+    assert before.startswith("± ")
+    page.get_by_label("Privacy loss (ε)", exact=True).fill("4")
+    expect(line).not_to_have_text(before)
+    assert violations(visitor) == []
+    # An empty optional limit has no slider, which would stand somewhere.
+    page.get_by_text("More: Failure probability").click()
+    slider = page.get_by_label("Limit for the result's privacy loss (ε), slider")
+    expect(slider).to_be_hidden()
+    page.get_by_label("Limit for the result's privacy loss (ε)").first.fill("3")
+    expect(slider).to_be_visible()
+
+
+def test_the_line_to_paste_names_a_picture_that_stands_for_itself(visit: Visit) -> None:
+    """Another site cannot be tried here: browsers keep pages of elsewhere from servers on this machine."""
+    page = visit().open(recipe_path(finished_recipe([[1]] * 30)))
+    page.get_by_text("Show this result elsewhere").click()
+    line = page.locator("#embed-code").inner_text()
+    page.goto(line.split('"')[1])
+    words = page.locator("svg desc").text_content() or ""
+    assert "(95%)" in words
+    assert words in html.unescape(line)
+    size = page.locator("svg").bounding_box()
+    assert size is not None
+    assert size["width"] > 300
+    expect(page.get_by_text("95% interval")).to_be_visible()
+
+
+def test_tables_on_a_narrow_screen_stack_or_show_that_there_is_more(visit: Visit) -> None:
+    looked, released = announced(open_stream(range(300))), closed_stream(open_stream(range(700)))
+    visitor = visit(viewport={"width": 400, "height": 900})
+    for path in (recipe_path(looked), recipe_path(released), "/populations/everyone/"):
+        page = visitor.open(path)
+        widths = "boxes => boxes.map(box => box.scrollWidth - box.clientWidth)"
+        hidden = page.locator(".scroll").evaluate_all(widths)
+        assert max(hidden) == 0, path
+    wide = visitor.open(reverse("papers")).locator(".scroll").first
+    assert wide.evaluate("box => box.scrollWidth > box.clientWidth")
+    shadows = wide.evaluate("box => getComputedStyle(box).backgroundAttachment")
+    assert shadows == "local, local, scroll, scroll"
+
+
+def test_api_documentation_shows_every_operation_under_our_policy(visit: Visit) -> None:
+    # That nothing was blocked, and nothing asked for elsewhere, is what `visit` checks at the end.
+    visitor = visit()
+    answer = visitor.page.goto(f"{visitor.address}{reverse('api-docs')}")
+    assert answer is not None
+    assert "script-src 'self'" in answer.headers["content-security-policy"]
+    paths = yaml.safe_load((settings.BASE_DIR / "docs" / "openapi.yaml").read_text())["paths"]
+    expect(visitor.page.locator(".opblock")).to_have_count(sum(map(len, paths.values())))
+    visitor.page.get_by_text("Submit one report").click()
+    expect(visitor.page.locator(".opblock-body")).to_contain_text("nonce")
+    expect(visitor.page.locator(".opblock-summary-description:empty")).to_have_count(0)
+    visitor.page.get_by_role("navigation", name="Main").get_by_role("link", name="Recipes").click()
+    expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Private telemetry")
+
+
+def analysts(visit: Visit, **options: Any) -> Visitor:
+    """An analyst's browser."""
+    analyst()
+    visitor = visit(**options)
+    visitor.sign_in("ana", PASSWORD)
+    return visitor

@@ -1,0 +1,119 @@
+"""What a single recipe guarantees is computed by a worker where a request has no time for it."""
+
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from ledger.operations import population_create
+from pages.publish import views as publish_views
+from planner.tasks import compute_guarantees
+from recipes.models import Recipe
+from series.models import Series
+from simulations.models import Simulation
+from tests.collections.pages.scene import publish
+from tests.collections.planner.scene import hurry, own_caches, tasks_sent
+from tests.factories import draft_recipe, recipe_members
+from tests.page_text import page_text
+from tests.patience import PATIENCE
+from tests.scenes import account
+from web import turns
+
+pytestmark = pytest.mark.django_db
+
+ASKED: dict[str, Any] = {
+    "statistic": "histogram",
+    "k": 3,
+    "steps": 1,
+    "step_seconds": 1,
+    "cohort_size": 20,
+    "sampling_rate": 0.5,
+}
+
+
+@pytest.fixture(autouse=True)
+def memory_of_this_test(settings: Any) -> None:
+    own_caches(settings, "plans", "composed")
+
+
+@pytest.fixture(autouse=True)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    hurry(monkeypatch)
+    return tasks_sent(monkeypatch)
+
+
+def test_draft_is_published_only_when_its_guarantees_are_there(signed_in: Client, sent: list[Any]) -> None:
+    draft = draft_recipe(**ASKED)
+    address = reverse("recipe-draft", args=[draft.pk])
+    waiting = signed_in.get(address)
+    assert waiting.headers["Refresh"] == "3", "without scripts, too"
+    for said in ("Being computed", "On how many devices did it crash?", "disabled"):
+        assert said in page_text(waiting)
+    refused = publish(signed_in, draft)
+    assert refused.status_code == 422
+    assert "Refresh" not in refused.headers, "it would ask for an address that takes posts only"
+    assert "is being computed; try again" in page_text(refused)
+    draft.refresh_from_db()
+    assert (draft.status, len(sent)) == (Recipe.Status.DRAFT, 1)
+    compute_guarantees(*sent[0])
+    found = signed_in.get(address)
+    assert "Refresh" not in found.headers
+    assert found.context["guarantees"]
+    assert found.context["publishable"]
+    assert publish(signed_in, draft).status_code == 302
+    draft.refresh_from_db()
+    assert (draft.status, len(sent)) == (Recipe.Status.PUBLISHED, 1)
+
+
+def test_programs_ask_again_for_guarantees(signed_in: Client, sent: list[Any], settings: Any) -> None:
+    settings.SITE_URL = "http://site.example"
+    draft = draft_recipe(**ASKED)
+    workload = {"kind": "bernoulli", "rate": 0.2, "devices": 30}
+    requests = [
+        ("get", f"/api/v1/recipes/drafts/{draft.pk}/review/", {}),
+        ("post", "/api/v1/recipes/review/", recipe_members(**ASKED)),
+        ("post", "/api/v1/simulations/", {"recipe": recipe_members(**ASKED), "workload": workload}),
+        ("post", f"/api/v1/recipes/{draft.pk}/publish/", {"reviewed": draft.draft_hash}),
+        ("post", "/api/v1/series/", recipe_members(**ASKED, every="day", rounds=3)),
+    ]
+
+    def answers() -> list[Any]:
+        return [
+            getattr(signed_in, method)(path, members, content_type="application/json")
+            for method, path, members in requests
+        ]
+
+    for answer in answers():
+        assert (answer.status_code, answer.json()["type"].rsplit("/", 1)[-1]) == (503, "unavailable")
+        assert "is being computed" in answer.json()["detail"]
+        assert int(answer.headers["Retry-After"]) > 0
+    assert (len(sent), Simulation.objects.count()) == (1, 0)
+    assert not Series.objects.exists()
+    compute_guarantees(*sent[0])
+    assert [answer.status_code for answer in answers()] == [200, 200, 202, 200, 201]
+
+
+def test_approval_waits_for_the_guarantees(signed_in: Client, sent: list[Any]) -> None:
+    population_create(name="pilots", description="", budget=None, actor=None, four_eyes=True)
+    draft = draft_recipe(population="pilots", **ASKED)
+    address = reverse("recipe-approval", args=[draft.pk])
+    signed_in.post(address, {"decision": "ask", "reviewed": draft.draft_hash})
+    signed_in.force_login(account("bea", "Analysts"))
+    waiting = signed_in.get(reverse("recipe-draft", args=[draft.pk]))
+    assert "Being computed" in page_text(waiting)
+    assert 'value="approve"' not in waiting.content.decode()
+    compute_guarantees(*sent[0])
+    assert 'value="approve"' in signed_in.get(reverse("recipe-draft", args=[draft.pk])).content.decode()
+
+
+def test_form_says_that_its_promise_takes_longer(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = f"{reverse('recipe-promise')}?statistic=count_nonzero"
+    values = {"steps": 3, "epsilon": 1.7, "delta": 1e-6, "cohort_size": 777, "population": "everyone"}
+    monkeypatch.setattr(publish_views, "PROMISE_SECONDS", -1.0)
+    assert "longer than a form waits" in page_text(signed_in.post(address, values))
+    monkeypatch.setattr(turns, "WAIT_SECONDS", 0)
+    with turns.turn(), turns.turn():
+        assert "Too much is being computed already" in page_text(signed_in.post(address, values))
+    monkeypatch.setattr(publish_views, "PROMISE_SECONDS", PATIENCE)
+    assert "Someone who" in page_text(signed_in.post(address, values))

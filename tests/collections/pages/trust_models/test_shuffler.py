@@ -1,0 +1,72 @@
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from recipes.models import Recipe
+from tests.collections.analyzer.conftest import _analyzer  # noqa: F401  # for every test
+from tests.collections.analyzer.scene import ORIGIN, fill, settle, shuffle_recipe
+from tests.collections.pages.scene import recipe_page, result_document, result_rows
+from tests.page_text import page_text
+from tests.scenes import analyst
+from trust_models.publishing import recipe_close
+
+pytestmark = pytest.mark.django_db
+
+
+def finished(values: list[int], **changes: Any) -> Recipe:
+    recipe = shuffle_recipe(simulation=False, **{"cohort_size": len(values), **changes})
+    fill(recipe, values)
+    settle()
+    return Recipe.objects.get(pk=recipe.pk)
+
+
+def test_open_recipe_says_what_each_observer_learns(client: Client) -> None:
+    recipe = shuffle_recipe(simulation=False)
+    page = recipe_page(client, recipe)
+    for said in (
+        "The shuffler and this server together, or this server if it reads what devices send there",
+        "as this server does, gets from 50% sure (a coin toss) to at most 82% sure of a guess about one",
+        "If 50% of the devices collude",
+        "send-value",
+        recipe.published.document["shuffler"]["verification_key"],
+        f'href="{ORIGIN}/"',
+        "<code>shuffler_signature</code>",
+        "it cannot read messages",
+        "How devices encrypt their messages to this server.",
+    ):
+        assert said in page
+    for of_others in ("what they keep", "Seconds per step", "helper", "devices_sim join", "of the items"):
+        assert of_others not in page
+
+
+def test_released_test_shows_its_verdicts_and_thresholds_everywhere(client: Client) -> None:
+    recipe = finished([0] * 6, statistic="uniformity", k=3, alpha=0.3, epsilon=5.0)
+    details = recipe.release.details
+    page = recipe_page(client, recipe)
+    for said in ("Verdict: ", "Threshold of the paper (τ)", "Calibrated threshold", "and its thresholds"):
+        assert said in page
+    for of_estimates in ("95% interval", "Projection"):
+        assert of_estimates not in page
+    assert "Verdict: " in page_text(client.get("/"))
+    document, (row,) = result_document(client, recipe), result_rows(client, recipe)
+    assert (document["details"], document["interval"]) == (details, None)
+    assert row["verdict"] == details["verdict"]
+    assert float(row["calibrated_threshold"]) == details["calibrated_threshold"]
+    # Devices are counted, not messages.
+    counted = recipe_page(client, finished([0, 1, 1]))
+    for said in ("from 3 devices", "<dt>Devices</dt><dd>3", "Error bound (95%)"):
+        assert said in counted
+
+
+def test_batch_that_never_filled_says_that_devices_were_missing(client: Client) -> None:
+    recipe = shuffle_recipe(simulation=False, cohort_size=6)
+    fill(recipe, [0, 1])
+    client.force_login(analyst())
+    assert "With 6 devices, the result is released" in recipe_page(client, recipe, "recipe-close")
+    recipe_close(recipe=recipe, actor=None)
+    settle()
+    page = recipe_page(client, recipe)
+    assert "Closed below 6 devices." in page
+    assert "fewer devices than the cohort size of 6" in page
+    assert "The shuffler deletes its messages when it is notified" in page

@@ -1,0 +1,101 @@
+"""Simulations, and tries that are small, brought to their end without workers; of the site, only HTTP is left
+out."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from aggregation.operations import chunk_process, chunks_plan
+from devices_sim.transport import JSON, Answer, Transport
+from recipes.models import Recipe
+from releases.models import Release
+from releases.operations import result_release
+from simulations import tries
+from simulations.models import Simulation
+from simulations.operations import simulation_start
+from simulations.running import chunk_run, chunks_take, try_end
+from tests.clock import time_is
+from tests.factories import recipe_members
+
+CSV = "device,step,events\n" + "".join(f"d{i},{1 + i % 4},{int(i % 3 == 0)}\n" for i in range(30))
+BERNOULLI = {"kind": "bernoulli", "devices": 40, "rate": 0.2}
+DEVICES = 40
+"""Of a try."""
+
+
+class Site(Transport):
+    """Requests to the site's own addresses."""
+
+    def at(self, base_url: str) -> Transport:
+        raise ValueError(f"there is no server {base_url} in this process")
+
+    def exchange(
+        self,
+        method: str,
+        target: str,
+        *,
+        body: bytes = b"",
+        content_type: str = "",
+        accept: str = JSON,
+        fields: Mapping[str, str] | None = None,
+    ) -> Answer:
+        given = {"Accept": accept, **(fields or {})}
+        answer = Client().generic(method, target, body, content_type=content_type, headers=given)
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        return Answer(answer.status_code, headers, answer.getvalue())
+
+
+def start(workload: dict[str, Any] | None = None, seed: int | None = 7, **changes: Any) -> Simulation:
+    members = recipe_members(**changes)
+    return simulation_start(members=members, workload=workload or BERNOULLI, seed=seed, actor=None)
+
+
+def run(simulation: Simulation, site: Transport) -> Simulation:
+    """Until nothing is left for workers to do."""
+    while chunks := chunks_take(simulation=simulation):
+        for chunk in chunks:
+            chunk_run(chunk=chunk, transport=site)
+    simulation.refresh_from_db()
+    return simulation
+
+
+def summed(simulation: Simulation) -> Recipe:
+    """Its recipe, whose reports are added up."""
+    recipe = Recipe.objects.get(pk=simulation.recipe_id)
+    for chunk in chunks_plan(recipe=recipe):
+        chunk_process(chunk=chunk)
+    return recipe
+
+
+def released(simulation: Simulation) -> Release:
+    release = result_release(recipe=summed(simulation))
+    assert release is not None
+    return release
+
+
+def small_chunks(monkeypatch: pytest.MonkeyPatch, devices: int = 15) -> None:
+    monkeypatch.setattr("simulations.cutting.CHUNK_DEVICES", devices)
+
+
+def small_tries(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
+    """Tries can begin here, each with `DEVICES` simulated devices."""
+    settings.TRY, settings.SITE_URL = True, "http://localhost"
+    monkeypatch.setattr(tries, "DEVICES", DEVICES)
+    monkeypatch.setattr(tries, "COHORT_SIZE", 20)
+
+
+def devices_report(simulation: Simulation) -> Simulation:
+    """All simulated devices do."""
+    return run(simulation, Site())
+
+
+def ended(simulation: Simulation, monkeypatch: pytest.MonkeyPatch) -> Release:
+    """The time of the try is over: it ends, and its result is released."""
+    closes_at = simulation.recipe.closes_at
+    assert closes_at is not None
+    with monkeypatch.context() as later:
+        time_is(later, lambda: closes_at)
+        try_end(simulation=simulation)
+        return released(simulation)
