@@ -38,7 +38,7 @@ from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import Sampled
-from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.accounting.shuffling import Shuffled
 
 RESULT = ROOT / "benchmarks" / "results" / "accounting.json"
 N, EPSILON0, DELTA = 10_000, 2.0, 1e-6

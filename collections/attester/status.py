@@ -8,7 +8,7 @@ from django.conf import settings
 
 from attester.kinds import attestation
 from attester.models import Device, EnrolmentCode, Handle, Issued
-from panprivacy.formats.coarse_counts import STEPS, coarse
+from panprivacy.formats.rounded_counts import STEPS, rounded_count
 from peers.required import required
 from peers.server_status import server_status
 
@@ -21,7 +21,7 @@ def status() -> dict[str, Any]:
         "issuer": required(settings.ISSUER_URL, "PANAPP_ISSUER_URL"),
         "attestation": kind.name,
         "attestation_said": kind.title,
-        # A reader must not see that one more device has enrolled or asked (coarse.py).
+        # A reader must not see that one more device has enrolled or asked (rounded_counts.py).
         **{name: _coarse(count) for name, count in counts().items()},
     }
 
@@ -39,4 +39,4 @@ def counts() -> dict[str, int]:
 
 def _coarse(count: int) -> int:
     # In steps of a fiftieth of itself, or of 10.
-    return coarse(count, max(count + 1, STEPS))
+    return rounded_count(count, max(count + 1, STEPS))

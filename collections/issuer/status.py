@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.models import Count
 
 from issuer.models import Handle, Issuance
-from panprivacy.formats.coarse_counts import coarse
+from panprivacy.formats.rounded_counts import rounded_count
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.document import recipe_of
 from peers.required import required
@@ -33,10 +33,10 @@ def tokens_among(issuances: Sequence[Issuance]) -> Counter[int]:
 
 
 def _coarse_tokens(issuance: Issuance, count: int) -> int | None:
-    """While it issues, a reader must not see that one more device has asked (coarse.py). None if the document
-    cannot be read here: the steps depend on it."""
+    """While it issues, a reader must not see that one more device has asked (rounded_counts.py). None if the
+    document cannot be read here: the steps depend on it."""
     try:
-        return coarse(count, recipe_of(issuance.document).calibrated_statistic.cohort_size)
+        return rounded_count(count, recipe_of(issuance.document).calibrated_statistic.cohort_size)
     except ValueError:
         return None
 

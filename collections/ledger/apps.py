@@ -7,6 +7,6 @@ class LedgerConfig(AppConfig):
 
     def ready(self) -> None:
         from ledger.numbers import CachedNumbers
-        from panprivacy.accounting.remembered import memory_set
+        from panprivacy.accounting.loss_cache import cache_set
 
-        memory_set(CachedNumbers())
+        cache_set(CachedNumbers())

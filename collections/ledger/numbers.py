@@ -10,7 +10,7 @@ from panprivacy.accounting.version import number_key
 
 
 class CachedNumbers:
-    """A `NumberMemory`. Some kilobytes for each loss, dropped like composed numbers."""
+    """A `NumberCache`. Some kilobytes for each loss, dropped like composed numbers."""
 
     def loss_recall(self, event: PrivacyEvent, dots_apart: float) -> PrivacyLoss | None:
         known = caches[CACHE].get(number_key("loss", event.as_dict(), dots_apart))

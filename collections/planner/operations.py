@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.accounting.remembered import recalling_only
+from panprivacy.accounting.loss_cache import recalling_only
 from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
 from planner.checkpoints import checkpoint_until

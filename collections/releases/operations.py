@@ -13,7 +13,7 @@ from django.db import transaction
 from audit.operations import entry_append
 from ledger.operations import spending_return
 from panprivacy.accounting.rate_validation import RateCheck
-from panprivacy.formats.coarse_counts import coarse_step
+from panprivacy.formats.rounded_counts import rounding_step
 from panprivacy.protocols.signed_count import ReleasedCount
 from recipes.errors import RecipeStateError, UnreadableRecipeError
 from recipes.models import Recipe
@@ -175,7 +175,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         released_at=clock.database_now(),
     )
     # Below the cohort size no exact number is disclosed.
-    _tell(release, [server.coarse(recipe.cohort_size) for server in servers])
+    _tell(release, [server.rounded(recipe.cohort_size) for server in servers])
     if isinstance(outcome, Refused | GivenUp):
         release.cause = Cause.REFUSED if isinstance(outcome, Refused) else Cause.GIVEN_UP
         release.reason = outcome.reason[:REASON_LENGTH]
@@ -187,7 +187,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
         noisy = recipe.published.calibrated_statistic.noisy_count
         fewer, than = ("too few", "for") if noisy else ("fewer", "than")
         release.reason = f"{fewer} {model.cohort_of} {than} the cohort size of {cohort_size:,}"
-        if coarse_step(cohort_size) < cohort_size:  # otherwise the step is no finer
+        if rounding_step(cohort_size) < cohort_size:  # otherwise the step is no finer
             so_far = progress_text(min(outcome.received, cohort_size - 1), cohort_size)
             release.reason += f" ({so_far})"
         return release

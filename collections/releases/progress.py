@@ -1,13 +1,13 @@
-"""Progress in words, in the coarse steps and bands of panprivacy/formats/coarse_counts.py."""
+"""Progress in words, in the coarse steps and bands of panprivacy/formats/rounded_counts.py."""
 
-from panprivacy.formats.coarse_counts import coarse_beyond, coarse_step
+from panprivacy.formats.rounded_counts import rounded_beyond, rounding_step
 from web.numbers import number
 
 
 def progress_text(count: int, cohort_size: int) -> str:
     """Progress as a clause: "about 6,200 of 10,000"; of a cohort below the first step "fewer than 5"; beyond
     the cohort size "at least 20,000"."""
-    shown, step = coarse_beyond(count, cohort_size), coarse_step(cohort_size)
+    shown, step = rounded_beyond(count, cohort_size), rounding_step(cohort_size)
     if shown > cohort_size:
         return f"at least {number(shown)}"
     if count >= cohort_size:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from panprivacy.formats.coarse_counts import coarse_rejections
+from panprivacy.formats.rounded_counts import rounded_rejections
 from releases.models import Release
 from trust_models.outcomes import Progress
 
@@ -27,14 +27,14 @@ class ServerShown:
     rejected: Mapping[str, int]
     signature: str | None = None
 
-    def coarse(self, cohort_size: int) -> "ServerShown":
+    def rounded(self, cohort_size: int) -> "ServerShown":
         """The same as shown for an open recipe, and below the cohort size: no count, and rejections in coarse
         steps.
 
         Otherwise the number of valid reports would reveal something about the plaintext to the senders of
         crafted reports.
         """
-        return ServerShown(self.name, self.url, None, coarse_rejections(dict(self.rejected), cohort_size))
+        return ServerShown(self.name, self.url, None, rounded_rejections(dict(self.rejected), cohort_size))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

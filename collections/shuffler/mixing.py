@@ -6,7 +6,7 @@ import numpy as np
 from django.db import transaction
 
 from audit.operations import entry_append
-from panprivacy.formats.coarse_counts import coarse
+from panprivacy.formats.rounded_counts import rounded_count
 from panprivacy.recipe.document import recipe_of
 from panprivacy.statistics.shuffle.shuffler import permute
 from shuffler.actions import BATCH_SHUFFLED
@@ -77,5 +77,5 @@ def _require_full(batch: Batch) -> None:
             "The batch is not full",
             409,
             f"It is handed on when all {batch.cohort_size:,} users have come, and not before.",
-            received=coarse(batch.users, batch.cohort_size),
+            received=rounded_count(batch.users, batch.cohort_size),
         )

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.conf import settings
 
-from panprivacy.formats.coarse_counts import coarse
+from panprivacy.formats.rounded_counts import rounded_count
 from panprivacy.formats.times import format_time
 from peers.required import required
 from peers.server_status import recipe_status, server_status, time_status
@@ -26,8 +26,8 @@ def _public(batch: Batch) -> dict[str, Any]:
         **recipe_status(batch.document),
         "cohort_size": batch.cohort_size,
         # A reader must not see that one more device has sent, unless the reader sends messages too
-        # (coarse.py).
-        "users": coarse(batch.users, batch.cohort_size),
+        # (rounded_counts.py).
+        "users": rounded_count(batch.users, batch.cohort_size),
         "full": batch.was_full,
         "state": batch.state,
         "state_said": batch.get_state_display(),

@@ -29,9 +29,9 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy.accounting.interruption import interruption_point
+from panprivacy.accounting.loss_sum import LossSum
 from panprivacy.accounting.privacy_loss import NEGLIGIBLE, Array, Directions, PrivacyLoss
 from panprivacy.accounting.rounding import UNIT
-from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 
@@ -483,7 +483,7 @@ def _smallest(is_beyond: Callable[[float], bool], high: float, within: float = m
     return high
 
 
-def composed(parts: Sequence[tuple[Directions, int]]) -> tuple[ComposedLoss | TwoLosses, ...]:
+def composed(parts: Sequence[tuple[Directions, int]]) -> tuple[ComposedLoss | LossSum, ...]:
     """The composition in each direction: one if both are the same."""
     one = _composed([(both[0], times) for both, times in parts])
     if all(both[0] is both[1] for both, _ in parts):
@@ -491,9 +491,9 @@ def composed(parts: Sequence[tuple[Directions, int]]) -> tuple[ComposedLoss | Tw
     return one, _composed([(both[1], times) for both, times in parts])
 
 
-def _composed(parts: Sequence[tuple[PrivacyLoss, int]]) -> ComposedLoss | TwoLosses:
+def _composed(parts: Sequence[tuple[PrivacyLoss, int]]) -> ComposedLoss | LossSum:
     if sum(times for _, times in parts) == 2:
-        return TwoLosses(*(loss for loss, times in parts for _ in range(times)))
+        return LossSum(*(loss for loss, times in parts for _ in range(times)))
     return ComposedLoss(parts)
 
 

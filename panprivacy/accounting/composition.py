@@ -45,10 +45,10 @@ from panprivacy.accounting.interface import (
     require_delta,
     require_epsilon,
 )
-from panprivacy.accounting.nested import NestedEvent
+from panprivacy.accounting.loss_cache import parts_of
+from panprivacy.accounting.loss_sum import LossSum
+from panprivacy.accounting.nested_event import NestedEvent
 from panprivacy.accounting.privacy_loss import Decomposable, Directions
-from panprivacy.accounting.remembered import parts_of
-from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 
@@ -154,12 +154,12 @@ def _counted(events: Iterable[PrivacyEvent]) -> _Counted:
 
 
 @lru_cache(maxsize=16)  # of a ledger's most recent questions
-def _composed(counted: _Counted) -> tuple[ComposedLoss | TwoLosses, ...]:
+def _composed(counted: _Counted) -> tuple[ComposedLoss | LossSum, ...]:
     return composed([(both, times * count) for event, times in counted for both, count in parts_of(event)])
 
 
 @lru_cache(maxsize=64)
-def _roughly_composed(event: PrivacyEvent, times: int) -> tuple[ComposedLoss | TwoLosses, ...]:
+def _roughly_composed(event: PrivacyEvent, times: int) -> tuple[ComposedLoss | LossSum, ...]:
     return composed([(both, times * count) for both, count in parts_of(event, _DOTS_APART)])
 
 

@@ -11,6 +11,8 @@ import scipy
 from panprivacy.accounting.composed_loss import ComposedLoss, composed
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import RELATIVE_TOLERANCE, require_delta, require_epsilon
+from panprivacy.accounting.loss_cache import parts_of
+from panprivacy.accounting.loss_sum import LossSum
 from panprivacy.accounting.privacy_loss import (
     LARGEST_LOSS,
     Array,
@@ -19,8 +21,6 @@ from panprivacy.accounting.privacy_loss import (
     grid,
     loss_of_curves,
 )
-from panprivacy.accounting.remembered import parts_of
-from panprivacy.accounting.two_losses import TwoLosses
 from panprivacy.formats.parameters import described
 
 LARGEST_ROUNDS = 1_000_000
@@ -118,7 +118,7 @@ class Gaussian(Decomposable):
 
 
 @lru_cache(maxsize=8)
-def _composed(event: Gaussian) -> tuple[ComposedLoss | TwoLosses, ...]:
+def _composed(event: Gaussian) -> tuple[ComposedLoss | LossSum, ...]:
     return composed(parts_of(event))
 
 

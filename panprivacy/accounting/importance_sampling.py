@@ -12,7 +12,7 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_epsilon
-from panprivacy.accounting.nested import NestedEvent
+from panprivacy.accounting.nested_event import NestedEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 

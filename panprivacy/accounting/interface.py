@@ -53,7 +53,7 @@ class PrivacyEvent(ABC):
     Attributes:
         kind: registered name; it is stored, so its meaning never changes.
         proved: whether `delta` is an upper bound by proof; otherwise it belongs to the worst case that
-            was found, the lower end of a bracket (see proved.py).
+            was found, the lower end of a bracket (see proved_bound.py).
     """
 
     kind: ClassVar[str]

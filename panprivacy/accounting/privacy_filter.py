@@ -18,8 +18,8 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
+from panprivacy.accounting.loss_cache import parts_of
 from panprivacy.accounting.privacy_loss import Array, PrivacyLoss
-from panprivacy.accounting.remembered import parts_of
 from panprivacy.formats.errors import FieldError
 
 SMALLEST_EPSILON = 1e-9

@@ -14,9 +14,9 @@ from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_delta, require_epsilon
 from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.proved import proved_epsilon
+from panprivacy.accounting.proved_bound import proved_epsilon
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.accounting.shuffling import Shuffled
 from panprivacy.formats.errors import FieldError
 
 LARGEST_SAMPLED_N = 10**9

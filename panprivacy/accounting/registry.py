@@ -8,21 +8,21 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
+from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVector
-from panprivacy.accounting.failing import Failing
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.gaussian import Gaussian
-from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.importance_sampling import ImportanceSampled
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.nested import NestedEvent
+from panprivacy.accounting.nested_event import NestedEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.redrawn import Redrawn
+from panprivacy.accounting.rejection_sampling import RejectionSampling
 from panprivacy.accounting.sampling import Sampled
-from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
-from panprivacy.accounting.thinned_response_sum import ThinnedResponseSum
+from panprivacy.accounting.shuffling import Shuffled, ShuffledClones
+from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
 from panprivacy.formats.errors import FieldError
 
 DEEPEST_NESTING = 8
@@ -40,12 +40,12 @@ EVENTS: Mapping[str, type[PrivacyEvent]] = MappingProxyType(
             Shuffled,
             ShuffledClones,
             Sampled,
-            ThinnedResponseSum,
+            SubsampledResponseSum,
             ImportanceSampled,
             Repeated,
-            GivenGuarantee,
-            Failing,
-            Redrawn,
+            EpsilonDelta,
+            AdditionalDelta,
+            RejectionSampling,
         )
     }
 )

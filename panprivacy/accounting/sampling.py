@@ -10,7 +10,7 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import LARGEST_EPSILON, LARGEST_N, require_epsilon
-from panprivacy.accounting.nested import NestedEvent
+from panprivacy.accounting.nested_event import NestedEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampled_assignments import LESS_WORK
 from panprivacy.formats.errors import FieldError

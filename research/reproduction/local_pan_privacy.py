@@ -14,7 +14,7 @@ from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum, sma
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.accounting.shuffling import Shuffled
 from research.reproduction.sampled_gaussian import noise_multiplier
 from research.statements import Figure, Line, Panel, Paper, Role, Statement
 

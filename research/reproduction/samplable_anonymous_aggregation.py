@@ -17,7 +17,7 @@ from panprivacy.accounting.interface import require_delta
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import amplified_epsilon
-from panprivacy.accounting.shuffled import Shuffled, ShuffledClones
+from panprivacy.accounting.shuffling import Shuffled, ShuffledClones
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.measured import BUCKETS as BUCKETS_MEASURED

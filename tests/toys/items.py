@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.parameters import DELTA, described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams.binary_noise import BinaryNoise
 from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic
-from panprivacy.statistics.streams.looks import SURPRISE_COMES_LAST, count_announcement
+from panprivacy.statistics.streams.intrusions import SURPRISE_COMES_LAST, count_announcement
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.streams.state import StreamState
 from panprivacy.statistics.trust_models.curator import Curator
@@ -100,7 +100,7 @@ class ToyItems(StreamStatistic[ToyItemsParameters]):
         return (self.guarantee(self.parameters.announced_intrusions),)
 
     def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        return GivenGuarantee(
+        return EpsilonDelta(
             epsilon_given=self.parameters.epsilon,
             delta_given=self.parameters.delta,
             relation=Relation.REPLACE.value,

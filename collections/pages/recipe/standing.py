@@ -46,7 +46,7 @@ def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -
     """The state of a published recipe at `now`.
 
     Args:
-        reports: coarse, as of `panprivacy.formats.coarse_counts.coarse_beyond`.
+        reports: coarse, as of `panprivacy.formats.rounded_counts.rounded_beyond`.
     """
     published = recipe.published
     statistic, cohort = published.calibrated_statistic, recipe.cohort_size

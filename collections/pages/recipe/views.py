@@ -57,7 +57,7 @@ from pages.words.sentences import (
     sampling_sentence,
 )
 from pages.words.target import target_rows, target_sentence
-from panprivacy.formats.coarse_counts import coarse_beyond
+from panprivacy.formats.rounded_counts import rounded_beyond
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
@@ -281,9 +281,9 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     now = timezone.now()
     status = status_of(recipe, release_of(recipe), now)
     # The exact number ends here: whatever else is shown follows from this one.
-    shown = coarse_beyond(so_far.received, recipe.cohort_size)
+    shown = rounded_beyond(so_far.received, recipe.cohort_size)
     standing = standing_of(recipe, stated_plan(recipe), shown, now)
-    servers = [server.coarse(recipe.cohort_size) for server in servers_of(so_far)]
+    servers = [server.rounded(recipe.cohort_size) for server in servers_of(so_far)]
     troubles = troubles_of(recipe, so_far, everything=may_read_log(request.user))
     return {
         "recipe": recipe,

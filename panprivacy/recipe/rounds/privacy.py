@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from panprivacy.accounting.composition import Repeated
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
-from panprivacy.accounting.remembered import epsilon_at
+from panprivacy.accounting.loss_cache import epsilon_at
 from panprivacy.accounting.sampling import amplified_epsilon
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
@@ -99,7 +99,7 @@ def _repeated(statistic: CohortStatistic[Any], one: Guarantee, rounds: int) -> G
     delta = statistic.parameters.delta
     if one.model is not statistic.release_model:
         try:
-            event = GivenGuarantee(
+            event = EpsilonDelta(
                 epsilon_given=one.epsilon, delta_given=one.delta, relation=one.relation.value
             )
         except FieldError:

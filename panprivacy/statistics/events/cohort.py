@@ -9,7 +9,7 @@ from typing import ClassVar, Self, TypeVar
 
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.remembered import epsilon_at
+from panprivacy.accounting.loss_cache import epsilon_at
 from panprivacy.accounting.sampling import Sampled
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError

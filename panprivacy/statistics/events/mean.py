@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Self
 
+from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.discrete_gaussian_sum import (
     SMALLEST_EPSILON,
     DiscreteGaussianSum,
@@ -15,8 +16,7 @@ from panprivacy.accounting.discrete_gaussian_sum import (
     smallest_scale,
     variance,
 )
-from panprivacy.accounting.failing import Failing
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.encryption.interface import PublicKey
@@ -342,13 +342,13 @@ class Mean(Mechanism[MeanParameters]):
         if self._sums_squares:
             # Σy² is released too, which the exact sum does not cover. Every function of reports keeps the
             # guarantee of each of them.
-            return GivenGuarantee(
+            return EpsilonDelta(
                 epsilon_given=parameters.epsilon,
                 delta_given=parameters.delta,
                 relation=Relation.REPLACE.value,
             )
         noise = DiscreteGaussianSum(n=n, scale=parameters.required_noise_scale, value_range=parameters.k)
-        return Failing(event=noise, probability=parameters.beyond_delta)
+        return AdditionalDelta(event=noise, probability=parameters.beyond_delta)
 
     def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
         """The promised guarantee first, then what the same noise gives elsewhere.

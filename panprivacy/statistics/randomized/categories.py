@@ -15,7 +15,7 @@ from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.redrawn import Redrawn
+from panprivacy.accounting.rejection_sampling import RejectionSampling
 from panprivacy.accounting.rounding import upwards
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
@@ -367,7 +367,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
 
     def _release(self, n: int) -> PrivacyEvent:
         # Two places move under replacement; given all inputs, their flips are independent.
-        return Redrawn(
+        return RejectionSampling(
             event=Repeated(event=self._place(n), times=2),
             n=n,
             probability=self._again,
@@ -376,7 +376,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
 
     def _added(self, n: int) -> PrivacyEvent:
         """The release over n devices, if one of them has a category or none."""
-        return Redrawn(
+        return RejectionSampling(
             event=self._place(n), n=n, probability=self._again, largest_epsilon=self._reference_epsilon
         )
 

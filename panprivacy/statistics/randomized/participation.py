@@ -10,12 +10,12 @@ from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.importance_sampling import ImportanceSampled
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.loss_cache import epsilon_at
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.redrawn import Redrawn
-from panprivacy.accounting.remembered import epsilon_at
+from panprivacy.accounting.rejection_sampling import RejectionSampling
 from panprivacy.accounting.rounding import upwards
 from panprivacy.accounting.sampling import Sampled
-from panprivacy.accounting.thinned_response_sum import ThinnedResponseSum
+from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
 from panprivacy.formats.display import plain, sentence
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.combined_result import (
@@ -152,11 +152,11 @@ class _Cover(Way):
         return self._redrawn(self._place(n), n, self._reference)
 
     def _redrawn(self, event: PrivacyEvent, n: int, alone: float) -> PrivacyEvent:
-        return Redrawn(event=event, n=n, probability=self._again, largest_epsilon=alone)
+        return RejectionSampling(event=event, n=n, probability=self._again, largest_epsilon=alone)
 
     def _place(self, n: int) -> PrivacyEvent:
         _, other = self._parameters.rates
-        return ThinnedResponseSum(n=n, epsilon0=self._parameters.epsilon, rate=other)
+        return SubsampledResponseSum(n=n, epsilon0=self._parameters.epsilon, rate=other)
 
     @property
     def _reference(self) -> float:
@@ -286,7 +286,7 @@ class _Relayed(Way):
 
     def release(self, n: int) -> PrivacyEvent:
         epsilon = self._parameters.epsilon
-        return Redrawn(
+        return RejectionSampling(
             event=Repeated(event=RandomizedResponseSum(n=n, epsilon0=epsilon), times=2),
             n=n,
             probability=self._again,

@@ -12,9 +12,9 @@ from typing import Self
 
 import numpy as np
 
+from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.discrete_gaussian_sum import WIDE, variance
 from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVector
-from panprivacy.accounting.failing import Failing
 from panprivacy.accounting.guarantees import NONE_HOLDS, Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain
@@ -426,7 +426,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     def _release_under(self, relation: Relation, n: int) -> PrivacyEvent:
         parameters = self.parameters
         noise = parameters.noise(parameters.required_noise_scale, n, relation)
-        return Failing(event=noise, probability=parameters.beyond_delta)
+        return AdditionalDelta(event=noise, probability=parameters.beyond_delta)
 
     def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
         """The promised guarantee first. Raises FieldError if the noise scale does not keep it.

@@ -16,7 +16,7 @@ from typing import ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.formats.value_labels import numbers_of, value_of
 from panprivacy.intervals.estimate import normal_factor
@@ -178,10 +178,10 @@ class ShuffleStatistic(ReportStatistic[P]):
     def require_promise(self) -> None:
         """Does nothing: no guarantee relies on a derived parameter."""
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> GivenGuarantee:
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> EpsilonDelta:
         """The guarantee for all messages: the result reveals no more than they do."""
         _, delta, epsilon = self.privacy_of(honest_devices(self.cohort_size, dishonest_fraction))
-        return GivenGuarantee(epsilon_given=epsilon, delta_given=delta, relation=Relation.REPLACE.value)
+        return EpsilonDelta(epsilon_given=epsilon, delta_given=delta, relation=Relation.REPLACE.value)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         """None: one user's messages alone are not protected."""

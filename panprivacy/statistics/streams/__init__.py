@@ -7,7 +7,7 @@ A new one is one file, one line of `STREAM_STATISTICS` and one test module. `int
 from typing import Any
 
 # Every class of samples registers itself in the table for lookups: SAMPLES.
-from panprivacy.statistics.streams import hashed_sample, known_sample, many_sizes  # noqa: F401  # see above
+from panprivacy.statistics.streams import hashed_sample, known_sample, multi_scale_sample  # noqa: F401  # see above
 from panprivacy.statistics.streams.cropped_mean import CroppedMean
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.heavy_hitters import HeavyHitters

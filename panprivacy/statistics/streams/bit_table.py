@@ -13,9 +13,9 @@ from panprivacy.accounting import discrete_laplace
 from panprivacy.intervals.estimate import Interval
 from panprivacy.intervals.exact import intervals
 from panprivacy.intervals.touched_cells import TouchedCells
-from panprivacy.statistics.streams.announced import BitDistributions, total_epsilon
 from panprivacy.statistics.streams.deviation import BoundedErrors, ErrorPart, LaplaceErrors, deviation
-from panprivacy.statistics.streams.looks import count_announcement
+from panprivacy.statistics.streams.intrusions import count_announcement
+from panprivacy.statistics.streams.item_bits import BitDistributions, total_epsilon
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.streams.result_noise import with_laplace_noise
 from panprivacy.statistics.streams.state import StreamState

@@ -13,9 +13,9 @@ from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.streams import draws
 from panprivacy.statistics.streams.bit_table import BitTable
+from panprivacy.statistics.streams.counter_parameters import CounterParameters
 from panprivacy.statistics.streams.deviation import table_sampling
 from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.statistics.streams.listed import ListedParameters
 from panprivacy.statistics.streams.state import StreamState
 
 _PARTS = 64
@@ -23,7 +23,7 @@ _PARTS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class CroppedMeanParameters(ListedParameters):
+class CroppedMeanParameters(CounterParameters):
     """A table of bits and counters modulo t."""
 
     t: int = described(

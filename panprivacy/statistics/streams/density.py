@@ -14,7 +14,7 @@ from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams.bit_table import BitTable
 from panprivacy.statistics.streams.density_readings import DensityReading, HashedItems, KnownItems
 from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.statistics.streams.many_sizes import MANY_SIZES
+from panprivacy.statistics.streams.multi_scale_sample import MANY_SIZES
 from panprivacy.statistics.streams.multiplicative_density import ManySizes
 from panprivacy.statistics.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
 from panprivacy.statistics.streams.state import StreamState

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.statistics.streams import announced, draws
-from panprivacy.statistics.streams.announced import BitDistributions
+from panprivacy.statistics.streams import draws, item_bits
+from panprivacy.statistics.streams.counter_parameters import MOST_APPEARANCES, CounterParameters
 from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
+from panprivacy.statistics.streams.intrusions import count_announcement
+from panprivacy.statistics.streams.item_bits import BitDistributions
 from panprivacy.statistics.streams.ladder import UNIT, Ladder
 from panprivacy.statistics.streams.ladder_errors import LadderErrors
-from panprivacy.statistics.streams.listed import MOST_APPEARANCES, ListedParameters
-from panprivacy.statistics.streams.looks import count_announcement
 from panprivacy.statistics.streams.result_noise import with_laplace_noise
 from panprivacy.statistics.streams.state import StreamState
 from panprivacy.statistics.streams.user_level import UserLevelStatistic
@@ -28,7 +28,7 @@ MOST_PLACES = 20_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class HeavyHittersParameters(ListedParameters):
+class HeavyHittersParameters(CounterParameters):
     """A threshold, and the tables that see past it."""
 
     epsilon: float = described(
@@ -237,7 +237,7 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         return self.parameters.ladder.thresholds[0] / (1 + self.parameters.rho)
 
     def total_epsilon(self, announced_intrusions: int) -> float:
-        return self.tables * announced.total_epsilon(
+        return self.tables * item_bits.total_epsilon(
             self.parameters.epsilon, announced_intrusions, self._output_epsilon
         )
 

@@ -15,10 +15,10 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams.chosen_primes import chosen_pool
+from panprivacy.statistics.streams.counter_parameters import MOST_APPEARANCES, CounterParameters
 from panprivacy.statistics.streams.deviation import LaplaceErrors, deviation, table_sampling
 from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.statistics.streams.listed import MOST_APPEARANCES, ListedParameters
-from panprivacy.statistics.streams.looks import count_announcement
+from panprivacy.statistics.streams.intrusions import count_announcement
 from panprivacy.statistics.streams.primes import most_divisors
 from panprivacy.statistics.streams.residues import ResidueErrors, ResidueNoise
 from panprivacy.statistics.streams.result_noise import with_laplace_noise
@@ -36,7 +36,7 @@ BIASED_NOTE = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class IncidenceParameters(ListedParameters):
+class IncidenceParameters(CounterParameters):
     """One number of appearances, and the largest possible one."""
 
     t: int = described(

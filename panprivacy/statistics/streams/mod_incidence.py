@@ -14,10 +14,10 @@ from panprivacy.accounting import discrete_laplace
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.streams.counter_parameters import CounterParameters
 from panprivacy.statistics.streams.deviation import LaplaceErrors, deviation, table_sampling
 from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.statistics.streams.listed import ListedParameters
-from panprivacy.statistics.streams.looks import count_announcement
+from panprivacy.statistics.streams.intrusions import count_announcement
 from panprivacy.statistics.streams.residues import ResidueErrors, ResidueNoise, cyclic_convolution
 from panprivacy.statistics.streams.result_noise import with_laplace_noise
 from panprivacy.statistics.streams.state import StreamState
@@ -29,7 +29,7 @@ LARGEST_AMPLIFICATION = 120
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModIncidenceParameters(ListedParameters):
+class ModIncidenceParameters(CounterParameters):
     """A table of counters modulo k."""
 
     k: int = described(

@@ -9,7 +9,7 @@ from panprivacy.statistics.streams.bit_table import BitTable
 from panprivacy.statistics.streams.density_readings import DensityReading, hashing_errors
 from panprivacy.statistics.streams.hashed_places import HashedPlaces
 from panprivacy.statistics.streams.interface import CONFIDENCE
-from panprivacy.statistics.streams.many_sizes import set_bits
+from panprivacy.statistics.streams.multi_scale_sample import set_bits
 from panprivacy.statistics.streams.parameters import StreamParameters
 
 DENSEST = 0.5

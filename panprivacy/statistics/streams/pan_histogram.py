@@ -8,16 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import DELTA, EPSILON, described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams.binary_noise import NOISE_NOTE, BinaryNoise
+from panprivacy.statistics.streams.counter_parameters import CounterParameters
 from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic, require_confidence
-from panprivacy.statistics.streams.listed import ListedParameters
-from panprivacy.statistics.streams.looks import SURPRISE_COMES_LAST, count_announcement, require_allowed
+from panprivacy.statistics.streams.intrusions import SURPRISE_COMES_LAST, count_announcement, require_allowed
 from panprivacy.statistics.streams.parameters import NUMBERED
 from panprivacy.statistics.streams.state import StreamState
 from panprivacy.statistics.trust_models.curator import Curator
@@ -27,7 +27,7 @@ MOST_BITS = 4_000_000_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class PanHistogramParameters(ListedParameters):
+class PanHistogramParameters(CounterParameters):
     """A counter for every item of the universe, so that the table has the size of the universe."""
 
     epsilon: float = described(
@@ -211,7 +211,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
     ) -> PrivacyEvent:
         """What a budget is charged with, if each person contributes one element (assumed in RSP section 2.2):
         to replace that is to replace all that they did."""
-        return GivenGuarantee(
+        return EpsilonDelta(
             epsilon_given=2 * self.parameters.epsilon,
             delta_given=2 * self.parameters.delta,
             relation=Relation.REPLACE.value,

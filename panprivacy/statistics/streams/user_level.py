@@ -3,12 +3,12 @@
 from abc import abstractmethod
 from typing import TypeVar
 
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.streams.interface import StreamStatistic
-from panprivacy.statistics.streams.looks import SURPRISE_COMES_LAST, require_allowed
+from panprivacy.statistics.streams.intrusions import SURPRISE_COMES_LAST, require_allowed
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.trust_models.curator import Curator
 
@@ -57,7 +57,7 @@ class UserLevelStatistic(StreamStatistic[P]):
 
         A bound for any change of one item's appearances also covers a replacement of its whole history.
         """
-        return GivenGuarantee(
+        return EpsilonDelta(
             epsilon_given=self.total_epsilon(self.parameters.announced_intrusions),
             delta_given=0.0,
             relation=Relation.REPLACE.value,

@@ -24,7 +24,7 @@ from ledger.operations import (
     spending_return,
 )
 from ledger.selectors import balance_of, population_named
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
@@ -378,13 +378,13 @@ def spent(population: str, event: PrivacyEvent) -> Spending:
     return spending_append(population=population, recipe=recipe, event=event, event_if_half_colludes=event)
 
 
-def branches() -> tuple[GivenGuarantee, GivenGuarantee, GivenGuarantee]:
+def branches() -> tuple[EpsilonDelta, EpsilonDelta, EpsilonDelta]:
     """A first release, and what an analyst chooses after each of its answers.
 
     Either fits the budget, and both together lose more: test_privacy_filter.py sums it up exactly."""
-    first = GivenGuarantee(epsilon_given=0.5)
-    more = GivenGuarantee(epsilon_given=0.525)  # 0.526 is too much
-    gives_away = GivenGuarantee(epsilon_given=0.0, delta_given=0.999 * LARGE_DELTA)
+    first = EpsilonDelta(epsilon_given=0.5)
+    more = EpsilonDelta(epsilon_given=0.525)  # 0.526 is too much
+    gives_away = EpsilonDelta(epsilon_given=0.0, delta_given=0.999 * LARGE_DELTA)
     return first, more, gives_away
 
 
@@ -424,9 +424,9 @@ def test_recipes_fit_the_filter_up_to_its_capacity() -> None:
 
 def test_spending_beyond_the_filters_delta_is_refused() -> None:
     population = budgeted(EPSILON, LARGE_DELTA, rule=Rule.FILTER)
-    spent("clinics", GivenGuarantee(epsilon_given=0.0, delta_given=0.4 * LARGE_DELTA))
+    spent("clinics", EpsilonDelta(epsilon_given=0.0, delta_given=0.4 * LARGE_DELTA))
     with pytest.raises(BudgetExceededError) as refused:
-        spent("clinics", GivenGuarantee(epsilon_given=0.0, delta_given=0.2 * LARGE_DELTA))
+        spent("clinics", EpsilonDelta(epsilon_given=0.0, delta_given=0.2 * LARGE_DELTA))
     assert refused.value.failing
     assert balance_of(population).more_like_the_last == 0
 

@@ -5,10 +5,10 @@ import math
 import pytest
 
 from ledger.numbers import CachedNumbers
-from panprivacy.accounting import remembered, version
+from panprivacy.accounting import loss_cache, version
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.loss_cache import symmetric_loss_of
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.remembered import symmetric_loss_of
 
 
 def summed(n: int) -> PrivacyEvent:
@@ -16,7 +16,7 @@ def summed(n: int) -> PrivacyEvent:
 
 
 def test_processes_of_the_ledger_have_this_memory() -> None:
-    assert isinstance(remembered._memory, CachedNumbers)
+    assert isinstance(loss_cache._memory, CachedNumbers)
 
 
 def test_kept_loss_has_all_digits_and_is_of_one_event_and_version(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,9 @@ def test_request_with_time_computes_by_itself(sent: list[Any], monkeypatch: pyte
     assert guarantees_state(asked=draft) == State.COMPLETE
     # Even where nothing else remembers: what was computed is not thrown away.
     caches["composed"].clear()
-    monkeypatch.setattr("panprivacy.accounting.redrawn.Redrawn.delta", lambda *_: pytest.fail("twice"))
+    monkeypatch.setattr(
+        "panprivacy.accounting.rejection_sampling.RejectionSampling.delta", lambda *_: pytest.fail("twice")
+    )
     assert draft.calibrated.guarantees()
     assert not sent
 
@@ -225,7 +227,9 @@ def test_task_out_of_time_or_broken_keeps_what_it_finished_and_rests(
     caches["plans"].delete(f"given-up:{guarantees._key(one().bare)}")
     assert guarantees_state(asked=one()) == State.COMPUTING
     monkeypatch.setattr("panprivacy.accounting.one_hot_sum.OneHotSum.epsilon", raising(AssertionError))
-    monkeypatch.setattr("panprivacy.accounting.redrawn.Redrawn.epsilon", raising(AssertionError))
+    monkeypatch.setattr(
+        "panprivacy.accounting.rejection_sampling.RejectionSampling.epsilon", raising(AssertionError)
+    )
     compute_guarantees(*sent[1])
     assert guarantees_state(asked=one()) == State.COMPLETE
 

@@ -9,7 +9,7 @@ from kombu.exceptions import OperationalError
 
 from ledger.numbers import CachedNumbers
 from panprivacy.accounting import version
-from panprivacy.accounting.remembered import epsilon_at, symmetric_loss_of
+from panprivacy.accounting.loss_cache import epsilon_at, symmetric_loss_of
 from panprivacy.planning.plan import Depth, Question, plan_of
 from planner import operations, sending, store, tasks
 from planner.operations import plan_answer, plan_begun, plan_compute, plan_quick, plan_state

@@ -85,7 +85,7 @@ def test_two_servers_draw_and_show_the_same_simulated_or_real(
     shown, live, made = [], [], []
     for simulation in (False, True):
         recipe = opened(good=good, bad=3, simulation=simulation)
-        live.append([server.coarse(5) for server in servers_of(trust_model_of(recipe).progress(recipe))])
+        live.append([server.rounded(5) for server in servers_of(trust_model_of(recipe).progress(recipe))])
         release = finished(recipe)
         shown.append(shown_of(release))
         assert release.outcome == outcome

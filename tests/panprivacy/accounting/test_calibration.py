@@ -12,7 +12,7 @@ from panprivacy.accounting.interface import LARGEST_N
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.registry import EVENTS
-from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.accounting.shuffling import Shuffled
 from panprivacy.formats.errors import FieldError
 from tests.refusals import field_refused
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from panprivacy.accounting.composed_loss import ComposedLoss
 from panprivacy.accounting.composition import Repeated, delta_of, epsilon_of
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.gaussian import Gaussian
-from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.accounting.shuffling import Shuffled
 from panprivacy.formats.errors import FieldError
 from tests.panprivacy.accounting.by_definition import hockey_stick, randomized, released, sampled
 from tests.panprivacy.accounting.contract import EventContract
@@ -31,7 +31,7 @@ class TestContract(EventContract):
 class TestContractOfGiven(EventContract):
     @pytest.fixture
     def event(self):
-        return GivenGuarantee(epsilon_given=1.0)
+        return EpsilonDelta(epsilon_given=1.0)
 
     impossible = tuple(wrong for wrong in EventContract.impossible if wrong != 0)
     """As everywhere, but for 0, which both numbers may be."""
@@ -61,7 +61,7 @@ MANY = (
     RandomizedResponseSum(n=50, epsilon0=0.2),
     Shuffled(n=500, epsilon0=2.0),
     DiscreteGaussianSum(n=100, scale=0.5, value_range=1),
-    GivenGuarantee(epsilon_given=0.05, delta_given=1e-9),
+    EpsilonDelta(epsilon_given=0.05, delta_given=1e-9),
     OneHotSum(n=12, k=4, epsilon0=0.5),
 )
 
@@ -79,7 +79,7 @@ def test_epsilon_of_one_event_is_its_own_even_next_to_a_free_one(event):
     """The second goes through the distribution of losses."""
     own = event.epsilon(1e-6)
     assert epsilon_of([event], 1e-6) == own
-    found = epsilon_of([event, GivenGuarantee(epsilon_given=0.0)], 1e-6)
+    found = epsilon_of([event, EpsilonDelta(epsilon_given=0.0)], 1e-6)
     assert own * (1 - 1e-8) <= found <= own * (1 + 2e-3)
 
 
@@ -110,7 +110,7 @@ def test_delta_at_the_epsilon_of_a_delta_is_at_most_that(events, exponent):
 
 
 def test_given_guarantees_cost_their_sum_and_refuse_a_smaller_delta():
-    given_one = GivenGuarantee(epsilon_given=1.0, delta_given=1e-7)
+    given_one = EpsilonDelta(epsilon_given=1.0, delta_given=1e-7)
     assert epsilon_of([given_one] * 3, 3e-7) == pytest.approx(3.0, rel=1e-9)
     for events in ([given_one], [given_one] * 2, [given_one, MANY[0]]):
         with pytest.raises(FieldError, match="delta"):
@@ -197,7 +197,7 @@ def test_epsilon_of_random_mixtures_is_that_of_all_outcomes(seed, mixtures):
             middle = (low + high) / 2
             above = float(masses @ np.maximum(0.0, -np.expm1(np.minimum(0.0, middle - losses)))) > delta
             low, high = (middle, high) if above else (low, middle)
-        events = [GivenGuarantee(epsilon_given=a) for a in epsilon0s] + ([noise] if noise else [])
+        events = [EpsilonDelta(epsilon_given=a) for a in epsilon0s] + ([noise] if noise else [])
         found = epsilon_of(events, delta)
         assert high * (1 - 1e-9) <= found + 1e-12 <= high * 1.002 + 1e-9, (epsilon0s, noise, delta)
         assert found <= sum(event.epsilon(delta / len(events)) for event in events) * (1 + 1e-12)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import pytest
 
+from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.composition import Repeated, epsilon_of
-from panprivacy.accounting.failing import Failing
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.gaussian import Gaussian
-from panprivacy.accounting.given import GivenGuarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.privacy_filter import PrivacyFilter
@@ -24,7 +24,7 @@ class Choice:
     """A release: the bit itself with the probability `delta_given`, else randomized response with
     `epsilon_given`; and what the analyst chooses after each of the two answers."""
 
-    event: GivenGuarantee
+    event: EpsilonDelta
     after: tuple["Choice | None", "Choice | None"]
 
 
@@ -50,14 +50,14 @@ def paths(choice: Choice | None) -> list[list[PrivacyEvent]]:
 def test_analyst_who_chooses_by_results_is_stopped_by_the_filter() -> None:
     """After an answer that speaks for 1, a release that says more; else, one that may give the bit away."""
     epsilon, delta = 1.0, 1e-2
-    first = GivenGuarantee(epsilon_given=0.5)
+    first = EpsilonDelta(epsilon_given=0.5)
     truth = 1 / (1 + math.exp(-0.5))
 
-    def more(second: float) -> GivenGuarantee:
-        return GivenGuarantee(epsilon_given=second)
+    def more(second: float) -> EpsilonDelta:
+        return EpsilonDelta(epsilon_given=second)
 
     low = 0.5257  # just fits: 0.5259 does not
-    gives_away = GivenGuarantee(epsilon_given=0.0, delta_given=0.999 * delta)
+    gives_away = EpsilonDelta(epsilon_given=0.0, delta_given=0.999 * delta)
     tree = Choice(first, (Choice(gives_away, (None, None)), Choice(more(low), (None, None))))
     # Either way, the ledger's composition is within the budget.
     assert all(epsilon_of(path, delta) <= epsilon for path in paths(tree))
@@ -78,7 +78,7 @@ def test_no_tree_of_choices_that_the_filter_admits_exceeds_its_budget(epsilon: f
         largest = epsilon * draws.choice([0.03, 0.1, 0.3, 1.0])
         for _ in range(40):
             failing = draws.choice([0.0, 0.0, delta * draws.random() / 2])
-            event = GivenGuarantee(epsilon_given=largest, delta_given=failing)
+            event = EpsilonDelta(epsilon_given=largest, delta_given=failing)
             if rule.share([*so_far, event]) <= 1:
                 after = (grown([*so_far, event], depth - 1), grown([*so_far, event], depth - 1))
                 return Choice(event, after)
@@ -97,9 +97,9 @@ def some_event(draws: random.Random) -> PrivacyEvent:
         [
             RandomizedResponseSum(n=n, epsilon0=draws.uniform(0.1, 4.0)),
             OneHotSum(n=n, epsilon0=draws.uniform(0.1, 3.0), k=4),
-            GivenGuarantee(epsilon_given=draws.uniform(0.01, 2.0), delta_given=draws.choice([0.0, 1e-8])),
+            EpsilonDelta(epsilon_given=draws.uniform(0.01, 2.0), delta_given=draws.choice([0.0, 1e-8])),
             Repeated(event=RandomizedResponseSum(n=n, epsilon0=0.5), times=3),
-            Failing(event=RandomizedResponseSum(n=n, epsilon0=1.0), probability=1e-9),
+            AdditionalDelta(event=RandomizedResponseSum(n=n, epsilon0=1.0), probability=1e-9),
         ]
     )
 
@@ -135,13 +135,13 @@ def test_cost_of_randomized_response_is_its_renyi_divergence(epsilon0: float) ->
     exact = math.log(
         keep * math.exp((order - 1) * epsilon0) + (1 - keep) * math.exp(-(order - 1) * epsilon0)
     ) / (order - 1)
-    cost = rule.cost(GivenGuarantee(epsilon_given=epsilon0))
+    cost = rule.cost(EpsilonDelta(epsilon_given=epsilon0))
     assert exact <= cost.divergence <= 1.001 * exact
     assert cost.failing == 0
 
 
 def test_release_that_is_repeated_may_fail_each_time() -> None:
-    once = GivenGuarantee(epsilon_given=0.1, delta_given=1e-8)
+    once = EpsilonDelta(epsilon_given=0.1, delta_given=1e-8)
     cost = PrivacyFilter(1.0, 1e-6).cost(Repeated(event=once, times=3))
     assert cost.failing == pytest.approx(3e-8)
 
@@ -157,8 +157,8 @@ def test_rule_of_every_budget_is_a_rule(epsilon: float, delta: float) -> None:
     converted = rule.capacity + math.log(above / rule.order) - math.log(delta / 2 * rule.order) / above
     assert rule.capacity == 0 or converted == pytest.approx(epsilon, rel=1e-9, abs=1e-12)
     assert rule.share([]) == 0.0
-    assert rule.share([GivenGuarantee(epsilon_given=100.0, delta_given=1.0)]) > 1
-    assert rule.share([GivenGuarantee(epsilon_given=0.0, delta_given=0.4 * delta)]) == pytest.approx(0.8)
+    assert rule.share([EpsilonDelta(epsilon_given=100.0, delta_given=1.0)]) > 1
+    assert rule.share([EpsilonDelta(epsilon_given=0.0, delta_given=0.4 * delta)]) == pytest.approx(0.8)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from panprivacy.accounting.randomized_response_sum import (
     _excess,
     _sampled,
 )
-from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.accounting.shuffling import Shuffled
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from tests.panprivacy.accounting.by_definition import (
     DIGITS,

@@ -8,7 +8,7 @@ from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.proved import proved_bound
+from panprivacy.accounting.proved_bound import proved_bound
 from panprivacy.accounting.registry import DEEPEST_NESTING, EVENTS, event_from_mapping
 from panprivacy.formats.errors import FieldError
 from tests.refusals import field_refused

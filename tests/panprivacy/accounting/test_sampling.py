@@ -14,7 +14,7 @@ from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import Sampled, amplified_epsilon
-from panprivacy.accounting.shuffled import Shuffled
+from panprivacy.accounting.shuffling import Shuffled
 from tests.panprivacy.accounting.by_definition import hockey_stick, randomized, released, sampled
 from tests.panprivacy.accounting.contract import EventContract
 from tests.refusals import field_refused

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from panprivacy.accounting.composition import epsilon_of
+from panprivacy.accounting.loss_cache import symmetric_loss_of
 from panprivacy.accounting.registry import EVENTS, event_from_mapping
-from panprivacy.accounting.remembered import symmetric_loss_of
 from panprivacy.accounting.version import VERSION
 from panprivacy.statistics.events import MECHANISMS
 

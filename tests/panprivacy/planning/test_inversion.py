@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
@@ -12,7 +12,7 @@ from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
 @pytest.mark.parametrize("near", [None, 1e-9, 1.0, 30.0])
 def test_shown_epsilon_of_a_stated_guarantee_is_the_stated_one(epsilon: float, near: float | None) -> None:
     """δ has a step there: it is just met from then on, however far."""
-    stated = GivenGuarantee(epsilon_given=epsilon, delta_given=1e-6, relation="replace")
+    stated = EpsilonDelta(epsilon_given=epsilon, delta_given=1e-6, relation="replace")
     found = shown_epsilon(stated, 1e-6, near=near)
     assert epsilon * (1 - 1e-12) <= found <= epsilon * (1 + 2 * TOLERANCE)
 

@@ -8,7 +8,7 @@ from mpmath import mp, mpf, ncdf
 from scipy.stats import binom
 
 from panprivacy.accounting.discrete_gaussian_sum import delta_of
-from panprivacy.accounting.shuffled import ShuffledClones
+from panprivacy.accounting.shuffling import ShuffledClones
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.local_pan_privacy import continuous_scale

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from panprivacy.statistics.streams.announced import BitDistributions
+from panprivacy.statistics.streams.item_bits import BitDistributions
 from research.theory import two_intrusions as theory
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from panprivacy.formats.coarse_counts import coarse
+from panprivacy.formats.rounded_counts import rounded_count
 from panprivacy.formats.times import format_time
 from shuffler.ending import REASON_LENGTH, batch_end
 from shuffler.models import Batch
@@ -49,5 +49,7 @@ def _line(batch: Batch) -> str:
     elif batch.was_full:
         parts.append(f"{batch.state}, {batch.cohort_size:,} users")
     else:
-        parts.append(f"about {coarse(batch.users, batch.cohort_size):,} of {batch.cohort_size:,} users")
+        parts.append(
+            f"about {rounded_count(batch.users, batch.cohort_size):,} of {batch.cohort_size:,} users"
+        )
     return "  ".join(parts)

@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from aggregation.selectors import progress_of
 from pages.recipe.standing import Standing, standing_of
-from panprivacy.formats.coarse_counts import coarse, coarse_beyond, coarse_rejections, coarse_step
+from panprivacy.formats.rounded_counts import rounded_beyond, rounded_count, rounded_rejections, rounding_step
 from panprivacy.planning.recipe_plan import NOTHING_PLANNED
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
@@ -33,7 +33,7 @@ def recipe_open_for_days(**changes: object) -> Recipe:
 
 
 def standing_after(recipe: Recipe, days: float, reports: int) -> Standing:
-    shown = coarse_beyond(reports, recipe.cohort_size)
+    shown = rounded_beyond(reports, recipe.cohort_size)
     return standing_of(recipe, stated_plan(recipe), shown, recipe.published.opens_at + timedelta(days=days))
 
 
@@ -125,32 +125,32 @@ def test_poll_sends_nothing_while_only_the_exact_number_changes(client: Client) 
 
 def test_numbers_of_reports_are_shown_in_steps_and_bands() -> None:
     sizes = (2, 100, 999, 1_000, 10_000, 25_000, 1_000_000, 10**9)
-    assert [coarse_step(size) for size in sizes] == [10, 10, 10, 20, 200, 500, 20_000, 2 * 10**7]
+    assert [rounding_step(size) for size in sizes] == [10, 10, 10, 20, 200, 500, 20_000, 2 * 10**7]
     shown = [progress_text(count, 10_000) for count in range(10_001)]
     assert sum(before != after for before, after in pairwise(shown)) == 50
     assert set(shown[:200]) == {"fewer than 200 of 10,000"}
     assert progress_text(1, 5) == "fewer than 5"
     # Beyond the cohort size, only bands are shown.
     assert progress_text(10_000, 10_000) == progress_text(19_999, 10_000) == "at least 10,000 of 10,000"
-    assert coarse(17_345, 10_000) == 10_000
+    assert rounded_count(17_345, 10_000) == 10_000
     assert progress_text(20_000, 10_000) == progress_text(49_999, 10_000) == "at least 20,000"
-    bands = {coarse_beyond(count, 800) for count in range(800, 120_000)}
+    bands = {rounded_beyond(count, 800) for count in range(800, 120_000)}
     assert sorted(bands) == [800, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000, 100_000]
     # Rare rejections are not shown while a recipe is open.
     rejected = {"duplicate_nonce": 1, "invalid_ciphertext": 450}
-    assert coarse_rejections(rejected, 10_000) == {"invalid_ciphertext": 400}
+    assert rounded_rejections(rejected, 10_000) == {"invalid_ciphertext": 400}
 
 
 @pytest.mark.parametrize("cohort_size", [2, 8, 25, 160, 999, 1_000, 1_234, 4_100])
 def test_no_band_is_finer_than_the_steps_below_the_cohort_size(cohort_size: int) -> None:
-    shown = [coarse_beyond(count, cohort_size) for count in range(30 * cohort_size)]
-    assert shown[:cohort_size] == [coarse(count, cohort_size) for count in range(cohort_size)]
+    shown = [rounded_beyond(count, cohort_size) for count in range(30 * cohort_size)]
+    assert shown[:cohort_size] == [rounded_count(count, cohort_size) for count in range(cohort_size)]
     assert all(value <= count for count, value in enumerate(shown))
     bands = sorted(set(shown[cohort_size:]))
     widths = [following - band for band, following in pairwise(bands)]
-    assert all(width >= max(10, coarse_step(cohort_size), cohort_size // 4) for width in widths)
+    assert all(width >= max(10, rounding_step(cohort_size), cohort_size // 4) for width in widths)
     assert len(bands) > 2
     # The bar is full where the words say "at least".
     for count in range(cohort_size + 3):
-        is_full = coarse(count, cohort_size) == cohort_size
+        is_full = rounded_count(count, cohort_size) == cohort_size
         assert is_full == progress_text(count, cohort_size).startswith("at least")

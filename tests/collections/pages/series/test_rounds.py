@@ -14,7 +14,7 @@ from ledger.models import Spending
 from ledger.operations import population_create
 from pages.rounds_together import guarantees_together, main_guarantee
 from pages.words.sentences import guarantee_from_mapping, guarantee_texts
-from panprivacy.accounting import remembered
+from panprivacy.accounting import loss_cache
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from planner import guarantees
@@ -240,7 +240,7 @@ def test_rounds_are_published_with_what_a_worker_computed(
         assert signed_in.post(address, GIVEN).status_code == 302
     stated = RoundsDocument.objects.get().stated["privacy"]
     another_process()
-    monkeypatch.setattr(remembered, "_memory", None)
+    monkeypatch.setattr(loss_cache, "_memory", None)
     assert stated == [dict(one) for one in PublishedRounds.of(rounds_draft(), series="0" * 16).privacy]
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from panprivacy.accounting import discrete_laplace
 from panprivacy.formats.errors import FieldError
-from panprivacy.statistics.streams.announced import total_epsilon
 from panprivacy.statistics.streams.cropped_mean import CroppedMean
 from panprivacy.statistics.streams.deviation import BoundedErrors
+from panprivacy.statistics.streams.item_bits import total_epsilon
 from tests.panprivacy.statistics.streams.contract import StreamContract
 from tests.panprivacy.statistics.streams.scene import (
     cropped_mean_parameters,

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from panprivacy.statistics.streams import announced as announced_looks
+from panprivacy.statistics.streams import item_bits as item_bits
 from panprivacy.statistics.streams.ladder import UNIT, Ladder
 from tests.panprivacy.statistics.streams.contract import RUNS, StreamContract
 from tests.panprivacy.statistics.streams.scene import heavy_hitters, no_noise
@@ -43,7 +43,7 @@ class TestHeavyHitters(StreamContract):
     def guaranteed(self, statistic, announced):
         tables = math.ceil(math.log2(statistic.parameters.n_max / (statistic.parameters.k - 0.5)) + 1) + 1
         output = statistic.parameters.epsilon / tables
-        return tables * announced_looks.total_epsilon(0.5, announced, output), 0.0
+        return tables * item_bits.total_epsilon(0.5, announced, output), 0.0
 
 
 def cropped_means(thresholds, appearances):

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.statistics.streams.announced import BitDistributions, total_epsilon
 from panprivacy.statistics.streams.density import Density
+from panprivacy.statistics.streams.item_bits import BitDistributions, total_epsilon
 from panprivacy.statistics.streams.sample import Sample
 from tests.panprivacy.statistics.streams.contract import StreamContract
 from tests.panprivacy.statistics.streams.scene import density_parameters, no_noise

@@ -22,7 +22,7 @@ from panprivacy.accounting.rounding import UNIT
 _ROUNDINGS = 16  # of single operations that make up a term
 
 
-class TwoLosses:
+class LossSum:
     """The sum of two independent losses, the special case of `ComposedLoss` for two."""
 
     def __init__(self, first: PrivacyLoss, second: PrivacyLoss) -> None:

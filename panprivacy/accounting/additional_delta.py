@@ -4,12 +4,12 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from panprivacy.accounting.nested import NestedEvent
+from panprivacy.accounting.nested_event import NestedEvent
 from panprivacy.formats.parameters import described
 
 
 @dataclass(frozen=True, kw_only=True)
-class Failing(NestedEvent):
+class AdditionalDelta(NestedEvent):
     """`event`, with a small part of δ for failures that its curve does not know of.
 
     Two outputs within δ(ε) of each other, each of them replaced by something else with at most a
@@ -37,5 +37,5 @@ class Failing(NestedEvent):
     def delta_bound(self, epsilon: float) -> float:
         return min(1.0, self.event.delta_bound(epsilon) + self.probability)
 
-    def over(self, n: int) -> "Failing":
-        return Failing(event=self.event.over(n), probability=self.probability)
+    def over(self, n: int) -> "AdditionalDelta":
+        return AdditionalDelta(event=self.event.over(n), probability=self.probability)

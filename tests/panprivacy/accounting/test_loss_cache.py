@@ -7,14 +7,14 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from panprivacy.accounting import remembered
+from panprivacy.accounting import loss_cache
 from panprivacy.accounting.composition import Repeated, _composed, _roughly_composed
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.interruption import interruptible, interruption_point
+from panprivacy.accounting.loss_cache import epsilon_at, recalling_only, symmetric_loss_of
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.privacy_loss import PrivacyLoss, symmetric_loss
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.remembered import epsilon_at, recalling_only, symmetric_loss_of
 from panprivacy.accounting.sampling import Sampled
 
 QUICK = RandomizedResponseSum(n=50, epsilon0=1.0)
@@ -45,7 +45,7 @@ class Memory:
 @pytest.fixture
 def memory(monkeypatch: pytest.MonkeyPatch) -> Memory:
     memory = Memory()
-    monkeypatch.setattr(remembered, "_memory", memory)
+    monkeypatch.setattr(loss_cache, "_memory", memory)
     another_process()
     return memory
 

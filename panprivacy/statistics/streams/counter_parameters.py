@@ -17,7 +17,7 @@ MOST_APPEARANCES: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListedParameters(StreamParameters):
+class CounterParameters(StreamParameters):
     """Items that are known one by one: listed or numbered."""
 
     items: str = described(

@@ -1,7 +1,7 @@
 """Losses by their curves and ε of events, remembered, for other processes too.
 
 Both are functions of the event and this software alone. So several processes may share a memory
-(`memory_set`), and no number depends on whether there is one.
+(`cache_set`), and no number depends on whether there is one.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from panprivacy.accounting.interruption import interruption_point
 from panprivacy.accounting.privacy_loss import Decomposable, Directions, PrivacyLoss, symmetric_loss
 
 
-class NumberMemory(Protocol):
+class NumberCache(Protocol):
     """The store of numbers, by everything that they depend on. It may forget at any time."""
 
     def loss_recall(self, event: PrivacyEvent, dots_apart: float) -> PrivacyLoss | None:
@@ -32,10 +32,10 @@ class NumberMemory(Protocol):
         """Keep an ε, with all its digits."""
 
 
-_memory: NumberMemory | None = None
+_memory: NumberCache | None = None
 
 
-def memory_set(memory: NumberMemory | None) -> None:
+def cache_set(memory: NumberCache | None) -> None:
     """The store in which this process looks up numbers; None for no store."""
     global _memory
     _memory = memory

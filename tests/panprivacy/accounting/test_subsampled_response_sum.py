@@ -9,14 +9,14 @@ import scipy
 
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import amplified_epsilon
-from panprivacy.accounting.thinned_response_sum import ThinnedResponseSum
+from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
 from tests.panprivacy.accounting.contract import CohortContract
 
 
 class TestContract(CohortContract):
     @pytest.fixture
     def event(self):
-        return ThinnedResponseSum(n=1_000, epsilon0=2.0, rate=0.3)
+        return SubsampledResponseSum(n=1_000, epsilon0=2.0, rate=0.3)
 
 
 def sum_of_bits(probabilities):
@@ -37,7 +37,7 @@ def hockey_stick(p, q, epsilon):
 def test_delta_lies_above_every_assignment_and_outcome_in_both_directions(n, epsilon0, rate):
     p = 1 / (math.exp(epsilon0) + 1)
     a = p + rate * (1 - 2 * p)
-    event = ThinnedResponseSum(n=n, epsilon0=epsilon0, rate=rate)
+    event = SubsampledResponseSum(n=n, epsilon0=epsilon0, rate=rate)
     for share in (0.0, 0.05, 0.4, 0.9, 1.0):
         epsilon = share * event.largest_loss
         worst = 0.0
@@ -60,7 +60,7 @@ def test_epsilon_is_hardly_above_that_of_others_without_the_bit(rate, at_most):
     p = 1 / (math.exp(epsilon0) + 1)
     others = scipy.stats.binom.pmf(np.arange(n), n - 1, p)
     one, zero = (np.convolve(others, [1 - x, x]) for x in (p + rate * (1 - 2 * p), p))
-    epsilon = ThinnedResponseSum(n=n, epsilon0=epsilon0, rate=rate).epsilon(1e-6)
+    epsilon = SubsampledResponseSum(n=n, epsilon0=epsilon0, rate=rate).epsilon(1e-6)
     worst = [
         max(hockey_stick(one, zero, e), hockey_stick(zero, one, e)) for e in (epsilon, epsilon / at_most)
     ]
@@ -68,7 +68,7 @@ def test_epsilon_is_hardly_above_that_of_others_without_the_bit(rate, at_most):
 
 
 def test_bit_that_always_counts_is_randomized_response():
-    always = ThinnedResponseSum(n=10_000, epsilon0=2.0, rate=1.0)
+    always = SubsampledResponseSum(n=10_000, epsilon0=2.0, rate=1.0)
     assert always.epsilon(1e-6) == pytest.approx(
         RandomizedResponseSum(n=10_000, epsilon0=2.0).epsilon(1e-6), rel=1e-8
     )
@@ -78,7 +78,7 @@ def test_bit_that_always_counts_is_randomized_response():
 @pytest.mark.parametrize("rate", [1e-9, 0.01, 1.0])
 @pytest.mark.parametrize("n", [1, 65, pytest.param(10**9, marks=pytest.mark.long)])
 def test_loss_at_the_ends_of_all_ranges_is_at_most_that_of_one_report(n, epsilon0, rate):
-    event = ThinnedResponseSum(n=n, epsilon0=epsilon0, rate=rate)
+    event = SubsampledResponseSum(n=n, epsilon0=epsilon0, rate=rate)
     assert event.largest_loss == amplified_epsilon(epsilon0, rate)
     # At ε = 0 no sum tells more than the one report does: the difference of the two probabilities.
     assert 0 < event.delta(0.0) <= rate * math.tanh(epsilon0 / 2) * (1 + 1e-9) + 1e-30

@@ -35,7 +35,7 @@ _BLOCKS = 4_096
 
 
 @dataclass(frozen=True, kw_only=True)
-class ThinnedResponseSum(PrivacyEvent):
+class SubsampledResponseSum(PrivacyEvent):
     """Σ of n randomized bits, to an observer that knows every bit but one. A one counts with probability π.
 
     A device whose bit is 1 draws whether it counts; if not, it reports as with a 0. So it reports a 1 with

@@ -4,9 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from panprivacy.accounting.given import GivenGuarantee
+from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.interface import DEVICES, require_epsilon
-from panprivacy.accounting.nested import NestedEvent
+from panprivacy.accounting.nested_event import NestedEvent
 from panprivacy.formats.parameters import described
 
 _EDGES = 4
@@ -14,7 +14,7 @@ _EDGES = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class Redrawn(NestedEvent):
+class RejectionSampling(NestedEvent):
     """`event`, the sum of n independent reports, if each device draws until its report is taken.
 
     Derivation. Let P and Q be the outcomes of `event` for two neighbours, P' and Q' those if all n reports
@@ -57,8 +57,8 @@ class Redrawn(NestedEvent):
             f"{self.event.method}; with what drawing reports again costs of δ, at most (1 + e^ε)·n·Pr[again]"
         )
 
-    def over(self, n: int) -> "Redrawn":
-        return Redrawn(
+    def over(self, n: int) -> "RejectionSampling":
+        return RejectionSampling(
             event=self.event.over(n),
             n=n,
             probability=self.probability,
@@ -69,7 +69,7 @@ class Redrawn(NestedEvent):
         require_epsilon(epsilon)
         if epsilon >= self.largest_epsilon:
             return 0.0
-        alone = GivenGuarantee(epsilon_given=self.largest_epsilon).delta(epsilon)
+        alone = EpsilonDelta(epsilon_given=self.largest_epsilon).delta(epsilon)
         if self.n * self.probability >= 1:
             return alone
         above = math.floor(epsilon * _EDGES) + 1

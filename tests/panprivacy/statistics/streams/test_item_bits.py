@@ -7,7 +7,7 @@ from itertools import pairwise, product
 
 import pytest
 
-from panprivacy.statistics.streams.announced import BitDistributions, total_epsilon
+from panprivacy.statistics.streams.item_bits import BitDistributions, total_epsilon
 
 EPSILON = Fraction(1, 2)
 

@@ -7,7 +7,7 @@ from mpmath import mp
 
 from panprivacy.accounting.composition import Repeated
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.redrawn import Redrawn
+from panprivacy.accounting.rejection_sampling import RejectionSampling
 from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released, unit
 from tests.panprivacy.accounting.contract import EventContract
 
@@ -16,7 +16,7 @@ class TestContract(EventContract):
     @pytest.fixture
     def event(self):
         bits = RandomizedResponseSum(n=1_000, epsilon0=1.0)
-        return Redrawn(event=bits, n=1_000, probability=1e-12, largest_epsilon=1.0)
+        return RejectionSampling(event=bits, n=1_000, probability=1e-12, largest_epsilon=1.0)
 
     impossible = tuple(value for value in EventContract.impossible if value != 0)
 
@@ -46,20 +46,22 @@ def test_delta_is_at_least_that_of_every_assignment_if_drawn_again(n, k, most, s
                 for j in range(k):
                     pairs = max(pairs, hockey_stick(sums[i], sums[j], share * epsilon0))
     bits = RandomizedResponseSum(n=n, epsilon0=epsilon0)
-    replaced = Redrawn(
+    replaced = RejectionSampling(
         event=Repeated(event=bits, times=2), n=n, probability=again, largest_epsilon=2 * epsilon0
     )
-    added = Redrawn(event=bits, n=n, probability=again, largest_epsilon=float(epsilon0 - mp.log1p(-again)))
+    added = RejectionSampling(
+        event=bits, n=n, probability=again, largest_epsilon=float(epsilon0 - mp.log1p(-again))
+    )
     assert pairs <= replaced.delta(share * epsilon0)
     assert one <= added.delta(share * epsilon0)
 
 
 def test_curve_never_rises_and_is_the_events_if_nothing_is_drawn_again():
     bits = RandomizedResponseSum(n=50, epsilon0=6.0)
-    event = Redrawn(event=bits, n=50, probability=1e-7, largest_epsilon=6.0)
+    event = RejectionSampling(event=bits, n=50, probability=1e-7, largest_epsilon=6.0)
     curve = [event.delta(step / 40) for step in range(240)]
     assert curve == sorted(curve, reverse=True)
     assert event.delta(6.0) == 0
-    never = Redrawn(event=bits, n=50, probability=0, largest_epsilon=6.0)
+    never = RejectionSampling(event=bits, n=50, probability=0, largest_epsilon=6.0)
     for epsilon in (0.0, 0.4, 2.2):
         assert never.delta(epsilon) == pytest.approx(bits.delta(epsilon), rel=1e-12)

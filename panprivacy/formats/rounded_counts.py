@@ -13,7 +13,7 @@ STEPS = 50
 SMALLEST_STEP = 10
 
 
-def coarse_step(cohort_size: int) -> int:
+def rounding_step(cohort_size: int) -> int:
     """1, 2 or 5 times a power of ten: a fiftieth of the cohort or less, but at least 10."""
     step = SMALLEST_STEP
     factors = (2, 5, 10)
@@ -27,19 +27,19 @@ def coarse_step(cohort_size: int) -> int:
         base *= 10
 
 
-def coarse(count: int, cohort_size: int) -> int:
+def rounded_count(count: int, cohort_size: int) -> int:
     """`count` rounded down to the display's step; the cohort size from there on."""
-    step = coarse_step(cohort_size)
+    step = rounding_step(cohort_size)
     return cohort_size if count >= cohort_size else count // step * step
 
 
-def coarse_beyond(count: int, cohort_size: int) -> int:
-    """As `coarse`; beyond the cohort size `count` rounded down to a band: 1, 2 or 5 times a power of ten.
+def rounded_beyond(count: int, cohort_size: int) -> int:
+    """As `rounded_count`; beyond the cohort size rounded down to a band: 1, 2 or 5 times a power of ten.
 
     The lowest band lies a quarter above the cohort size or more, so that none is finer than the steps below.
     """
     if count < cohort_size:
-        return coarse(count, cohort_size)
+        return rounded_count(count, cohort_size)
     lowest = max(-(-cohort_size * 5 // 4), cohort_size + SMALLEST_STEP)
     reached, power = cohort_size, 1
     while power <= count:
@@ -50,10 +50,10 @@ def coarse_beyond(count: int, cohort_size: int) -> int:
     return reached
 
 
-def coarse_rejections(rejections: Mapping[str, int], cohort_size: int) -> dict[str, int]:
+def rounded_rejections(rejections: Mapping[str, int], cohort_size: int) -> dict[str, int]:
     """Rejections in the same steps; a reason below the first step is not shown, not even as rare."""
     shown = {
-        reason: count // coarse_step(cohort_size) * coarse_step(cohort_size)
+        reason: count // rounding_step(cohort_size) * rounding_step(cohort_size)
         for reason, count in rejections.items()
     }
     return {reason: count for reason, count in shown.items() if count}

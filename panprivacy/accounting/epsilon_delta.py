@@ -11,7 +11,7 @@ from panprivacy.formats.parameters import described
 
 
 @dataclass(frozen=True, kw_only=True)
-class GivenGuarantee(PrivacyEvent):
+class EpsilonDelta(PrivacyEvent):
     """Whatever is (ε, δ)-private: the curve of the worst mechanism that is.
 
     The dominating mechanism gives the input away with probability δ, and otherwise answers by randomized

@@ -30,7 +30,7 @@ def set_bits(parameters: StreamParameters) -> range:
     return range(smallest, (parameters.universe_size - 1).bit_length() + 1)
 
 
-class ManySizesSample(Sample):
+class MultiScaleSample(Sample):
     """Some of the places of each set, or all: then a place is its own cell of the set's table.
 
     The hash of an item, of 61 bits, is hashed again for each set, by 4-wise independent functions.
