@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import os
 import shutil
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import Generator, Iterator
@@ -62,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
     pytest-django would read them before any conftest, if pyproject.toml or the environment named
     them. Workers of xdist inherit the environment that is prepared here.
     """
+    # Processes inherit that it is ignored from a shell that starts the tests in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     if hasattr(config, "workerinput"):
         return
     if os.environ.get("DJANGO_SETTINGS_MODULE"):
@@ -176,6 +179,14 @@ def _nothing_waits_for_a_disk() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def _settings_kept() -> Iterator[None]:
+    """A test that leaves a setting changed fails itself, instead of another test that follows it."""
+    before = dict(vars(settings._wrapped))
+    yield
+    assert vars(settings._wrapped) == before
 
 
 @pytest.fixture(scope="session")

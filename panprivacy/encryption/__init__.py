@@ -1,17 +1,16 @@
 """Rerandomizable public-key encryption: one interface, one file per scheme; this is the registry.
 
-A new scheme is one file, one line of `_LOCATIONS` and one test module; its classes hold every fact about it.
+A new scheme is one file, one line of `SCHEMES` and one test module; its classes hold every fact about it.
 `interface` has the base classes and errors, `sealing` encrypts private keys for storage. The package does not
 depend on recipes, statistics or reports.
 """
 
-import importlib
 import random
-from collections.abc import Iterator, Mapping
-from typing import ClassVar
+from collections.abc import Mapping
 
 from panprivacy.encryption.interface import PrivateKey, PublicKey
 from panprivacy.formats.errors import FieldError
+from panprivacy.formats.registry import Registry
 
 __all__ = [
     "DEFAULT_SCHEME",
@@ -26,35 +25,18 @@ __all__ = [
 DEFAULT_SCHEME = "elgamal-secp256k1"
 
 
-class _Schemes(Mapping[str, type[PrivateKey]]):
-    """Name → private key class. A scheme's libraries load at its first use.
+SCHEMES: Registry[type[PrivateKey]] = Registry(
+    __name__,
+    {
+        DEFAULT_SCHEME: "elgamal:ElGamalPrivateKey",
+        "paillier-2048": "paillier:Paillier2048PrivateKey",
+        "paillier-3072": "paillier:Paillier3072PrivateKey",
+    },
+)
+"""Registered name → private key class; its `public_key_class` is the other half.
 
-    Devices and servers without Paillier need neither gmpy2 nor phe (GPLv3).
-    """
-
-    _LOCATIONS: ClassVar = {
-        DEFAULT_SCHEME: ("elgamal", "ElGamalPrivateKey"),
-        "paillier-2048": ("paillier", "Paillier2048PrivateKey"),
-        "paillier-3072": ("paillier", "Paillier3072PrivateKey"),
-    }
-
-    def __getitem__(self, scheme: str) -> type[PrivateKey]:
-        module, name = self._LOCATIONS[scheme]
-        found: type[PrivateKey] = getattr(importlib.import_module(f"{__name__}.{module}"), name)
-        return found
-
-    def __contains__(self, scheme: object) -> bool:
-        return scheme in self._LOCATIONS
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._LOCATIONS)
-
-    def __len__(self) -> int:
-        return len(self._LOCATIONS)
-
-
-SCHEMES: Mapping[str, type[PrivateKey]] = _Schemes()
-"""Registered name → private key class; its `public_key_class` is the other half."""
+A scheme's libraries load at its first use: without Paillier neither gmpy2 nor phe (GPLv3) is needed.
+"""
 
 
 def require_scheme(name: object) -> str:

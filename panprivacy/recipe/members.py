@@ -15,7 +15,7 @@ from panprivacy.recipe.parts import round as asked_round
 from panprivacy.recipe.parts import target as asked_target
 from panprivacy.recipe.parts.event import EVENT_FIELDS
 from panprivacy.statistics import segments as asked_segments
-from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
 
@@ -81,7 +81,7 @@ def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str,
         silent.update(asked_admission.FIELDS)
     if "sampling_rate" not in statistic.parameters_class.names():
         silent.update(asked_target.FIELDS)
-    if not issubclass(statistic, CohortStatistic):
+    if statistic.device_input not in (DeviceInput.EVENTS, DeviceInput.RANDOMIZED):
         silent.add(asked_round.FIELD)
     return tuple(name for name in DRAFT_FIELDS if name not in silent)
 

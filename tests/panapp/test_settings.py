@@ -6,9 +6,9 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError, call_command
 
@@ -126,11 +126,9 @@ def test_web_threads_share_connections_and_a_worker_has_one() -> None:
     "command",
     ["demo --no-serve", f"collect {ROOT}/examples/recipe.json --events {ROOT}/examples/events.csv"],
 )
-def test_simulating_commands_are_refused_in_production_before_anything(
-    command: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_simulating_commands_are_refused_in_production_before_anything(command: str, settings: Any) -> None:
     # Without a database: a command that looked at it first would fail otherwise.
-    monkeypatch.setattr(settings, "LOCAL", False)
+    settings.LOCAL = False
     with pytest.raises(CommandError, match="only if PANAPP_MODE is local"):
         call_command(*command.split())
 

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from django.conf import settings
 from django.core.management import call_command
+from django.test import override_settings
 from django.test.client import ClientHandler
 
 from panapp.pairing import log_policy_text
@@ -27,10 +27,10 @@ def collected(
 ) -> dict[str, Any]:
     """What `collect` prints of a recipe file and a file of devices; their coins are the same each time."""
     monkeypatch.setattr("panapp.collecting.shared_installation", _services)
-    monkeypatch.setattr(settings, "SHUFFLER_URL", scene.SHUFFLER_URL)
-    monkeypatch.setattr(settings, "SHUFFLER_KEY", scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY))
     arguments = ("--seed", "7", "--eager", "--processes", "1")
-    return _printed(folder, "collect", members, option, rows, *arguments)
+    shuffler_key = scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY)
+    with override_settings(SHUFFLER_URL=scene.SHUFFLER_URL, SHUFFLER_KEY=shuffler_key):
+        return _printed(folder, "collect", members, option, rows, *arguments)
 
 
 def transport() -> InProcessTransport:

@@ -5,21 +5,24 @@ accountant's event. A new one is one file, one line of `MECHANISMS` and one test
 base class. This package does not depend on recipes, on transport, or on the servers that add reports up.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from panprivacy.statistics.events.count_nonzero import CountNonzero
-from panprivacy.statistics.events.histogram import Histogram
-from panprivacy.statistics.events.interface import Mechanism
-from panprivacy.statistics.events.mean import Mean
-from panprivacy.statistics.events.segmented import Segmented, SegmentedCountNonzero, SegmentedHistogram
+from panprivacy.formats.registry import Registry
+
+if TYPE_CHECKING:
+    from panprivacy.statistics.events.interface import Mechanism
+    from panprivacy.statistics.events.segmented import Segmented
 
 __all__ = ["MECHANISMS", "SEGMENTED"]
 
-MECHANISMS: dict[str, type[Mechanism[Any]]] = {
-    mechanism.statistic: mechanism for mechanism in (CountNonzero, Histogram, Mean)
-}
+MECHANISMS: Registry[type["Mechanism[Any]"]] = Registry(
+    __name__,
+    {"count_nonzero": "count_nonzero:CountNonzero", "histogram": "histogram:Histogram", "mean": "mean:Mean"},
+)
+"""Registered name → class."""
 
-SEGMENTED: dict[str, type[Segmented]] = {
-    segmented.statistic: segmented for segmented in (SegmentedCountNonzero, SegmentedHistogram)
-}
+SEGMENTED: Registry[type["Segmented"]] = Registry(
+    __name__,
+    {"count_nonzero": "segmented:SegmentedCountNonzero", "histogram": "segmented:SegmentedHistogram"},
+)
 """Those that can be asked by segment, by the same names."""

@@ -6,16 +6,21 @@ sum, and the accountant's event. A new one is one file, one line of `RANDOMIZERS
 to `vector_mean`. This package does not depend on recipes or on transport.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from panprivacy.statistics.randomized.categories import Categories
-from panprivacy.statistics.randomized.interface import Randomizer
-from panprivacy.statistics.randomized.rare_categories import RareCategories
-from panprivacy.statistics.randomized.vector_mean import VectorMean
+from panprivacy.formats.registry import Registry
+
+if TYPE_CHECKING:
+    from panprivacy.statistics.randomized.interface import Randomizer
 
 __all__ = ["RANDOMIZERS"]
 
-RANDOMIZERS: dict[str, type[Randomizer[Any, Any]]] = {
-    randomizer.statistic: randomizer for randomizer in (Categories, RareCategories, VectorMean)
-}
+RANDOMIZERS: Registry[type["Randomizer[Any, Any]"]] = Registry(
+    __name__,
+    {
+        "categories": "categories:Categories",
+        "rare_categories": "rare_categories:RareCategories",
+        "vector_mean": "vector_mean:VectorMean",
+    },
+)
 """Registered name → class."""

@@ -4,16 +4,21 @@ A new one is one file, one line of `SHUFFLE_STATISTICS` and one test module. `in
 `shuffler` the shuffle itself. It knows nothing of encryption, requests or recipes.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from panprivacy.statistics.shuffle.distinct_elements import DistinctElements
-from panprivacy.statistics.shuffle.histogram import ShuffleHistogram
-from panprivacy.statistics.shuffle.interface import ShuffleStatistic
-from panprivacy.statistics.shuffle.uniformity import Uniformity
+from panprivacy.formats.registry import Registry
+
+if TYPE_CHECKING:
+    from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 
 __all__ = ["SHUFFLE_STATISTICS"]
 
-SHUFFLE_STATISTICS: dict[str, type[ShuffleStatistic[Any]]] = {
-    statistic.statistic: statistic for statistic in (DistinctElements, Uniformity, ShuffleHistogram)
-}
+SHUFFLE_STATISTICS: Registry[type["ShuffleStatistic[Any]"]] = Registry(
+    __name__,
+    {
+        "distinct_elements": "distinct_elements:DistinctElements",
+        "uniformity": "uniformity:Uniformity",
+        "shuffle_histogram": "histogram:ShuffleHistogram",
+    },
+)
 """Registered name → class."""

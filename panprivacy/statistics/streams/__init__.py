@@ -4,22 +4,24 @@ A new one is one file, one line of `STREAM_STATISTICS` and one test module. `int
 `state` the state that a curator stores. This package knows nothing of recipes, files, locks or pages.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-# Every class of samples registers itself in the table for lookups: SAMPLES.
-from panprivacy.statistics.streams import hashed_sample, known_sample, multi_scale_sample  # noqa: F401  # see above
-from panprivacy.statistics.streams.cropped_mean import CroppedMean
-from panprivacy.statistics.streams.density import Density
-from panprivacy.statistics.streams.heavy_hitters import HeavyHitters
-from panprivacy.statistics.streams.incidence import Incidence
-from panprivacy.statistics.streams.interface import StreamStatistic
-from panprivacy.statistics.streams.mod_incidence import ModIncidence
-from panprivacy.statistics.streams.pan_histogram import PanHistogram
+from panprivacy.formats.registry import Registry
+
+if TYPE_CHECKING:
+    from panprivacy.statistics.streams.interface import StreamStatistic
 
 __all__ = ["STREAM_STATISTICS"]
 
-STREAM_STATISTICS: dict[str, type[StreamStatistic[Any]]] = {
-    statistic.statistic: statistic
-    for statistic in (Density, CroppedMean, HeavyHitters, Incidence, ModIncidence, PanHistogram)
-}
+STREAM_STATISTICS: Registry[type["StreamStatistic[Any]"]] = Registry(
+    __name__,
+    {
+        "density": "density:Density",
+        "cropped_mean": "cropped_mean:CroppedMean",
+        "heavy_hitters": "heavy_hitters:HeavyHitters",
+        "incidence": "incidence:Incidence",
+        "mod_incidence": "mod_incidence:ModIncidence",
+        "pan_histogram": "pan_histogram:PanHistogram",
+    },
+)
 """Registered name → class."""

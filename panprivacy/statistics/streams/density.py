@@ -14,9 +14,8 @@ from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams.bit_table import BitTable
 from panprivacy.statistics.streams.density_readings import DensityReading, HashedItems, KnownItems
 from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.statistics.streams.multi_scale_sample import MANY_SIZES
 from panprivacy.statistics.streams.multiplicative_density import ManySizes
-from panprivacy.statistics.streams.parameters import HASHED, LISTED, NUMBERED, StreamParameters
+from panprivacy.statistics.streams.parameters import HASHED, LISTED, MULTI_SCALE, NUMBERED, StreamParameters
 from panprivacy.statistics.streams.state import StreamState
 
 ADDITIVE, MULTIPLICATIVE = "additive", "multiplicative"
@@ -25,7 +24,7 @@ READINGS: dict[str, type[DensityReading]] = {
     LISTED: KnownItems,
     NUMBERED: KnownItems,
     HASHED: HashedItems,
-    MANY_SIZES: ManySizes,
+    MULTI_SCALE: ManySizes,
 }
 """Kind of sample → how its tables are read."""
 
@@ -44,7 +43,7 @@ class DensityParameters(StreamParameters):
 
     @property
     def sample_kind(self) -> str:
-        return MANY_SIZES if self.accuracy == MULTIPLICATIVE else self.items
+        return MULTI_SCALE if self.accuracy == MULTIPLICATIVE else self.items
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from panprivacy.statistics.streams import four_wise
 from panprivacy.statistics.streams.cell_lookup import CellLookup
 from panprivacy.statistics.streams.item_bytes import ItemBytes
-from panprivacy.statistics.streams.parameters import StreamParameters
+from panprivacy.statistics.streams.parameters import MULTI_SCALE, StreamParameters
 from panprivacy.statistics.streams.sample import (
     Numbers,
     Sample,
@@ -20,8 +20,6 @@ from panprivacy.statistics.streams.sample import (
     unpacked_numbers,
 )
 from panprivacy.statistics.streams.siphash import KEY_BYTES, siphash_items
-
-MANY_SIZES = "many_sizes"
 
 
 def set_bits(parameters: StreamParameters) -> range:
@@ -42,7 +40,7 @@ class MultiScaleSample(Sample):
         places: for each set the places that have a cell; empty if all have.
     """
 
-    kind = MANY_SIZES
+    kind = MULTI_SCALE
 
     def __init__(
         self,

@@ -6,6 +6,8 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import PublicParameters, described
 
 LISTED, NUMBERED, HASHED = "listed", "numbered", "hashed"
+MULTI_SCALE = "many_sizes"
+"""Kinds of samples (`sample.SAMPLES`); the first three are also kinds of items."""
 
 
 @dataclass(frozen=True, kw_only=True)

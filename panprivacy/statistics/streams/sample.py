@@ -15,18 +15,15 @@ from numpy.typing import NDArray
 
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
+from panprivacy.formats.registry import Registry
 from panprivacy.statistics.streams import draws
 from panprivacy.statistics.streams.item_bytes import ItemBytes, encode_items
-from panprivacy.statistics.streams.parameters import LISTED, StreamParameters
+from panprivacy.statistics.streams.parameters import HASHED, LISTED, MULTI_SCALE, NUMBERED, StreamParameters
 
 FORMAT = "panapp-stream-sample-1"
 """Version of the serialized form."""
 
 Numbers = NDArray[np.uint64]
-
-
-SAMPLES: dict[str, type["Sample"]] = {}
-"""Kind → class; every class enters itself when the package is imported."""
 
 
 class SampleFormatError(ValueError):
@@ -47,9 +44,6 @@ class Sample(ABC):
     def __init__(self, key: bytes, universe_size: int) -> None:
         self.key = key
         self.universe_size = universe_size
-
-    def __init_subclass__(cls) -> None:
-        SAMPLES[cls.kind] = cls
 
     @staticmethod
     def draw(
@@ -141,3 +135,15 @@ def some_places(count: int, places: int, random_source: random.Random) -> Number
     if count == places:
         return np.empty(0, dtype=np.uint64)
     return draws.distinct_below(count, places, random_source)
+
+
+SAMPLES: Registry[type[Sample]] = Registry(
+    "panprivacy.statistics.streams",
+    {
+        LISTED: "known_sample:ListedSample",
+        NUMBERED: "known_sample:NumberedSample",
+        HASHED: "hashed_sample:HashedSample",
+        MULTI_SCALE: "multi_scale_sample:MultiScaleSample",
+    },
+)
+"""Kind → class."""

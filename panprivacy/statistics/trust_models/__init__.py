@@ -10,18 +10,21 @@ from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
+from panprivacy.formats.registry import Registry
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models.curator import Curator
 from panprivacy.statistics.trust_models.interface import Servers
-from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
-from panprivacy.statistics.trust_models.single_server import OneServer
-from panprivacy.statistics.trust_models.two_server import TwoServers
 
 __all__ = ["TRUST_MODELS", "Servers", "trust_named", "trust_of", "trusts_of", "under_trust"]
 
-TRUST_MODELS: dict[str, type[Servers]] = {
-    servers.trust: servers for servers in (OneServer, TwoServers, ShufflerAndAnalyzer, Curator)
-}
+TRUST_MODELS: Registry[type[Servers]] = Registry(
+    __name__,
+    {
+        Trust.SINGLE_SERVER: "single_server:OneServer",
+        Trust.TWO_SERVER: "two_server:TwoServers",
+        Trust.SHUFFLER: "shuffler:ShufflerAndAnalyzer",
+        Trust.CURATOR: "curator:Curator",
+    },
+)
 """Name → class, in the order in which they are offered. Lookups use this table, not the enum."""
 
 

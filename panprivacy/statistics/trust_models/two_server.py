@@ -13,7 +13,6 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
-from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models.interface import S, Servers
 from panprivacy.statistics.trust_models.members import (
@@ -83,6 +82,9 @@ class TwoServers(
 
     @classmethod
     def asked(cls, statistic: S) -> S:
+        # Imported here, because a document can be read without it.
+        from panprivacy.statistics.events.cohort import CohortStatistic
+
         return statistic.with_noisy_count() if isinstance(statistic, CohortStatistic) else statistic
 
     @classmethod

@@ -108,11 +108,11 @@ def test_fuzzed_reports_are_answered_as_described(case: schemathesis.Case, open_
 
 
 @pytest.fixture
-def restricted(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def restricted(settings: Any) -> dict[str, Any]:
     """A draft, an open recipe, and the token of an administrator."""
-    monkeypatch.setattr(settings, "AXES_FAILURE_LIMIT", 10**6)
-    monkeypatch.setattr(settings, "SITE_URL", "http://localhost")
-    monkeypatch.setattr(settings, "EMAIL_FROM", "site@example.org")
+    settings.AXES_FAILURE_LIMIT = 10**6
+    settings.SITE_URL = "http://localhost"
+    settings.EMAIL_FROM = "site@example.org"
     started = simulation_start(
         members=BODIES["POST", "api-simulations"]["recipe"],
         workload=BODIES["POST", "api-simulations"]["workload"],

@@ -63,7 +63,7 @@ def test_scheme_added_by_one_line_of_the_registry_is_known_everywhere(monkeypatc
     public = type("ToyPublicKey", (ElGamalPublicKey,), {"scheme": "toy", "code": 200})
     module.ToyPrivateKey = type("ToyPrivateKey", (ElGamalPrivateKey,), {"public_key_class": public})
     monkeypatch.setitem(sys.modules, module.__name__, module)
-    monkeypatch.setitem(type(SCHEMES)._LOCATIONS, "toy", ("toy", "ToyPrivateKey"))
+    monkeypatch.setitem(SCHEMES, "toy", module.ToyPrivateKey)
 
     private_key = generate_private_key("toy", random.Random(1))
     assert isinstance(load_private_key("toy", private_key.to_bytes()), module.ToyPrivateKey)
