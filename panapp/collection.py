@@ -19,7 +19,7 @@ from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ADVANCE_COLLECTIONS, ADVANCE_SIMULATIONS, ServiceError, Services, wait_until
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from public_log.cosigning import witnesses_ask
 from public_log.integrating import integrate
 from recipes.models import Recipe
@@ -76,7 +76,7 @@ def collection_run(
     processes: int,
     say: Say,
     forewarn: Callable[[Forecast], None] = lambda _: None,
-    place: AskedRound | None = None,
+    place: RoundPlace | None = None,
     others_follow: bool = False,
 ) -> CollectionResult:
     """Publish a simulation recipe, let workers simulate its devices, and wait for the release.

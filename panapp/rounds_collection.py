@@ -10,7 +10,7 @@ from devices_sim.forecast import Forecast
 from devices_sim.workloads.bucket import Workload, without
 from panapp.collection import AtRound, Say, collection_run, wait_until_heard
 from panapp.services import Services
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import donation_amplified
 from series.in_order import input_publish, place_of, rounds_publish_simulated
@@ -30,7 +30,7 @@ class RoundResult:
     """
 
     signed: RoundsDocument
-    place: AskedRound
+    place: RoundPlace
     collection: CollectionResult
 
 

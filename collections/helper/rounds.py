@@ -12,7 +12,7 @@ from helper.ending import helper_task_end
 from helper.models import RoundTask
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
 from peers.problems import conflict, refused
 
@@ -54,7 +54,7 @@ def round_require(*, recipe: PublishedRecipe, document: str) -> None:
 
 
 @transaction.atomic
-def round_claim(*, place: AskedRound, task: Task, now: datetime) -> None:
+def round_claim(*, place: RoundPlace, task: Task, now: datetime) -> None:
     """Let a task be this round, in the transaction that registers it. Idempotent.
 
     A leader that fails between asking us and publishing registers the round again, with other keys. Then the

@@ -9,7 +9,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from audit.operations import entry_append
 from ledger.operations import reservation_shrink, spending_return
 from panprivacy.formats.errors import FieldError
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.public_input import RoundInput
@@ -125,13 +125,13 @@ def input_publish(*, series: Series, number: int, content: object, actor: User |
     return found
 
 
-def place_of(series: Series, number: int) -> AskedRound | None:
+def place_of(series: Series, number: int) -> RoundPlace | None:
     """The place of a round of a recipe in rounds; None for rounds that open by the clock."""
     signed = RoundsDocument.objects.filter(series=series).first()
     if signed is None:
         return None
     given = PublicInput.objects.filter(series=series, number=number).first()
-    return AskedRound(of=signed.identifier, number=number, input=None if given is None else given.identifier)
+    return RoundPlace(of=signed.identifier, number=number, input=None if given is None else given.identifier)
 
 
 def document_of(identifier: str) -> bytes | None:

@@ -18,7 +18,7 @@ from devices_sim.workloads.bucket import Workload
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from peers.partner import Partner
 from planner.guarantees import guarantees_require, promise_require
 from recipes.models import Recipe
@@ -146,7 +146,7 @@ def simulation_open(
     at_once: int,
     partners: Mapping[Trust, Partner],
     admitting: Admitting,
-    place: AskedRound | None,
+    place: RoundPlace | None,
 ) -> Simulation:
     """Publish a simulated recipe whose devices come with `devices_add`: for commands, which have them in
     files of any size, and wait for what comes of them.

@@ -12,7 +12,7 @@ from admission.operations import issuance_end
 from audit.operations import entry_append
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.statistics.trust_models import under_trust
 from planner.guarantees import guarantees_require, promise_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
@@ -98,7 +98,7 @@ def recipe_publish_file(
     admitting: Admitting | None = None,
     universe: Sequence[str] | None = None,
     reserved: str | None = None,
-    place: AskedRound | None = None,
+    place: RoundPlace | None = None,
     stored: Callable[[Recipe], None] = lambda _: None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.

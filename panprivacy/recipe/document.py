@@ -37,8 +37,8 @@ from panprivacy.recipe.parts import hidden_count as asked_hidden_count
 from panprivacy.recipe.parts import round as asked_round
 from panprivacy.recipe.parts import target as asked_target
 from panprivacy.recipe.parts.admission import TokenAdmission
-from panprivacy.recipe.parts.event import NOTHING_NAMED, AskedEvent
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.event import NOTHING_NAMED, EventNames
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import CitedTarget
 from panprivacy.recipe.signed_documents import SignedDocument, require_signed
 from panprivacy.statistics import segments as asked_segments
@@ -80,12 +80,12 @@ class PublishedRecipe(SignedDocument):
     opens_at: datetime
     closes_at: datetime
     simulation: bool
-    event: AskedEvent = NOTHING_NAMED
+    event: EventNames = NOTHING_NAMED
     segments: tuple[str, ...] = ()
     dummies: Dummies | None = None
     admission: TokenAdmission | None = None
     relay: str | None = None
-    round: AskedRound | None = None
+    round: RoundPlace | None = None
     target: CitedTarget | None = None
     format: str = FORMAT
 
@@ -115,7 +115,7 @@ class PublishedRecipe(SignedDocument):
                 f"{servers_class.member_names[-1]}.public_key",
                 "is missing" if servers.scheme is None else f"must be left out for {statistic.statistic}",
             )
-        event = AskedEvent.from_members(members, statistic, null_is_absent=False)
+        event = EventNames.from_members(members, statistic, null_is_absent=False)
         segments = asked_segments.segments_of(members, statistic, null_is_absent=False)
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
@@ -170,7 +170,7 @@ class PublishedRecipe(SignedDocument):
             relay=require_url(asked_admission.RELAY, members[asked_admission.RELAY])
             if asked_admission.RELAY in members
             else None,
-            round=AskedRound.from_members(members[asked_round.FIELD])
+            round=RoundPlace.from_members(members[asked_round.FIELD])
             if asked_round.FIELD in members
             else None,
             target=target,

@@ -33,9 +33,9 @@ from panprivacy.recipe.parts import hidden_count as asked_hidden_count
 from panprivacy.recipe.parts import round as asked_round
 from panprivacy.recipe.parts import target as asked_target
 from panprivacy.recipe.parts.admission import Admission, TokenAdmission, admission_of, relay_of
-from panprivacy.recipe.parts.event import NOTHING_NAMED, AskedEvent
-from panprivacy.recipe.parts.round import AskedRound
-from panprivacy.recipe.parts.target import AskedTarget, CitedTarget
+from panprivacy.recipe.parts.event import NOTHING_NAMED, EventNames
+from panprivacy.recipe.parts.round import RoundPlace
+from panprivacy.recipe.parts.target import CitedTarget, TargetRequest
 from panprivacy.statistics import segments as asked_segments
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
@@ -79,13 +79,13 @@ class RecipeDraft:
     step_seconds: int | None
     opens_at: datetime | None
     closes_at: datetime | None
-    event: AskedEvent = NOTHING_NAMED
+    event: EventNames = NOTHING_NAMED
     segments: tuple[str, ...] = ()
     hidden_count: tuple[float, float] | None = None
     admission: Admission = Admission.OPEN
     relay: bool = False
-    round: AskedRound | None = None
-    target: AskedTarget | None = None
+    round: RoundPlace | None = None
+    target: TargetRequest | None = None
     plan: RecipePlan = NOTHING_PLANNED
 
     @classmethod
@@ -104,7 +104,7 @@ class RecipeDraft:
         own_fields = draft_fields(statistic, trust)
         if asked_round.FIELD in members:
             raise unknown_field(asked_round.FIELD, statistic, trust)
-        event = AskedEvent.from_members(members, statistic, null_is_absent=True)
+        event = EventNames.from_members(members, statistic, null_is_absent=True)
         segments = asked_segments.segments_of(members, statistic, null_is_absent=True)
         plan = RecipePlan.from_members(members) if plan_fields(statistic) else NOTHING_PLANNED
         parameter_members = {name: value for name, value in members.items() if name not in own_fields}
@@ -137,7 +137,7 @@ class RecipeDraft:
             hidden_count=asked_hidden_count.asked_of(members.get(asked_hidden_count.FIELD)),
             admission=admission_of(members.get(asked_admission.ADMISSION)),
             relay=relay_of(members.get(asked_admission.RELAY)),
-            target=AskedTarget.from_members(members),
+            target=TargetRequest.from_members(members),
             plan=plan,
         )
         if event.labels or segments:

@@ -15,7 +15,7 @@ from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import RecipeLimits
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.public_input import RoundInput
@@ -62,7 +62,7 @@ class Scene:
         self.site = Site(self.rounds)
 
     def round(self, number, *, of=None, draft=None, input_=None):
-        place = AskedRound(of=of or self.rounds.identifier, number=number, input=input_)
+        place = RoundPlace(of=of or self.rounds.identifier, number=number, input=input_)
         return (draft or self.draft).round(place, NOW).publish(self.servers, NOW)
 
     def look(self, recipe, memory=None, **options):
@@ -96,7 +96,7 @@ def test_a_second_recipe_with_the_number_of_a_round_is_refused_for_good(scene, m
 
 
 def test_a_round_that_its_document_does_not_carry_is_refused(scene):
-    beyond = AskedRound(of=scene.rounds.identifier, number=6)
+    beyond = RoundPlace(of=scene.rounds.identifier, number=6)
     cheaper = tuple({**one, "epsilon": 1e-3} for one in scene.rounds.privacy)
     understated = dataclasses.replace(scene.rounds, privacy=cheaper)
     forged = Site(scene.rounds)

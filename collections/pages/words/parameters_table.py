@@ -4,7 +4,7 @@ import dataclasses
 from dataclasses import dataclass
 
 from panprivacy.formats.parameters import PublicParameters, description_of
-from panprivacy.recipe.parts.event import AskedEvent
+from panprivacy.recipe.parts.event import EventNames
 from web.numbers import number
 
 
@@ -29,7 +29,7 @@ def parameter_rows(parameters: PublicParameters) -> list[ParameterRow]:
     ]
 
 
-def event_rows(event: AskedEvent, segments: tuple[str, ...]) -> list[ParameterRow]:
+def event_rows(event: EventNames, segments: tuple[str, ...]) -> list[ParameterRow]:
     """Event, labels and segments as rows of the same table; none for what the recipe does not name."""
     given = (
         ("Event", event.name, "What is counted, as applications call it."),

@@ -6,12 +6,14 @@ from django.utils.safestring import SafeString
 from pages.words.parameters_table import ParameterRow
 from pages.words.subjects import linked
 from panprivacy.formats.parameters import PublicParameters
-from panprivacy.recipe.parts.target import AskedTarget, CitedTarget
+from panprivacy.recipe.parts.target import CitedTarget, TargetRequest
 from recipes.selectors import names_of
 from web.numbers import number
 
 
-def target_rows(asked: AskedTarget | CitedTarget | None, parameters: PublicParameters) -> list[ParameterRow]:
+def target_rows(
+    asked: TargetRequest | CitedTarget | None, parameters: PublicParameters
+) -> list[ParameterRow]:
     """Of a draft or a published recipe with these parameters; none if it asks the whole population."""
     if asked is None:
         return []

@@ -26,7 +26,7 @@ EVENT_FIELDS = ("event", "event_definition", "labels")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedEvent:
+class EventNames:
     """What an application's developer must know to report the right event.
 
     Attributes:
@@ -42,7 +42,7 @@ class AskedEvent:
     @classmethod
     def from_members(
         cls, members: dict[str, object], statistic: type[Statistic[Any]], *, null_is_absent: bool
-    ) -> "AskedEvent":
+    ) -> "EventNames":
         """Take the fields `EVENT_FIELDS` out of a recipe. The number of labels is not checked.
 
         Args:
@@ -85,7 +85,7 @@ class AskedEvent:
         return {**named, "labels": list(self.labels)} if self.labels else named
 
 
-NOTHING_NAMED = AskedEvent()
+NOTHING_NAMED = EventNames()
 
 
 def _event(value: object) -> str:

@@ -18,7 +18,7 @@ _HASH = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedRound:
+class RoundPlace:
     """A round's place.
 
     Attributes:
@@ -58,6 +58,6 @@ def require_hash(field: str, value: object) -> str:
     return value
 
 
-def document_members(asked: AskedRound | None) -> dict[str, Any]:
+def document_members(asked: RoundPlace | None) -> dict[str, Any]:
     """The field of a document, if it is set."""
     return {} if asked is None else {FIELD: asked.members()}

@@ -33,7 +33,7 @@ REASON = "without it, someone who sees a report arrive learns that this device i
 
 
 @dataclass(frozen=True, kw_only=True)
-class AskedTarget:
+class TargetRequest:
     """The target of a recipe file.
 
     Attributes:
@@ -124,7 +124,7 @@ class CitedTarget:
         return {FIELD: conditions, SMALLEST: self.smallest}
 
 
-def target_of(asked: AskedTarget | CitedTarget | None) -> Target:
+def target_of(asked: TargetRequest | CitedTarget | None) -> Target:
     """Which devices a recipe asks, as a condition; all devices if it has no target."""
     return EVERYBODY if asked is None else asked.target
 

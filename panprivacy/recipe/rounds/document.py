@@ -18,7 +18,7 @@ from panprivacy.planning.limits import RecipeLimits
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.parts import admission as asked_admission
 from panprivacy.recipe.parts import round as asked_round
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import (
     DONATION_ROUNDS,
     PUBLIC_INPUT,
@@ -158,7 +158,7 @@ class PublishedRounds(SignedDocument):
             "privacy": [dict(one) for one in self.privacy],
         }
 
-    def require_round(self, recipe: PublishedRecipe) -> AskedRound:
+    def require_round(self, recipe: PublishedRecipe) -> RoundPlace:
         """Check a verified recipe as one of the rounds.
 
         Returns:

@@ -13,7 +13,7 @@ from panprivacy.formats.parameters import Description, as_typed
 from panprivacy.formats.times import LATEST, format_time, time_after
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.members import NAME_LENGTH, require_open_for_steps
-from panprivacy.recipe.parts.round import MOST_ROUNDS, AskedRound
+from panprivacy.recipe.parts.round import MOST_ROUNDS, RoundPlace
 from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.privacy import (
     donation_amplified,
@@ -189,7 +189,7 @@ class RoundsDraft(Repetition):
     def condition(self) -> str:
         return rounds_condition(self.statistic, once=self.once)
 
-    def round(self, place: AskedRound, opens_at: datetime) -> RecipeDraft:
+    def round(self, place: RoundPlace, opens_at: datetime) -> RecipeDraft:
         """The recipe of one round; its name has the number.
 
         Args:

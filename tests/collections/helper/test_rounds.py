@@ -11,7 +11,7 @@ from dap.models import BatchBucket, Side, Task
 from dap.operations import task_named
 from helper.models import RoundTask
 from helper.rounds import REPLACED
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from peers.client import PeerRefusedError
@@ -35,7 +35,7 @@ class RoundPublication(Publication):
     def __init__(self, number: int = 1, *, asked: Callable[..., Any] = rounds_of, **changes: Any) -> None:
         super().__init__(**ASKED)
         draft, self.document = asked(**changes)
-        place = AskedRound(of=self.document.identifier, number=number)
+        place = RoundPlace(of=self.document.identifier, number=number)
         now = timezone.now().replace(microsecond=0)
         self.recipe = draft.round(place, now).publish(self.servers, now)
 

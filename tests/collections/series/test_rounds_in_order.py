@@ -17,7 +17,7 @@ from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events
 from panprivacy.formats.errors import FieldError
-from panprivacy.recipe.parts.round import AskedRound
+from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
 from public_log.integrating import integrate
 from public_log.selectors import site_policy
@@ -98,9 +98,9 @@ def test_every_round_is_what_the_signed_document_says_and_nothing_else_is(now):
     assert [one.stated["series"] for one in (signed, other)] == [series.identifier, again.identifier]
     document = PublishedRounds.from_document(signed.stated)
     # Partners get the document that a round names.
-    assert rounds_document_of(AskedRound(of=signed.identifier, number=1)) == document.canonical
+    assert rounds_document_of(RoundPlace(of=signed.identifier, number=1)) == document.canonical
     with pytest.raises(FieldError, match=r"^round: "):
-        rounds_document_of(AskedRound(of="0" * 64, number=1))
+        rounds_document_of(RoundPlace(of="0" * 64, number=1))
     for number in (1, 2):
         rounds_advance()
         assert document.require_round(series.rounds.get(number=number).recipe.published).number == number

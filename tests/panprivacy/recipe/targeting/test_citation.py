@@ -16,7 +16,7 @@ from tests.panprivacy.recipe.targeting.results import (
     members_of,
     result_of,
 )
-from tests.panprivacy.recipe.targeting.test_asked_target import published
+from tests.panprivacy.recipe.targeting.test_target_request import published
 from tests.panprivacy.statistics.test_servers import two_servers
 
 REPORTS = 100_000
