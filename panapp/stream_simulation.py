@@ -13,13 +13,14 @@ from panapp.items_file import read_items
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed, description_of
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.recipe.members import DRAFT_FIELDS, unknown_field
+from panprivacy.recipe.members import file_fields, unknown_field
+from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.item_bytes import ItemError, encode_items
 from panprivacy.statistics.streams.parameters import NUMBERED, StreamParameters
 from panprivacy.statistics.streams.sample import Sample
-from panprivacy.statistics.trust_models import trusts_of
+from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 
 BATCH_ITEMS = 10_000
 LARGEST_TABLE = 1_000_000
@@ -167,8 +168,8 @@ def _given(
     """The statistic's parameters, with what a simulation makes of those that are left out."""
     known = statistic.parameters_class.names()
     for field in members:
-        if field not in known and field not in DRAFT_FIELDS:
-            raise unknown_field(field, statistic, trusts_of(statistic)[0])
+        if field not in known and field not in file_fields():
+            raise unknown_field(field, Subject(statistic, TRUST_MODELS[trusts_of(statistic)[0]]))
     given = {field: value for field, value in members.items() if field in known}
     if "universe_size" in given:
         name = "universe_size"

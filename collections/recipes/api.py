@@ -4,6 +4,7 @@ from typing import ClassVar
 
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from django.urls import reverse
+from django.utils.functional import lazy
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
@@ -11,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.recipe.parts import PARTS
 from recipes.drafts_api import DraftSerializer, draft_saved, saves_draft
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE
@@ -66,18 +68,18 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
 GuaranteeSerializer = serializer_of(Guarantee)
 
 
+def _document_help() -> str:
+    parts = " ".join(f"`{field.name}`: {field.meaning}" for part in PARTS.values() for field in part.fields)
+    return f"Every public parameter. These are absent if the recipe does not have them. {parts}"
+
+
 class ServedRecipeSerializer(serializers.Serializer[Recipe]):
     """A published recipe, as devices fetch it."""
 
     id = serializers.CharField(source="identifier", help_text="SHA-256 of the canonical document.")
     document = ObjectField(
         source="stated_document",
-        help_text="Every public parameter. `event` (1 to 60 of a-z, 0-9, dot, _ and -), `event_definition`, "
-        "`labels` (a name for each value of the answer), `segments` (1 to 20 labels; a device "
-        "knows only its own), `hidden_count` (how dummies hide the number of reports), `admission` (who "
-        "issues its tokens), `relay` (the only way to its servers), `target` (whom of the population it "
-        "asks, with the results that show how many they are) and `smallest_target` are absent if it has "
-        "none.",
+        help_text=lazy(_document_help, str)(),
     )
     signature = SignatureField(help_text="Ed25519 signature in base64.")
     helper_signature = SignatureField(

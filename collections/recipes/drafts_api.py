@@ -10,6 +10,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from audit.access import signed_in_user
+from panprivacy.recipe.parts import PARTS
+from panprivacy.recipe.parts.interface import PartField
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
@@ -21,7 +23,7 @@ from web.paging import api_results
 from web.problems import row_found
 from web.refusing import as_problems
 from web.scopes import Scopes
-from web.serializers import OpenSerializer, paged
+from web.serializers import ObjectField, OpenSerializer, paged
 
 BODY_BYTES = 1024 * 1024
 """As large as a recipe file may be."""
@@ -40,6 +42,24 @@ RECIPE_FILE = {
 ABOUT_WARNING = "Why a result is unlikely, though it can be published; empty if one is likely."
 
 
+def part_field(described: PartField) -> serializers.Field[Any, Any, Any, Any]:
+    """A field of an optional part, as the API describes it."""
+    stated: dict[str, Any] = {"required": False, "allow_null": True, "help_text": described.meaning}
+    if described.number is not None:
+        low, high = described.number
+        return serializers.IntegerField(min_value=low, max_value=high, **stated)
+    if described.lines:
+        line = serializers.CharField(max_length=described.length)
+        return serializers.ListField(child=line, min_length=1, max_length=described.lines, **stated)
+    if described.choices and isinstance(described.choices[0][0], bool):
+        return serializers.BooleanField(**stated)
+    if described.choices:
+        return serializers.ChoiceField(choices=[value for value, _ in described.choices], **stated)
+    if described.length:
+        return serializers.CharField(max_length=described.length, **stated)
+    return ObjectField(**stated)
+
+
 class RecipeFileSerializer(OpenSerializer):
     """The fields of a recipe file (docs/recipes.md). It also has those of its statistic."""
 
@@ -50,6 +70,10 @@ class RecipeFileSerializer(OpenSerializer):
     name = serializers.CharField(max_length=120)
     question = serializers.CharField(max_length=500)
     statistic = serializers.CharField()
+
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
+        parts = (field for part in PARTS.values() if part.in_files for field in part.fields)
+        return super().get_fields() | {field.name: part_field(field) for field in parts}
 
 
 class DraftSerializer(serializers.Serializer[Recipe]):

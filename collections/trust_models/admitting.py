@@ -14,7 +14,8 @@ from admission.operations import issuance_begin
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.parts.admission import ADMISSION, RELAY, Admission, TokenAdmission
+from panprivacy.recipe.parts.admission import ADMISSION, Admission, TokenAdmission
+from panprivacy.recipe.parts.relay import RELAY
 from panprivacy.recipe.request_bytes import relayed_bytes, report_bytes
 from panprivacy.statistics.interface import Statistic
 from peers.issuer_calls import recipe_register, token_key_ask

@@ -1,7 +1,7 @@
 """Publishing and closing recipes. Every operation is one transaction with its audit entry."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -113,7 +113,7 @@ def recipe_publish_file(
         ApprovalNeededError: an account wants to publish it, for which another one must approve. Simulations
             need none, nor does what is reserved: its series was approved.
     """
-    draft, approval = replace(RecipeDraft.from_mapping(members), round=place), ""
+    draft, approval = RecipeDraft.from_mapping(members).having(round=place), ""
     exempt = simulation or reserved is not None
     if not exempt:
         approval_require(recipe=None, document=draft.as_dict(), actor=actor, universe=universe)

@@ -141,7 +141,7 @@ def _published_targets(population: str) -> Iterator[tuple[str, CitedTarget]]:
     told = set()
     for recipe in named.exclude(status=Recipe.Status.DRAFT).order_by("-pk"):
         target = recipe.published.target
-        if target is not None and (content := str(target.members())) not in told:
+        if target is not None and (content := str(target.as_dict())) not in told:
             told.add(content)
             yield str(recipe.identifier), target
 

@@ -64,6 +64,14 @@ test("a recipe that was changed or that another server signed is refused", () =>
   }
 });
 
+test("a recipe with a field that this client does not know is refused", () => {
+  const [recipe, keys] = served("count", { toy: "bear" });
+  assert.throws(
+    () => joinRecipe(recipe, keys, { simulation: true }),
+    refused(FieldError, /^toy: is not a field of a count_nonzero recipe$/),
+  );
+});
+
 for (const [name, other] of [["count-two-servers", "helper"], ["count-with-token", "issuer"]] as const) {
   test(`${name}: a recipe is refused without its ${other}'s key, signature, or with another's`, () => {
     const { served: recipe, keys } = python.recipes[name]!;

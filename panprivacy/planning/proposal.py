@@ -10,9 +10,9 @@ from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import CohortParameters, Description, description_of, kind_of
 from panprivacy.planning.recipe_plan import POPULATION_SIZE
-from panprivacy.statistics import segments as asked_segments
 from panprivacy.statistics.catalogue import STATISTICS, statistic_class, statistic_of
 from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.segments import FIELD, segments_field, segments_of
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
 
 _MEMBERS = (
@@ -21,7 +21,7 @@ _MEMBERS = (
     "population_size",
     "encryption",
     "trust",
-    asked_segments.FIELD,
+    FIELD,
 )
 
 
@@ -94,7 +94,7 @@ class Proposal:
             parameters=parameters,
             population_size=POPULATION_SIZE.check("population_size", int, members["population_size"]),
             encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
-            segments=asked_segments.segments_of(dict(members), statistic, null_is_absent=True),
+            segments=segments_of(members.get(FIELD), statistic),
             trust=trust_of(members.get("trust", trusts_of(statistic)[0].value), statistic),
         )
 
@@ -106,7 +106,7 @@ class Proposal:
             "population_size": self.population_size,
             "encryption": self.encryption,
             "trust": self.servers.trust.value,
-            **asked_segments.members(self.segments),
+            **segments_field(self.segments),
         }
 
     def value(self, name: str) -> float:

@@ -9,7 +9,7 @@ identifier, nor change a parameter after publication.
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
 from typing import Any, Self
@@ -24,29 +24,26 @@ from panprivacy.formats.parameters import PublicParameters, as_typed
 from panprivacy.formats.times import LATEST, format_time, parse_time, time_after
 from panprivacy.recipe.members import (
     NAME_LENGTH,
-    OPTIONAL_FIELDS,
     QUESTION_LENGTH,
     STEP_SECONDS,
-    document_fields,
+    own_fields,
+    parts_of_document,
     require_open_for_steps,
     require_population_name,
     steps_last,
 )
-from panprivacy.recipe.parts import admission as asked_admission
-from panprivacy.recipe.parts import hidden_count as asked_hidden_count
-from panprivacy.recipe.parts import round as asked_round
-from panprivacy.recipe.parts import target as asked_target
+from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import TokenAdmission
-from panprivacy.recipe.parts.event import NOTHING_NAMED, EventNames
+from panprivacy.recipe.parts.event import NOTHING_NAMED
+from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import CitedTarget
 from panprivacy.recipe.signed_documents import SignedDocument, require_signed
-from panprivacy.statistics import segments as asked_segments
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of
-from panprivacy.statistics.trust_models.members import require_signed_by, require_url
+from panprivacy.statistics.trust_models.members import require_signed_by
 
 FORMAT = "panapp-recipe-3"
 """Version of the documents' format; a parser refuses any other."""
@@ -55,17 +52,18 @@ IDENTIFIER_PATTERN = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PublishedRecipe(SignedDocument):
+class PublishedRecipe(RecipeOfParts, SignedDocument):
     """A published recipe. Equal documents have equal identifiers.
 
     Attributes:
         servers: the holders of the private keys.
-        population, event, segments: as in `RecipeDraft`; fields of the event are absent if not given.
+        population: as in `RecipeDraft`.
+        parts: by its name the value of each optional part that the recipe has (`parts.PARTS`).
+        event, segments, round: as in `RecipeDraft`.
         dummies: what hides the number of reports; None if nothing does.
         admission: the issuer of the tokens with which devices report; None if any sender may report.
         relay: address at a relay that leads to the publishing site, without a trailing slash: devices use no
             other path. None if they connect to the servers directly.
-        round: which round of a repeated recipe it is; None if it is none.
         target: which devices of the population are asked, and the results that show how many they are; None
             if all are asked.
     """
@@ -80,14 +78,16 @@ class PublishedRecipe(SignedDocument):
     opens_at: datetime
     closes_at: datetime
     simulation: bool
-    event: EventNames = NOTHING_NAMED
-    segments: tuple[str, ...] = ()
-    dummies: Dummies | None = None
-    admission: TokenAdmission | None = None
-    relay: str | None = None
-    round: RoundPlace | None = None
-    target: CitedTarget | None = None
+    parts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     format: str = FORMAT
+
+    event = PartValue("event", NOTHING_NAMED)
+    segments = PartValue[tuple[str, ...]]("segments", ())
+    dummies = PartValue[Dummies | None]("hidden_count", None)
+    admission = PartValue[TokenAdmission | None]("admission", None)
+    relay = PartValue[str | None]("relay", None)
+    round = PartValue[RoundPlace | None]("round", None)
+    target = PartValue[CitedTarget | None]("target", None)
 
     @classmethod
     def from_document(cls, document: Mapping[str, object]) -> Self:
@@ -101,11 +101,12 @@ class PublishedRecipe(SignedDocument):
         _require_format(members.pop("format", None))
         statistic = statistic_class(members.get("statistic"))
         trust = trust_of(members.get("trust"), statistic)
-        own_fields = document_fields(statistic, trust)
-        for name in own_fields:
-            if name not in members and name not in OPTIONAL_FIELDS:
-                raise FieldError(name, "is missing")
         servers_class = TRUST_MODELS[trust]
+        subject = Subject(statistic, servers_class)
+        own = own_fields(subject)
+        for name in own:
+            if name not in members:
+                raise FieldError(name, "is missing")
         server_members = {name: members.pop(name) for name in servers_class.member_names if name in members}
         servers = servers_class.from_members(server_members)
         if members.get("encryption") != servers.scheme:
@@ -115,42 +116,26 @@ class PublishedRecipe(SignedDocument):
                 f"{servers_class.member_names[-1]}.public_key",
                 "is missing" if servers.scheme is None else f"must be left out for {statistic.statistic}",
             )
-        event = EventNames.from_members(members, statistic, null_is_absent=False)
-        segments = asked_segments.segments_of(members, statistic, null_is_absent=False)
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
-        parameter_members = {name: value for name, value in members.items() if name not in own_fields}
+        parts = parts_of_document(members, subject)
+        parameter_members = {name: value for name, value in members.items() if name not in own}
         for name in statistic.parameters_class.required_names():
             # Only a draft has defaults and derivations; here they would change the signed document.
             if parameter_members.get(name) is None:
                 raise FieldError(name, "is missing")
         parameters = statistic.parameters_class.from_mapping(parameter_members)
         parameters.require_derived()
-        asked_admission.require_hidden_senders(
-            parameters, token=asked_admission.ADMISSION in members, relay=asked_admission.RELAY in members
-        )
-        dummies = asked_hidden_count.dummies_stated(members, statistic, parameters, segments=bool(segments))
-        target = CitedTarget.from_members(members, parameters)
-        if target is not None:
-            asked_target.require_protected(
-                token=asked_admission.ADMISSION in members,
-                relay=asked_admission.RELAY in members,
-                sampling_rate=parameters.sampling_rate,
-                hidden_count=dummies is not None,
-                segments=bool(segments),
-            )
         opens_at = parse_time("opens_at", members["opens_at"])
         closes_at = parse_time("closes_at", members["closes_at"])
         step_seconds = None
-        if "step_seconds" in own_fields:
+        if "step_seconds" in own:
             step_seconds = STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
         require_open_for_steps("closes_at", closes_at - opens_at, timedelta(0))
         if time_after(opens_at, steps_last(parameters, step_seconds)) is None:
             raise FieldError("step_seconds", f"must be so short that the steps end by the year {LATEST.year}")
-        if event.labels or segments:
-            event.require_labels_of(statistic_of(statistic.statistic, parameters, segments))
-        return cls(
+        recipe = cls(
             name=one_line("name", members["name"], NAME_LENGTH),
             question=one_line("question", members["question"], QUESTION_LENGTH),
             statistic=statistic.statistic,
@@ -161,20 +146,11 @@ class PublishedRecipe(SignedDocument):
             opens_at=opens_at,
             closes_at=closes_at,
             simulation=simulation,
-            event=event,
-            segments=segments,
-            dummies=dummies,
-            admission=TokenAdmission.from_members(members[asked_admission.ADMISSION])
-            if asked_admission.ADMISSION in members
-            else None,
-            relay=require_url(asked_admission.RELAY, members[asked_admission.RELAY])
-            if asked_admission.RELAY in members
-            else None,
-            round=RoundPlace.from_members(members[asked_round.FIELD])
-            if asked_round.FIELD in members
-            else None,
-            target=target,
+            parts=parts,
         )
+        for part in PARTS.values():
+            part.check(recipe)
+        return recipe
 
     @classmethod
     def verified(
@@ -233,12 +209,12 @@ class PublishedRecipe(SignedDocument):
             "name": self.name,
             "question": self.question,
             "statistic": self.statistic,
-            **self.event.members(),
-            **asked_segments.members(self.segments),
-            **asked_hidden_count.document_members(self.dummies),
-            **asked_admission.document_members(self.admission, self.relay),
-            **asked_round.document_members(self.round),
-            **({} if self.target is None else self.target.members()),
+            **{
+                name: value
+                for part in PARTS.values()
+                if part.name in self.parts
+                for name, value in part.document_fields(self.parts[part.name]).items()
+            },
             "trust": self.trust.value,
             "population": self.population,
             **self.parameters.as_dict(),
@@ -254,6 +230,11 @@ class PublishedRecipe(SignedDocument):
     def public_key(self) -> PublicKey:
         """The key under which devices of this recipe encrypt."""
         return self.servers.public_key(self.identifier)
+
+    @property
+    def plain_statistic(self) -> Statistic[Any]:
+        """The statistic with these parameters and segments."""
+        return statistic_of(self.statistic, self.parameters, self.segments)
 
     @cached_property
     def calibrated_statistic(self) -> Statistic[Any]:

@@ -1,7 +1,7 @@
 """A recipe in a file or a form, not yet published."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Self
@@ -22,21 +22,20 @@ from panprivacy.recipe.members import (
     NAME_LENGTH,
     QUESTION_LENGTH,
     STEP_SECONDS,
-    draft_fields,
+    own_fields,
+    parts_of_file,
     require_open_for_steps,
     require_population_name,
     steps_last,
     unknown_field,
 )
-from panprivacy.recipe.parts import admission as asked_admission
-from panprivacy.recipe.parts import hidden_count as asked_hidden_count
-from panprivacy.recipe.parts import round as asked_round
-from panprivacy.recipe.parts import target as asked_target
-from panprivacy.recipe.parts.admission import Admission, TokenAdmission, admission_of, relay_of
-from panprivacy.recipe.parts.event import NOTHING_NAMED, EventNames
+from panprivacy.recipe.parts import PARTS
+from panprivacy.recipe.parts.admission import Admission, TokenAdmission
+from panprivacy.recipe.parts.event import NOTHING_NAMED
+from panprivacy.recipe.parts.hidden_count import dummies_calibrated
+from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
-from panprivacy.recipe.parts.target import CitedTarget, TargetRequest
-from panprivacy.statistics import segments as asked_segments
+from panprivacy.recipe.parts.target import CitedTarget, TargetRequest, target_of
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import Statistic
@@ -50,7 +49,7 @@ DEFAULT_POPULATION = "everyone"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecipeDraft:
+class RecipeDraft(RecipeOfParts):
     """A recipe without a key: everything an analyst decides.
 
     Attributes:
@@ -59,6 +58,7 @@ class RecipeDraft:
         trust: which server sees what devices send.
         encryption: registered name of the scheme; None if nothing is encrypted.
         step_seconds: length of a step; None if devices take none.
+        parts: by its name the value of each optional part that the recipe has (`parts.PARTS`).
         event: what is counted, and names for the answer's values.
         segments: labels by which it asks, each of them a part of the population; empty if there are none.
         hidden_count: ε and δ at which dummies hide the number of reports; None if nothing does.
@@ -79,14 +79,16 @@ class RecipeDraft:
     step_seconds: int | None
     opens_at: datetime | None
     closes_at: datetime | None
-    event: EventNames = NOTHING_NAMED
-    segments: tuple[str, ...] = ()
-    hidden_count: tuple[float, float] | None = None
-    admission: Admission = Admission.OPEN
-    relay: bool = False
-    round: RoundPlace | None = None
-    target: TargetRequest | None = None
+    parts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     plan: RecipePlan = NOTHING_PLANNED
+
+    event = PartValue("event", NOTHING_NAMED)
+    segments = PartValue[tuple[str, ...]]("segments", ())
+    hidden_count = PartValue[tuple[float, float] | None]("hidden_count", None)
+    admission = PartValue("admission", Admission.OPEN)
+    relay = PartValue("relay", False)
+    round = PartValue[RoundPlace | None]("round", None)
+    target = PartValue[TargetRequest | None]("target", None)
 
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
@@ -101,13 +103,11 @@ class RecipeDraft:
                 raise FieldError(name, "is missing")
         statistic = statistic_class(members["statistic"])
         trust = trust_of(members.get("trust", trusts_of(statistic)[0].value), statistic)
-        own_fields = draft_fields(statistic, trust)
-        if asked_round.FIELD in members:
-            raise unknown_field(asked_round.FIELD, statistic, trust)
-        event = EventNames.from_members(members, statistic, null_is_absent=True)
-        segments = asked_segments.segments_of(members, statistic, null_is_absent=True)
+        subject = Subject(statistic, TRUST_MODELS[trust])
+        own = own_fields(subject)
+        parts = parts_of_file(members, subject)
         plan = RecipePlan.from_members(members) if plan_fields(statistic) else NOTHING_PLANNED
-        parameter_members = {name: value for name, value in members.items() if name not in own_fields}
+        parameter_members = {name: value for name, value in members.items() if name not in own}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
             # One recipe file can be tried with every statistic: those without buckets do not use k.
             Description(help="Number of the last bucket.", **K).check("k", int, parameter_members.pop("k"))
@@ -116,7 +116,7 @@ class RecipeDraft:
             raise FieldError(derived[0], "is computed when the recipe is published; leave it out")
         for name in parameter_members:
             if name not in statistic.parameters_class.names():
-                raise unknown_field(name, statistic, trust)
+                raise unknown_field(name, subject)
         draft = cls(
             name=one_line("name", members["name"], NAME_LENGTH),
             question=one_line("question", members["question"], QUESTION_LENGTH),
@@ -125,37 +125,20 @@ class RecipeDraft:
             trust=trust,
             parameters=statistic.parameters_class.from_mapping(parameter_members),
             encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME))
-            if "encryption" in own_fields
+            if "encryption" in own
             else None,
             step_seconds=STEP_SECONDS.check("step_seconds", int, members.get("step_seconds", 86_400))
-            if "step_seconds" in own_fields
+            if "step_seconds" in own
             else None,
             opens_at=_optional_time("opens_at", members.get("opens_at")),
             closes_at=_optional_time("closes_at", members.get("closes_at")),
-            event=event,
-            segments=segments,
-            hidden_count=asked_hidden_count.asked_of(members.get(asked_hidden_count.FIELD)),
-            admission=admission_of(members.get(asked_admission.ADMISSION)),
-            relay=relay_of(members.get(asked_admission.RELAY)),
-            target=TargetRequest.from_members(members),
+            parts=parts,
             plan=plan,
         )
-        if event.labels or segments:
-            event.require_labels_of(draft.statistic_with(draft.parameters))
+        for part in PARTS.values():
+            part.check(draft)
+        _ = draft.plain_statistic, draft.dummies
         draft.window(datetime(2000, 1, 1, tzinfo=UTC))
-        _ = draft.dummies
-        asked_admission.require_hidden_senders(
-            draft.parameters, token=draft.admission == Admission.TOKEN, relay=draft.relay
-        )
-        if draft.target is not None:
-            asked_target.require_protected(
-                token=draft.admission == Admission.TOKEN,
-                relay=draft.relay,
-                sampling_rate=draft.parameters.sampling_rate,
-                hidden_count=draft.hidden_count is not None,
-                segments=bool(segments),
-            )
-            draft.target.floor(draft.parameters)
         return draft
 
     @property
@@ -169,13 +152,14 @@ class RecipeDraft:
     @cached_property
     def dummies(self) -> Dummies | None:
         """What hides the number of reports, with its rate; FieldError if nothing can."""
-        return asked_hidden_count.dummies_asked(
-            self.hidden_count,
-            statistic_class(self.statistic),
-            self.parameters,
-            segments=bool(self.segments),
-            population_size=self.plan.population_size,
-        )
+        if self.hidden_count is None:
+            return None
+        return dummies_calibrated(self.hidden_count, self.parameters, self.plan.population_size)
+
+    @property
+    def plain_statistic(self) -> Statistic[Any]:
+        """The statistic with these parameters and segments; FieldError if it cannot have them."""
+        return statistic_of(self.statistic, self.parameters, self.segments)
 
     def window(self, now: datetime) -> tuple[datetime, datetime]:
         """Opening and closing time.
@@ -253,10 +237,11 @@ class RecipeDraft:
             population=DEFAULT_POPULATION,
             opens_at=None,
             closes_at=None,
-            event=NOTHING_NAMED,
-            segments=tuple(str(number) for number, _ in enumerate(self.segments, start=1)),
-            round=None,
-            target=None,
+            parts={
+                name: bare
+                for name, value in self.parts.items()
+                if (bare := PARTS[name].without_names(value)) is not None
+            },
             plan=replace(NOTHING_PLANNED, population_size=self.plan.population_size),
         )
 
@@ -272,20 +257,27 @@ class RecipeDraft:
         self.calibrated_statistic()
 
     def asked_members(self) -> dict[str, Any]:
-        """The fields of the document that do not depend on publishing: all but name, times, servers, target,
-        admission and relay."""
+        """The fields of the document that do not depend on publishing: all but name, times, servers and what
+        publishing makes."""
         return {
             "question": self.question,
             "statistic": self.statistic,
-            **self.event.members(),
-            **asked_segments.members(self.segments),
-            **asked_hidden_count.document_members(self.dummies),
+            **{
+                field: value
+                for name, settled in self._settled_parts().items()
+                for field, value in PARTS[name].document_fields(settled).items()
+            },
             "trust": self.trust.value,
             "population": self.population,
             **self.calibrated_statistic().parameters.as_dict(),
             **({} if self.encryption is None else {"encryption": self.encryption}),
             **({} if self.step_seconds is None else {"step_seconds": self.step_seconds}),
         }
+
+    def _settled_parts(self) -> dict[str, Any]:
+        """The values in the document of those parts that publishing adds nothing to."""
+        parts = {name: value for name, value in self.parts.items() if not PARTS[name].made_when_published}
+        return parts if self.dummies is None else {**parts, "hidden_count": self.dummies}
 
     def publish(
         self,
@@ -315,7 +307,7 @@ class RecipeDraft:
         """
         if (admission is not None, relay is not None) != (self.admission == Admission.TOKEN, self.relay):
             raise ValueError("issuer and relay must be given exactly if the draft asks for them")
-        if asked_target.target_of(target) != asked_target.target_of(self.target):
+        if target_of(target) != target_of(self.target):
             raise ValueError("the target must be the draft's")
         if servers.trust != self.trust or servers.scheme != self.encryption:
             raise ValueError(
@@ -328,6 +320,7 @@ class RecipeDraft:
                     "opens_at", f"is so early that the recipe would have closed {format_time(closes_at)}"
                 )
             raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
+        made = {"admission": admission, "relay": relay, "round": self.round, "target": target}
         published = PublishedRecipe(
             name=self.name,
             question=self.question,
@@ -339,13 +332,7 @@ class RecipeDraft:
             opens_at=opens_at,
             closes_at=closes_at,
             simulation=simulation,
-            event=self.event,
-            segments=self.segments,
-            dummies=self.dummies,
-            admission=admission,
-            relay=relay,
-            round=self.round,
-            target=target,
+            parts=self._settled_parts() | {name: value for name, value in made.items() if value is not None},
         )
         # Checked first; only then is a partner server asked.
         published.require_readable()
@@ -360,11 +347,12 @@ class RecipeDraft:
             "population": self.population,
             "trust": self.trust.value,
             **self.parameters.as_dict(),
-            **self.event.members(),
-            **asked_segments.members(self.segments),
-            **asked_hidden_count.file_members(self.hidden_count),
-            **asked_admission.draft_members(self.admission, self.relay),
-            **({} if self.target is None else self.target.members()),
+            **{
+                field: value
+                for name, stated in self.parts.items()
+                if PARTS[name].in_files
+                for field, value in PARTS[name].file_fields(stated).items()
+            },
             **self.plan.members(),
         }
         optional = {"encryption": self.encryption, "step_seconds": self.step_seconds}

@@ -1,33 +1,16 @@
 """The fields of recipe files and of recipes' documents, and which of them a given recipe may have."""
 
 import re
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
-from panprivacy.accounting.trust import Trust
 from panprivacy.formats.display import duration_and_seconds
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, PublicParameters
 from panprivacy.planning.recipe_plan import plan_fields
-from panprivacy.recipe.parts import admission as asked_admission
-from panprivacy.recipe.parts import hidden_count as asked_hidden_count
-from panprivacy.recipe.parts import round as asked_round
-from panprivacy.recipe.parts import target as asked_target
-from panprivacy.recipe.parts.event import EVENT_FIELDS
-from panprivacy.statistics import segments as asked_segments
-from panprivacy.statistics.device_input import DeviceInput
-from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import TRUST_MODELS
-
-OPTIONAL_FIELDS = (
-    *EVENT_FIELDS,
-    asked_segments.FIELD,
-    asked_hidden_count.FIELD,
-    *asked_admission.FIELDS,
-    asked_round.FIELD,
-    *asked_target.FIELDS,
-)
-"""Fields that may be absent from a document."""
+from panprivacy.recipe.parts import PARTS
+from panprivacy.recipe.parts.interface import Subject
 
 NAME_LENGTH = 120
 QUESTION_LENGTH = 500
@@ -36,10 +19,9 @@ STEP_SECONDS = Description(
     label="Seconds per step", help="Length of one time step.", minimum=1, maximum=31 * 86_400
 )
 
-DRAFT_FIELDS = (
+_OWN_FIELDS = (
     "name",
     "question",
-    *OPTIONAL_FIELDS,
     "statistic",
     "population",
     "trust",
@@ -48,7 +30,6 @@ DRAFT_FIELDS = (
     "opens_at",
     "closes_at",
 )
-"""Fields of a recipe file other than the plan and the statistic's own parameters."""
 
 POPULATION_PATTERN = re.compile(r"[a-z0-9-]{1,60}")
 
@@ -60,30 +41,69 @@ def require_population_name(value: object) -> str:
     return value
 
 
-def draft_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
+def draft_fields(subject: Subject) -> tuple[str, ...]:
     """What a recipe file may have in addition to the statistic's own parameters."""
-    asked = [name for name in document_fields(statistic, trust) if name != asked_round.FIELD]
-    return (*asked, *plan_fields(statistic))
+    parts = [name for part in PARTS.values() if part.in_files for name in part.fields_of(subject)]
+    return (*own_fields(subject), *parts, *plan_fields(subject.statistic))
 
 
-def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str, ...]:
-    """`DRAFT_FIELDS` without those that do not apply to such a recipe."""
-    silent = {"labels"} if statistic.scalar else set()
-    if not asked_segments.allowed(statistic):
-        silent.add(asked_segments.FIELD)
-    if not asked_hidden_count.allowed(statistic):
-        silent.add(asked_hidden_count.FIELD)
-    if "steps" not in statistic.parameters_class.names():
+def own_fields(subject: Subject) -> tuple[str, ...]:
+    """The fields of recipe files and documents that belong to no part, and are no parameters."""
+    silent = set()
+    if "steps" not in subject.statistic.parameters_class.names():
         silent.add("step_seconds")
-    if not TRUST_MODELS[trust].encrypts(statistic):
+    if not subject.servers.encrypts(subject.statistic):
         silent.add("encryption")
-    if not TRUST_MODELS[trust].takes_reports:
-        silent.update(asked_admission.FIELDS)
-    if "sampling_rate" not in statistic.parameters_class.names():
-        silent.update(asked_target.FIELDS)
-    if statistic.device_input not in (DeviceInput.EVENTS, DeviceInput.RANDOMIZED):
-        silent.add(asked_round.FIELD)
-    return tuple(name for name in DRAFT_FIELDS if name not in silent)
+    return tuple(name for name in _OWN_FIELDS if name not in silent)
+
+
+def file_fields() -> frozenset[str]:
+    """The fields that recipe files have, whatever they ask, but for plans and parameters."""
+    return frozenset({*_OWN_FIELDS, *(name for part in PARTS.values() for name in part.field_names)})
+
+
+def parts_of_file(members: dict[str, object], subject: Subject) -> dict[str, Any]:
+    """Take the fields of all parts out of a recipe file, and read them. Null is absent.
+
+    Returns:
+        the value of each part that the recipe has, by the part's name.
+
+    Raises:
+        FieldError: names the first field that such a recipe cannot have, or that is out of range.
+    """
+    values = {}
+    for part in PARTS.values():
+        given = _taken(members, part.field_names)
+        if given and not part.in_files:
+            raise unknown_field(next(iter(given)), subject)
+        given = {name: value for name, value in given.items() if value is not None}
+        _require_placed(part.name, given, subject)
+        value = part.read_file(given) if given else None
+        if value is not None:
+            values[part.name] = value
+    return values
+
+
+def parts_of_document(members: dict[str, object], subject: Subject) -> dict[str, Any]:
+    """The same of a document, strictly: null is a value, which each part refuses."""
+    values = {}
+    for part in PARTS.values():
+        given = _taken(members, part.field_names)
+        _require_placed(part.name, given, subject)
+        if given:
+            values[part.name] = part.read_document(given)
+    return values
+
+
+def _taken(members: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+    return {name: members.pop(name) for name in names if name in members}
+
+
+def _require_placed(name: str, given: Mapping[str, object], subject: Subject) -> None:
+    allowed = PARTS[name].fields_of(subject)
+    for field in given:
+        if field not in allowed:
+            raise PARTS[name].misplaced(field, subject) or unknown_field(field, subject)
 
 
 SERIES_FIELDS = ("every", "time_zone", "rounds", "until", "donation_rounds", "round_seconds", "public_input")
@@ -91,14 +111,15 @@ SERIES_FIELDS = ("every", "time_zone", "rounds", "until", "donation_rounds", "ro
 file."""
 
 
-def unknown_field(name: str, statistic: type[Statistic[Any]], trust: Trust) -> FieldError:
+def unknown_field(name: str, subject: Subject) -> FieldError:
     """The refusal of a field that this type of recipe file does not have, with all fields that it may
     have."""
+    statistic = subject.statistic
     parameters = statistic.parameters_class
-    given = [field for field in parameters.names() if field not in parameters.derived_names()]
+    chosen = [field for field in parameters.names() if field not in parameters.derived_names()]
     if name in SERIES_FIELDS:
         return FieldError(name, "is a field of a series, not of a recipe: publish this as a series")
-    fields = ", ".join((*draft_fields(statistic, trust), *given, *TRUST_MODELS[trust].lists))
+    fields = ", ".join((*draft_fields(subject), *chosen, *subject.servers.lists))
     return FieldError(name, f"is not a field of a {statistic.statistic} recipe; it has {fields}")
 
 

@@ -12,7 +12,8 @@ from panprivacy.protocols.oblivious_http.padding import CLASSES, TooLongError, c
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.parts.admission import RELAY, Admission
+from panprivacy.recipe.parts.admission import Admission
+from panprivacy.recipe.parts.relay import RELAY
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from panprivacy.statistics.trust_models.interface import Servers

@@ -11,32 +11,28 @@ MOST_SEGMENTS = 20
 SEGMENT_LENGTH = 60
 
 FIELD = "segments"
-"""Field of recipe files and documents that may be absent."""
+"""Its field in recipe files, documents and plans."""
 
 
-def segments_of(
-    members: dict[str, object], statistic: type[Statistic[Any]], *, null_is_absent: bool
-) -> tuple[str, ...]:
-    """Take the field out of a recipe; empty if it is absent.
+def segments_read(value: object) -> tuple[str, ...]:
+    """1 to `MOST_SEGMENTS` different labels; FieldError naming `segments` otherwise."""
+    return distinct_lines(FIELD, value, most=MOST_SEGMENTS, length=SEGMENT_LENGTH)
 
-    Args:
-        null_is_absent: as in a file that people write; in a signed document null is refused.
 
-    Raises:
-        FieldError: naming `segments`: the statistic cannot be asked by segment, or these cannot be.
-    """
-    if FIELD not in members:
-        return ()
-    value = members.pop(FIELD)
-    if value is None and null_is_absent:
+def refusal(statistic: type[Statistic[Any]]) -> str:
+    """Why the statistic cannot be asked by segment, as a clause after the field's name."""
+    others = " and ".join(SEGMENTED)
+    return f"must be left out: {statistic.statistic} cannot be asked by segment, but {others} can"
+
+
+def segments_of(value: object, statistic: type[Statistic[Any]]) -> tuple[str, ...]:
+    """The segments of a form or a plan; none if the value is None. FieldError naming `segments`: the
+    statistic cannot be asked by segment, or these cannot be."""
+    if value is None:
         return ()
     if not allowed(statistic):
-        raise FieldError(
-            FIELD,
-            f"must be left out: {statistic.statistic} cannot be asked by segment, but "
-            f"{' and '.join(SEGMENTED)} can",
-        )
-    return distinct_lines(FIELD, value, most=MOST_SEGMENTS, length=SEGMENT_LENGTH)
+        raise FieldError(FIELD, refusal(statistic))
+    return segments_read(value)
 
 
 def allowed(statistic: type[Statistic[Any]]) -> bool:
@@ -44,6 +40,6 @@ def allowed(statistic: type[Statistic[Any]]) -> bool:
     return statistic.statistic in SEGMENTED
 
 
-def members(segments: tuple[str, ...]) -> dict[str, Any]:
+def segments_field(segments: tuple[str, ...]) -> dict[str, Any]:
     """The field, as a plain JSON value, if there are segments."""
     return {FIELD: list(segments)} if segments else {}

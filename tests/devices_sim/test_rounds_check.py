@@ -103,7 +103,7 @@ def test_a_round_that_its_document_does_not_carry_is_refused(scene):
     forged.key = Ed25519PrivateKey.generate()
     recipe = scene.round(1)
     for wrong, site, error, reason in (
-        (dataclasses.replace(scene.round(5), round=beyond), scene.site, RoundRefusedError, "5 rounds"),
+        (scene.round(5).having(round=beyond), scene.site, RoundRefusedError, "5 rounds"),
         (dataclasses.replace(recipe, simulation=True), scene.site, RoundRefusedError, "simulation"),
         (recipe, forged, RecipeVerificationError, None),
         (recipe, Site(), TransportError, None),

@@ -15,9 +15,10 @@ from django.http import QueryDict
 
 from ledger.selectors import population_choices
 from pages.kinds import kind_of
-from pages.publish.fields import HIDDEN_DELTA, HiddenCountField, LabelsField, number_field, range_errors
+from pages.publish.fields import number_field, range_errors
 from pages.publish.parameter_fields import SUGGESTED, parameter_fields
-from pages.publish.target_field import TARGET_FIELDS, at_target, target_field
+from pages.publish.part_fields import part_fields
+from pages.publish.target_field import at_target
 from pages.trust_models import SHOWN, ShownTrustModel
 from panprivacy.encryption import SCHEMES
 from panprivacy.formats.display import sentence
@@ -28,13 +29,9 @@ from panprivacy.planning.recipe_plan import MARGIN, POPULATION_SIZE
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.members import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS
 from panprivacy.recipe.parts.admission import Admission
-from panprivacy.recipe.parts.event import DEFINITION_LENGTH, EVENT_LENGTH, LABEL_LENGTH, MOST_LABELS
-from panprivacy.recipe.parts.hidden_count import allowed as hidden_count_allowed
-from panprivacy.recipe.parts.target import SMALLEST, SMALLEST_DESCRIPTION
 from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.segments import MOST_SEGMENTS, SEGMENT_LENGTH, segments_of
-from panprivacy.statistics.segments import allowed as segments_allowed
+from panprivacy.statistics.segments import segments_of
 from panprivacy.statistics.trust_models import TRUST_MODELS, trust_named, trusts_of
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
@@ -138,32 +135,6 @@ class RecipeForm(forms.Form):
         max_length=QUESTION_LENGTH,
         help_text="What you want to know, as one question: the title of the public page.",
     )
-    event = forms.CharField(
-        label="Event",
-        max_length=EVENT_LENGTH,
-        required=False,
-        help_text="Its name in the application, as developers know it: a-z, 0-9, dot, _ and -. For example: "
-        "crash, form.opened.",
-    )
-    event_definition = forms.CharField(
-        label="Definition of the event",
-        max_length=DEFINITION_LENGTH,
-        required=False,
-        help_text="When exactly it happens, in one sentence.",
-    )
-    labels = LabelsField(
-        label="Labels",
-        most=MOST_LABELS,
-        length=LABEL_LENGTH,
-        help_text="Names of the answer’s values, one per line, in their order: as many as there are values.",
-    )
-    segments = LabelsField(
-        label="Segments",
-        most=MOST_SEGMENTS,
-        length=SEGMENT_LENGTH,
-        help_text="Parts of the population to compare, one per line: labels that a device knows of itself, "
-        "as its version. Two are an A/B test. The first is what others are compared with.",
-    )
     population = forms.ChoiceField(
         choices=population_choices,
     )
@@ -173,13 +144,6 @@ class RecipeForm(forms.Form):
         max_value=cast("int", POPULATION_SIZE.maximum),
         help_text="Your estimate, for the plan that the page shows; it is not part of the signed recipe.",
         error_messages=range_errors(POPULATION_SIZE),
-    )
-    hidden_count = HiddenCountField(
-        label="Hide how many take part, at ε",
-        required=False,
-        help_text="Some devices that do not take part then send a report of nothing. One report more or less "
-        f"is hidden at this ε and δ = {HIDDEN_DELTA:g}; for another δ, write both: 0.5, 1e-8. Leave empty to "
-        "publish the number of reports as it is.",
     )
     opens_at = forms.DateTimeField(
         label="Opens at (UTC)",
@@ -199,29 +163,9 @@ class RecipeForm(forms.Form):
         required=False,
         widget=forms.RadioSelect(),
     )
-    admission = forms.ChoiceField(
-        label="Who may report",
-        required=False,
-        choices=(
-            (Admission.OPEN.value, "Any sender, any number of reports"),
-            (Admission.TOKEN.value, "Known devices, once each (tokens)"),
-        ),
-        help_text="With tokens, an attester that knows the devices gets one for each of them. Neither it nor "
-        "the servers can tell which report is whose.",
-    )
-    relay = forms.TypedChoiceField(
-        label="How reports travel",
-        required=False,
-        coerce=bool,
-        empty_value=None,
-        choices=(("", "Directly to the servers"), ("True", "Through a relay only")),
-        help_text="A relay hides from the servers which address a report comes from, and cannot read it.",
-    )
     encryption = forms.ChoiceField(
         choices=[(scheme, scheme) for scheme in SCHEMES],
     )
-
-    target = target_field()
 
     def clean(self) -> dict[str, Any]:
         """Let the domain judge; its refusal lands on the field that it names."""
@@ -296,8 +240,7 @@ class RecipeForm(forms.Form):
 
     def statistic(self) -> Statistic[Any]:
         """What would be asked, once validated; FieldError if it cannot be with these segments."""
-        given = {"segments": self.cleaned_data.get("segments")}
-        segments = segments_of(given, self.mechanism, null_is_absent=True)
+        segments = segments_of(self.cleaned_data.get("segments"), self.mechanism)
         if self.parameters is None:
             raise ValueError("the form has no parameters")
         trust = trust_named(self.cleaned_data.get("trust") or trusts_of(self.mechanism)[0].value)
@@ -379,17 +322,21 @@ class RecipeForm(forms.Form):
                 self[name].help_text = f"{self.fields[name].help_text} {NOT_HERE[name]}"
         layout = kind_of(self.mechanism).groups
         named = {name for _, names in layout for name in names}
-        own = tuple(name for name in self.fields if name not in named)
+        parameters = self.mechanism.parameters_class.names()
+        own = tuple(name for name in parameters if name in self.fields and name not in named)
+        # A part that no layout names comes last.
+        others = tuple(name for name in self.fields if name not in named and name not in parameters)
         groups = []
         for title, names in layout:
-            at_hand = [
-                name for part in names for name in (own if part == "*" else (part,)) if name in self.fields
-            ]
+            within = [name for part in names for name in (own if part == "*" else (part,))]
+            if title == layout[-1][0]:
+                within += others
+            at_hand = [name for name in within if name in self.fields]
             groups.append(
                 FieldGroup(
                     title,
-                    [self[name] for name in at_hand if name not in FOLDED],
-                    [self[name] for name in at_hand if name in FOLDED],
+                    [self[name] for name in at_hand if name not in FOLDED and name not in others],
+                    [self[name] for name in at_hand if name in FOLDED or name in others],
                 )
             )
         return groups
@@ -451,18 +398,11 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
     fields["target_margin"] = number_field(MARGIN, float, required=False)
-    fields[SMALLEST] = number_field(SMALLEST_DESCRIPTION, int, required=False)
+    parts = part_fields(mechanism)
+    fields |= parts
     form = cast("type[RecipeForm]", type("RecipeForm", (RecipeForm,), {**fields, "mechanism": mechanism}))
-    if mechanism.scalar:
-        del form.base_fields["labels"]
-    if not segments_allowed(mechanism):
-        del form.base_fields["segments"]
-    if not hidden_count_allowed(mechanism):
-        del form.base_fields["hidden_count"]
-    if "sampling_rate" not in mechanism.parameters_class.names():
-        for name in TARGET_FIELDS:
-            del form.base_fields[name]
-    shown = {name for _, names in kind.groups for name in names} | set(mechanism.parameters_class.names())
+    shown = {name for _, names in kind.groups for name in names}
+    shown |= {*mechanism.parameters_class.names(), *parts}
     if not any(TRUST_MODELS[trust].encrypts(mechanism) for trust in trusts_of(mechanism)):
         shown.discard("encryption")
     # Copies: fields that subclasses inherit are shared between them.

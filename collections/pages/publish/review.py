@@ -17,13 +17,12 @@ from pages.publish.four_eyes import four_eyes_of_draft
 from pages.publish.target_field import TARGET_FIELDS, at_target
 from pages.trust_models import SHOWN
 from pages.words.admission import who_and_how_rows
-from pages.words.parameters_table import event_rows, parameter_rows
+from pages.words.parameters_table import parameter_rows, part_rows
 from pages.words.sentences import guarantee_texts, protection_warning, sampling_sentence
 from pages.words.target import target_rows
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.parts import admission as asked_admission
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
@@ -32,7 +31,7 @@ from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
 from trust_models.review import review_of
 
-SHOWN_REFUSALS = (*asked_admission.FIELDS, *TARGET_FIELDS)
+SHOWN_REFUSALS = ("admission", "relay", *TARGET_FIELDS)
 """Fields whose refusals no blocker shows."""
 
 
@@ -113,7 +112,7 @@ def _asked(draft: RecipeDraft) -> dict[str, Any]:
         "trust": SHOWN[draft.trust].for_statistic(statistic),
         "kind": kind,
         "rows": parameter_rows(statistic.parameters),
-        "event_rows": event_rows(draft.event, draft.segments),
+        "part_rows": part_rows(draft),
         "admission_rows": who_and_how_rows(draft.admission, draft.relay, TRUST_MODELS[draft.trust]),
         "target_rows": target_rows(draft.target, draft.parameters),
         "plan": draft.plan,

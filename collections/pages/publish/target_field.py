@@ -10,7 +10,7 @@ from django.utils.choices import CallableChoiceIterator
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.parts.target import SMALLEST
-from panprivacy.recipe.targeting.target import FIELD, MOST_CONDITIONS
+from panprivacy.recipe.targeting.target import FIELD
 from releases.counts import newest_counts
 from web.numbers import number
 
@@ -55,16 +55,10 @@ class TargetField(forms.Field):
         return [f"{name}={of['value']}@{of['recipe']}" for name, of in value.items()]
 
 
-def target_field() -> TargetField:
-    """The field, with the present options."""
-    return TargetField(
-        label="Only devices with",
-        required=False,
-        widget=TargetSelect(choices=CallableChoiceIterator(_offered), attrs={"size": 4}),
-        help_text=f"A part of the population, by at most {MOST_CONDITIONS} attributes together. Offered is "
-        "what a released result counts. It needs tokens, a relay and a sampling rate below 1. Leave empty to "
-        "ask all devices.",
-    )
+def target_field(**texts: Any) -> TargetField:
+    """The field, with the present options, and with these texts of a form's field."""
+    choices = CallableChoiceIterator(_offered)
+    return TargetField(widget=TargetSelect(choices=choices, attrs={"size": 4}), **texts)
 
 
 def in_words(conditions: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ from pages.rounds_together import beside_round
 from pages.transparency.checking import commands_for, verification_context
 from pages.trust_models import SHOWN
 from pages.words.admission import admission_rows, admission_sentence, issuer_key
-from pages.words.parameters_table import event_rows, parameter_rows
+from pages.words.parameters_table import parameter_rows, part_rows
 from pages.words.sentences import (
     guarantee_from_mapping,
     guarantee_texts,
@@ -112,7 +112,7 @@ class RecipeView(View):
             "admission_sentence": admission_sentence(published.admission, type(published.servers)),
             "target_rows": target_rows(published.target, published.parameters),
             "target_sentence": target_sentence(published.target),
-            "event_rows": event_rows(published.event, published.segments),
+            "part_rows": part_rows(published),
             "planned": kind.planned(published.calibrated_statistic, stated_plan(recipe)),
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),

@@ -4,7 +4,8 @@ import dataclasses
 from dataclasses import dataclass
 
 from panprivacy.formats.parameters import PublicParameters, description_of
-from panprivacy.recipe.parts.event import EventNames
+from panprivacy.recipe.parts import PARTS
+from panprivacy.recipe.parts.interface import PartialRecipe
 from web.numbers import number
 
 
@@ -29,12 +30,23 @@ def parameter_rows(parameters: PublicParameters) -> list[ParameterRow]:
     ]
 
 
-def event_rows(event: EventNames, segments: tuple[str, ...]) -> list[ParameterRow]:
-    """Event, labels and segments as rows of the same table; none for what the recipe does not name."""
-    given = (
-        ("Event", event.name, "What is counted, as applications call it."),
-        ("Definition of the event", event.definition, "When exactly it happens."),
-        ("Labels", "; ".join(event.labels), "Names of the answer’s values, in their order."),
-        ("Segments", "; ".join(segments), "Each device says, scrambled, in which of these it is."),
-    )
-    return [ParameterRow(label, value, meaning, False) for label, value, meaning in given if value]
+def part_rows(recipe: PartialRecipe) -> list[ParameterRow]:
+    """The optional parts of a draft or a published recipe as rows of the same table, but for those that pages
+    show in sections of their own. None for what the recipe does not have."""
+    rows = []
+    for part in PARTS.values():
+        if part.has_section or part.name not in recipe.parts:
+            continue
+        values = part.document_fields(recipe.parts[part.name])
+        rows += [
+            ParameterRow(field.label, _text(values[field.name]), field.meaning, False)
+            for field in part.fields
+            if field.name in values
+        ]
+    return rows
+
+
+def _text(value: object) -> str:
+    if isinstance(value, list):
+        return "; ".join(map(str, value))
+    return number(value) if isinstance(value, int | float) else str(value)

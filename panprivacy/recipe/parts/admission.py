@@ -1,7 +1,4 @@
-"""Admission and relay of a recipe in recipe files and documents.
-
-`admission` is absent if any sender may report, `relay` if devices connect to the servers directly.
-"""
+"""Which senders may report to a recipe: any, or holders of tokens."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,12 +8,11 @@ from urllib.parse import urlsplit
 
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
-from panprivacy.formats.parameters import PublicParameters, as_typed
+from panprivacy.formats.parameters import as_typed
+from panprivacy.recipe.parts.interface import Part, PartField, PartialRecipe, Subject
 from panprivacy.statistics.trust_models.members import read_server, read_verification_key, require_url
 
-ADMISSION, RELAY = "admission", "relay"
-FIELDS = (ADMISSION, RELAY)
-"""Fields of recipe files and documents that may be absent."""
+ADMISSION = "admission"
 
 NAME_LENGTH = 260
 """Most characters of an issuer's name: a host of DNS, and a port."""
@@ -65,8 +61,8 @@ class TokenAdmission:
         if key.n.bit_length() != MODULUS_BITS:
             raise FieldError("admission.token_key", f"must have {MODULUS_BITS} bits")
 
-    def members(self) -> dict[str, str]:
-        """The document's field `admission`, as plain JSON values."""
+    def as_dict(self) -> dict[str, str]:
+        """The value of the document's field, as plain JSON values."""
         return {
             "kind": Admission.TOKEN.value,
             "issuer_name": self.issuer_name,
@@ -77,7 +73,7 @@ class TokenAdmission:
 
     @classmethod
     def from_members(cls, value: object) -> Self:
-        """Inverse of `members`, strict: each document has one spelling. FieldError for anything else."""
+        """Inverse of `as_dict`, strict: each document has one spelling. FieldError for anything else."""
         if isinstance(value, Mapping) and value.get("kind") == Admission.OPEN:
             raise FieldError(ADMISSION, "must be left out if any sender may report")
         read = read_server(ADMISSION, value, _MEMBERS)
@@ -91,42 +87,49 @@ class TokenAdmission:
         )
 
 
-def admission_of(value: object) -> Admission:
-    """Parse a recipe file's value: absent or null is open. FieldError for any unknown value."""
-    if value is None:
-        return Admission.OPEN
-    # A list or an object is no value of an enum, and is not hashable.
-    if not isinstance(value, str) or value not in set(Admission):
-        raise FieldError(ADMISSION, f"must be {' or '.join(Admission)}, not {as_typed(value)}")
-    return Admission(value)
+class AdmissionPart(Part[Admission, TokenAdmission]):
+    """In a file: `token`. In a document: the issuer of the tokens, with their key."""
 
+    name = ADMISSION
+    fields = (
+        PartField(
+            name=ADMISSION,
+            label="Who may report",
+            help="With tokens, an attester that knows the devices gets one for each of them. Neither it nor "
+            "the servers can tell which report is whose.",
+            meaning="The issuer of the tokens with which devices report.",
+            choices=(
+                (Admission.OPEN.value, "Any sender, any number of reports"),
+                (Admission.TOKEN.value, "Known devices, once each (tokens)"),
+            ),
+        ),
+    )
+    made_when_published = True
+    has_section = True
 
-def relay_of(value: object) -> bool:
-    """Parse a recipe file's value: absent or null is no relay. FieldError for any unknown value."""
-    if value is not None and not isinstance(value, bool):
-        raise FieldError(RELAY, f"must be true or false, not {as_typed(value)}")
-    return bool(value)
+    def fields_of(self, subject: Subject) -> tuple[str, ...]:
+        return self.field_names if subject.servers.takes_reports else ()
 
+    def read_file(self, fields: Mapping[str, object]) -> Admission | None:
+        value = fields[ADMISSION]
+        # A list or an object is no value of an enum, and is not hashable.
+        if not isinstance(value, str) or value not in set(Admission):
+            raise FieldError(ADMISSION, f"must be {' or '.join(Admission)}, not {as_typed(value)}")
+        return None if value == Admission.OPEN else Admission(value)
 
-def require_hidden_senders(parameters: PublicParameters, *, token: bool, relay: bool) -> None:
-    """FieldError if the parameters rely on a token or a relay, and the recipe has none."""
-    reason = parameters.needs_relay
-    if reason and not token:
-        raise FieldError(ADMISSION, f"must be token: {reason}")
-    if reason and not relay:
-        raise FieldError(RELAY, f"must be there: {reason}")
+    def file_fields(self, value: Admission) -> dict[str, Any]:
+        return {ADMISSION: value.value}
 
+    def read_document(self, fields: Mapping[str, object]) -> TokenAdmission:
+        return TokenAdmission.from_members(fields[ADMISSION])
 
-def draft_members(admission: Admission, relay: bool) -> dict[str, Any]:
-    """The fields of a recipe file that differ from the default."""
-    said = {ADMISSION: admission.value} if admission != Admission.OPEN else {}
-    return {**said, RELAY: True} if relay else said
+    def document_fields(self, value: TokenAdmission) -> dict[str, Any]:
+        return {ADMISSION: value.as_dict()}
 
-
-def document_members(admission: TokenAdmission | None, relay: str | None) -> dict[str, Any]:
-    """The fields of a document that differ from the default."""
-    said: dict[str, Any] = {} if admission is None else {ADMISSION: admission.members()}
-    return said if relay is None else {**said, RELAY: relay}
+    def check(self, recipe: PartialRecipe) -> None:
+        reason = recipe.parameters.needs_relay
+        if reason and ADMISSION not in recipe.parts:
+            raise FieldError(ADMISSION, f"must be token: {reason}")
 
 
 def _require_host(field: str, value: object) -> str:

@@ -4,12 +4,14 @@ They are for people and for developers of applications. No number depends on the
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import distinct_lines, one_line
 from panprivacy.formats.parameters import as_typed
+from panprivacy.recipe.parts.interface import PartField, PartialRecipe, SimplePart, Subject
 from panprivacy.statistics.interface import Statistic
 
 EVENT_LENGTH = 60
@@ -20,9 +22,6 @@ LABEL_LENGTH = 60
 
 MOST_LABELS = 1_001
 """The largest number of a histogram's buckets; with more values, a recipe has no labels."""
-
-EVENT_FIELDS = ("event", "event_definition", "labels")
-"""Fields of recipe files and documents that may be absent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,31 +38,6 @@ class EventNames:
     definition: str | None = None
     labels: tuple[str, ...] = ()
 
-    @classmethod
-    def from_members(
-        cls, members: dict[str, object], statistic: type[Statistic[Any]], *, null_is_absent: bool
-    ) -> "EventNames":
-        """Take the fields `EVENT_FIELDS` out of a recipe. The number of labels is not checked.
-
-        Args:
-            null_is_absent: as in a file that people write; in a signed document null is refused.
-
-        Raises:
-            FieldError: names the value that is out of range.
-        """
-        given = {name: members.pop(name) for name in EVENT_FIELDS if name in members}
-        if null_is_absent:
-            given = {name: value for name, value in given.items() if value is not None}
-        if "event_definition" in given and "event" not in given:
-            raise FieldError("event", "is missing: event_definition says when it happens")
-        return cls(
-            name=_event(given["event"]) if "event" in given else None,
-            definition=one_line("event_definition", given["event_definition"], DEFINITION_LENGTH)
-            if "event_definition" in given
-            else None,
-            labels=_labels(given["labels"], statistic) if "labels" in given else (),
-        )
-
     def require_labels_of(self, statistic: Statistic[Any]) -> None:
         """FieldError unless there is a label for every value of the answer, or none at all."""
         if not self.labels:
@@ -78,14 +52,72 @@ class EventNames:
             every = f"one for each value from “{statistic.label(0)}” to “{statistic.label(values - 1)}”"
             raise FieldError("labels", f"must be {values:,}, {every}, not {len(self.labels):,}")
 
-    def members(self) -> dict[str, Any]:
-        """The given fields, as plain JSON values."""
-        given = {"event": self.name, "event_definition": self.definition}
-        named: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        return {**named, "labels": list(self.labels)} if self.labels else named
-
 
 NOTHING_NAMED = EventNames()
+
+
+class EventPart(SimplePart[EventNames]):
+    """The event's name and definition, and the labels of the answer's values."""
+
+    name = "event"
+    fields = (
+        PartField(
+            name="event",
+            label="Event",
+            help="Its name in the application, as developers know it: a-z, 0-9, dot, _ and -. For example: "
+            "crash, form.opened.",
+            meaning="What is counted, as applications call it.",
+            length=EVENT_LENGTH,
+        ),
+        PartField(
+            name="event_definition",
+            label="Definition of the event",
+            help="When exactly it happens, in one sentence.",
+            meaning="When exactly it happens.",
+            length=DEFINITION_LENGTH,
+        ),
+        PartField(
+            name="labels",
+            label="Labels",
+            help="Names of the answer’s values, one per line, in their order: as many as there are values.",
+            meaning="Names of the answer’s values, in their order.",
+            length=LABEL_LENGTH,
+            lines=MOST_LABELS,
+        ),
+    )
+
+    def fields_of(self, subject: Subject) -> tuple[str, ...]:
+        return tuple(name for name in self.field_names if name != "labels" or not subject.statistic.scalar)
+
+    def misplaced(self, field: str, subject: Subject) -> FieldError:
+        return FieldError(field, f"must be left out: {subject.statistic.statistic} estimates a single number")
+
+    def read(self, fields: Mapping[str, object]) -> EventNames:
+        if "event_definition" in fields and "event" not in fields:
+            raise FieldError("event", "is missing: event_definition says when it happens")
+        names: dict[str, Any] = {}
+        if "event" in fields:
+            names["name"] = _event(fields["event"])
+        if "event_definition" in fields:
+            names["definition"] = one_line("event_definition", fields["event_definition"], DEFINITION_LENGTH)
+        if "labels" in fields:
+            names["labels"] = distinct_lines(
+                "labels", fields["labels"], most=MOST_LABELS, length=LABEL_LENGTH
+            )
+        return EventNames(**names)
+
+    def written(self, value: EventNames) -> dict[str, Any]:
+        texts = {"event": value.name, "event_definition": value.definition}
+        fields: dict[str, Any] = {name: text for name, text in texts.items() if text is not None}
+        return {**fields, "labels": list(value.labels)} if value.labels else fields
+
+    def check(self, recipe: PartialRecipe) -> None:
+        names: EventNames = recipe.parts.get(self.name, NOTHING_NAMED)
+        if names.labels:
+            names.require_labels_of(recipe.plain_statistic)
+
+    def without_names(self, value: EventNames) -> None:
+        """No number depends on them."""
 
 
 def _event(value: object) -> str:
@@ -95,9 +127,3 @@ def _event(value: object) -> str:
             f"must be 1 to {EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -, not {as_typed(value)}",
         )
     return value
-
-
-def _labels(value: object, statistic: type[Statistic[Any]]) -> tuple[str, ...]:
-    if statistic.scalar:
-        raise FieldError("labels", f"must be left out: {statistic.statistic} estimates a single number")
-    return distinct_lines("labels", value, most=MOST_LABELS, length=LABEL_LENGTH)

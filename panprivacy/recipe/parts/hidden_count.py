@@ -1,6 +1,6 @@
-"""Whether a recipe hides how many devices take part: its fields in files and documents.
+"""Whether a recipe hides how many devices take part.
 
-Devices that do not take part then send dummies with a rate that is computed from the recipe. Both fields are
+Devices that do not take part then send dummies with a rate that is computed from the recipe. The field is
 absent if the exact number of reports is public.
 """
 
@@ -9,14 +9,14 @@ from typing import Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import PublicParameters, as_typed
+from panprivacy.recipe.parts.interface import Part, PartField, PartialRecipe, Subject
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import Statistic
 
 FIELD = "hidden_count"
-"""Field of recipe files and documents that may be absent."""
 
-_ASKED = ("epsilon", "delta")
-_STATED = (*_ASKED, "population_size", "dummy_rate")
+_TARGET = ("epsilon", "delta")
+_STATED = (*_TARGET, "population_size", "dummy_rate")
 
 
 def allowed(statistic: type[Statistic[Any]]) -> bool:
@@ -25,41 +25,67 @@ def allowed(statistic: type[Statistic[Any]]) -> bool:
     return bool(getattr(statistic, "takes_dummies", False))
 
 
-def asked_of(value: object) -> tuple[float, float] | None:
-    """ε and δ in a recipe file's field; None if it is absent or null.
+class HiddenCountPart(Part[tuple[float, float], Dummies]):
+    """In a file: ε and δ at which dummies hide the number of reports. In a document: the dummies, with their
+    rate."""
+
+    name = FIELD
+    fields = (
+        PartField(
+            name=FIELD,
+            label="Hide how many take part, at ε",
+            help="Some devices that do not take part then send a report of nothing. One report more or less "
+            "is hidden at this ε and δ = 1e-06; for another δ, write both: 0.5, 1e-8. Leave empty to "
+            "publish the number of reports as it is.",
+            meaning="How dummies hide the number of reports.",
+        ),
+    )
+    has_section = True
+
+    def fields_of(self, subject: Subject) -> tuple[str, ...]:
+        return self.field_names if allowed(subject.statistic) else ()
+
+    def read_file(self, fields: Mapping[str, object]) -> tuple[float, float]:
+        target = _exactly(fields[FIELD], _TARGET)
+        Dummies.require_target(target["epsilon"], target["delta"])
+        return float(target["epsilon"]), float(target["delta"])
+
+    def file_fields(self, value: tuple[float, float]) -> dict[str, Any]:
+        return {FIELD: dict(zip(_TARGET, value, strict=True))}
+
+    def read_document(self, fields: Mapping[str, object]) -> Dummies:
+        """Devices check that the dummies keep what they state (`require_promise`)."""
+        return Dummies(**_exactly(fields[FIELD], _STATED))
+
+    def document_fields(self, value: Dummies) -> dict[str, Any]:
+        return {FIELD: {name: getattr(value, name) for name in _STATED}}
+
+    def check(self, recipe: PartialRecipe) -> None:
+        if FIELD not in recipe.parts:
+            return
+        if "segments" in recipe.parts:
+            raise FieldError(FIELD, "must be left out if a recipe asks by segment")
+        if recipe.parameters.sampling_rate >= 1:
+            raise FieldError(FIELD, "must be left out if every device takes part: none could send a dummy")
+
+
+def dummies_calibrated(
+    target: tuple[float, float], parameters: PublicParameters, population_size: int | None
+) -> Dummies:
+    """The dummies that keep a target (ε, δ).
+
+    Args:
+        population_size: devices that surely receive the recipe; None if the file states no number.
 
     Raises:
-        FieldError: it does not have exactly these two, or one is out of range.
+        FieldError: the number is missing, or no rate keeps the target.
     """
-    if value is None:
-        return None
-    members = _members(value, _ASKED)
-    Dummies.require_target(members["epsilon"], members["delta"])
-    return float(members["epsilon"]), float(members["delta"])
-
-
-def dummies_asked(
-    asked: tuple[float, float] | None,
-    statistic: type[Statistic[Any]],
-    parameters: PublicParameters,
-    *,
-    segments: bool,
-    population_size: int | None,
-) -> Dummies | None:
-    """The dummies that a recipe file asks for, with their rate computed; None if it asks for none.
-
-    Raises:
-        FieldError: names the obstacle.
-    """
-    if asked is None:
-        return None
-    _require_possible(statistic, parameters, segments=segments)
     if population_size is None:
         raise FieldError(
             "population_size",
             f"is missing: {FIELD} needs a number that surely as many devices hear of the recipe",
         )
-    epsilon, delta = asked
+    epsilon, delta = target
     return Dummies.calibrated(
         epsilon=epsilon,
         delta=delta,
@@ -68,44 +94,7 @@ def dummies_asked(
     )
 
 
-def dummies_stated(
-    members: dict[str, object],
-    statistic: type[Statistic[Any]],
-    parameters: PublicParameters,
-    *,
-    segments: bool,
-) -> Dummies | None:
-    """The dummies of a document; strict. Devices check whether they keep what they state
-    (`require_promise`)."""
-    if FIELD not in members:
-        return None
-    _require_possible(statistic, parameters, segments=segments)
-    stated = _members(members[FIELD], _STATED)
-    return Dummies(**stated)
-
-
-def file_members(asked: tuple[float, float] | None) -> dict[str, Any]:
-    """The field of a recipe file, if it is set."""
-    return {} if asked is None else {FIELD: dict(zip(_ASKED, asked, strict=True))}
-
-
-def document_members(dummies: Dummies | None) -> dict[str, Any]:
-    """The field of a document, if it is set."""
-    return {} if dummies is None else {FIELD: {name: getattr(dummies, name) for name in _STATED}}
-
-
-def _require_possible(
-    statistic: type[Statistic[Any]], parameters: PublicParameters, *, segments: bool
-) -> None:
-    if not allowed(statistic):
-        raise FieldError(FIELD, f"must be left out of {statistic.statistic}: {statistic.no_dummies}")
-    if segments:
-        raise FieldError(FIELD, "must be left out if a recipe asks by segment")
-    if parameters.sampling_rate >= 1:
-        raise FieldError(FIELD, "must be left out if every device takes part: none could send a dummy")
-
-
-def _members(value: object, names: tuple[str, ...]) -> dict[str, Any]:
+def _exactly(value: object, names: tuple[str, ...]) -> dict[str, Any]:
     if not isinstance(value, Mapping) or set(value) != set(names):
         raise FieldError(FIELD, f"must have exactly the fields {', '.join(names)}, not {as_typed(value)}")
     return dict(value)

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
+from panprivacy.recipe.parts.interface import PartField, SimplePart, Subject
+from panprivacy.statistics.device_input import DeviceInput
 
 FIELD = "round"
-"""Field of documents that is absent if the recipe is no round of a series. Recipe files never have it."""
 
 MOST_ROUNDS = 10_000
 NUMBER = Description(label="Round", help="Number of the round.", minimum=1, maximum=MOST_ROUNDS)
@@ -32,14 +33,14 @@ class RoundPlace:
     number: int
     input: str | None = None
 
-    def members(self) -> dict[str, Any]:
-        """The document's field, as plain JSON values."""
+    def as_dict(self) -> dict[str, Any]:
+        """The value of the document's field, as plain JSON values."""
         own = {"of": self.of, "number": self.number}
         return own if self.input is None else {**own, "input": self.input}
 
     @classmethod
     def from_members(cls, value: object) -> Self:
-        """Inverse of `members`, strict; FieldError for anything else."""
+        """Inverse of `as_dict`, strict; FieldError for anything else."""
         if not isinstance(value, Mapping) or not {"of", "number"} <= set(value) <= {"of", "number", "input"}:
             raise FieldError(
                 FIELD, f"must have the fields of, number and at most input, not {as_typed(value)}"
@@ -58,6 +59,31 @@ def require_hash(field: str, value: object) -> str:
     return value
 
 
-def document_members(asked: RoundPlace | None) -> dict[str, Any]:
-    """The field of a document, if it is set."""
-    return {} if asked is None else {FIELD: asked.members()}
+class RoundPart(SimplePart[RoundPlace]):
+    """The place of a recipe among the rounds of another document; absent if it is no round."""
+
+    name = FIELD
+    fields = (
+        PartField(
+            name=FIELD,
+            label="Round",
+            help="Its place among the rounds of one recipe.",
+            meaning="Which round of a recipe in rounds it is.",
+        ),
+    )
+    in_files = False
+    made_when_published = True
+    has_section = True
+
+    def fields_of(self, subject: Subject) -> tuple[str, ...]:
+        added_up = subject.statistic.device_input in (DeviceInput.EVENTS, DeviceInput.RANDOMIZED)
+        return self.field_names if added_up else ()
+
+    def read(self, fields: Mapping[str, object]) -> RoundPlace:
+        return RoundPlace.from_members(fields[FIELD])
+
+    def written(self, value: RoundPlace) -> dict[str, Any]:
+        return {FIELD: value.as_dict()}
+
+    def without_names(self, value: RoundPlace) -> None:
+        """No guarantee of a single round depends on it."""

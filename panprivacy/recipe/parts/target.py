@@ -1,6 +1,6 @@
-"""Which devices of its population a recipe asks: its fields in files and documents (SAA, 5.5).
+"""Which devices of its population a recipe asks (SAA, 5.5); absent if it asks all of them.
 
-Both fields are absent if it asks all devices. A file names, for each attribute, the value that a device must
+A file names, for each attribute, the value that a device must
 have and the recipe whose result shows how many devices have it. Publishing adds the result's hash.
 """
 
@@ -11,22 +11,23 @@ from typing import Any, Self
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, PublicParameters, as_typed
 from panprivacy.planning.limits import TIMES_COHORT
-from panprivacy.recipe.parts.admission import ADMISSION, RELAY
+from panprivacy.recipe.parts.admission import ADMISSION
+from panprivacy.recipe.parts.interface import Part, PartField, PartialRecipe, Subject
+from panprivacy.recipe.parts.relay import RELAY
 from panprivacy.recipe.parts.round import require_hash
 from panprivacy.recipe.targeting.citation import Citation
 from panprivacy.recipe.targeting.sizes import smallest_target
-from panprivacy.recipe.targeting.target import EVERYBODY, FIELD, Target
+from panprivacy.recipe.targeting.target import EVERYBODY, FIELD, MOST_CONDITIONS, Target
 
 SMALLEST = "smallest_target"
-FIELDS = (FIELD, SMALLEST)
-"""Fields of recipe files and documents that may be absent."""
+MOST_DEVICES = 10_000_000_000
 
 SMALLEST_DESCRIPTION = Description(
     label="Smallest target",
     help=f"Fewest devices that must surely be in the target. By default {TIMES_COHORT} times the cohort "
     "size, or the cohort size by the sampling rate if that is more.",
     minimum=1,
-    maximum=10_000_000_000,
+    maximum=MOST_DEVICES,
 )
 
 REASON = "without it, someone who sees a report arrive learns that this device is in the target"
@@ -47,18 +48,14 @@ class TargetRequest:
     smallest: int | None = None
 
     @classmethod
-    def from_members(cls, members: Mapping[str, object]) -> Self | None:
-        """Read the two fields of a recipe file; null is absent. None if it asks all devices.
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
+        """Read the fields of a recipe file, of which `target` is one.
 
         Raises:
             FieldError: named `target`, `target.NAME…` or `smallest_target`.
         """
-        smallest = members.get(SMALLEST)
-        if members.get(FIELD) is None:
-            if smallest is not None:
-                raise FieldError(SMALLEST, "must be left out: the recipe has no target")
-            return None
-        values, cited = _conditions(members[FIELD], ("recipe",))
+        smallest = fields.get(SMALLEST)
+        values, cited = _conditions(fields[FIELD], ("recipe",))
         recipes = {name: require_hash(f"{FIELD}.{name}.recipe", of["recipe"]) for name, of in cited.items()}
         checked = None if smallest is None else SMALLEST_DESCRIPTION.check(SMALLEST, int, smallest)
         return cls(target=values, recipes=recipes, smallest=checked)
@@ -80,7 +77,7 @@ class TargetRequest:
         }
         return CitedTarget(target=self.target, citations=citations, smallest=self.floor(parameters))
 
-    def members(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The fields of a recipe file, as plain JSON values."""
         conditions = {
             name: {"value": value, "recipe": self.recipes[name]} for name, value in self.target.where.items()
@@ -103,19 +100,14 @@ class CitedTarget:
     smallest: int
 
     @classmethod
-    def from_members(cls, members: Mapping[str, object], parameters: PublicParameters) -> Self | None:
+    def from_fields(cls, fields: Mapping[str, object]) -> Self:
         """Read the two fields of a document, strictly: each has one spelling. FieldError as for a file."""
-        if FIELD not in members:
-            if SMALLEST in members:
-                raise FieldError(SMALLEST, "must be left out: the recipe has no target")
-            return None
-        target, cited = _conditions(members[FIELD], ("recipe", "result"))
+        target, cited = _conditions(fields[FIELD], ("recipe", "result"))
         citations = {name: Citation.from_members(f"{FIELD}.{name}", of) for name, of in cited.items()}
-        smallest: int = SMALLEST_DESCRIPTION.check(SMALLEST, int, members.get(SMALLEST))
-        smallest_target(smallest, *_sampled(parameters))
+        smallest: int = SMALLEST_DESCRIPTION.check(SMALLEST, int, fields.get(SMALLEST))
         return cls(target=target, citations=citations, smallest=smallest)
 
-    def members(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         """The fields of a document, as plain JSON values."""
         conditions = {
             name: {"value": value, **self.citations[name].members()}
@@ -129,25 +121,79 @@ def target_of(asked: TargetRequest | CitedTarget | None) -> Target:
     return EVERYBODY if asked is None else asked.target
 
 
-def require_protected(
-    *, token: bool, relay: bool, sampling_rate: float, hidden_count: bool, segments: bool
-) -> None:
-    """FieldError if a recipe with a target lacks what hides which devices are in it."""
-    if not token:
-        raise FieldError(ADMISSION, f"must be token in a recipe with a target: {REASON}")
-    if not relay:
-        raise FieldError(RELAY, f"must be there in a recipe with a target: {REASON}")
-    if sampling_rate >= 1:
-        raise FieldError(
-            "sampling_rate",
-            "must be below 1 in a recipe with a target: else who sends nothing is surely not in it",
-        )
-    if hidden_count:
-        raise FieldError(FIELD, "must be left out if the number of reports is hidden: dummies would be few")
-    if segments:
-        raise FieldError(
-            FIELD, "must be left out if the recipe asks by segment: both would leave few devices"
-        )
+class TargetPart(Part[TargetRequest, CitedTarget]):
+    """Conditions on attributes that devices know of themselves, and the least number of devices that meet
+    them."""
+
+    name = FIELD
+    fields = (
+        PartField(
+            name=FIELD,
+            label="Only devices with",
+            help=f"A part of the population, by at most {MOST_CONDITIONS} attributes together. Offered is "
+            "what a released result counts. It needs tokens, a relay and a sampling rate below 1. Leave "
+            "empty to ask all devices.",
+            meaning="Which devices of the population it asks, with the results that show how many they are.",
+        ),
+        PartField(
+            name=SMALLEST,
+            label=SMALLEST_DESCRIPTION.label,
+            help=SMALLEST_DESCRIPTION.help,
+            meaning="The fewest devices that are surely in the target.",
+            number=(1, MOST_DEVICES),
+        ),
+    )
+    made_when_published = True
+    has_section = True
+
+    def fields_of(self, subject: Subject) -> tuple[str, ...]:
+        sampled = "sampling_rate" in subject.statistic.parameters_class.names()
+        return self.field_names if sampled else ()
+
+    def read_file(self, fields: Mapping[str, object]) -> TargetRequest:
+        _require_target(fields)
+        return TargetRequest.from_fields(fields)
+
+    def file_fields(self, value: TargetRequest) -> dict[str, Any]:
+        return value.as_dict()
+
+    def read_document(self, fields: Mapping[str, object]) -> CitedTarget:
+        _require_target(fields)
+        return CitedTarget.from_fields(fields)
+
+    def document_fields(self, value: CitedTarget) -> dict[str, Any]:
+        return value.as_dict()
+
+    def check(self, recipe: PartialRecipe) -> None:
+        target: TargetRequest | CitedTarget | None = recipe.parts.get(FIELD)
+        if target is None:
+            return
+        if ADMISSION not in recipe.parts:
+            raise FieldError(ADMISSION, f"must be token in a recipe with a target: {REASON}")
+        if RELAY not in recipe.parts:
+            raise FieldError(RELAY, f"must be there in a recipe with a target: {REASON}")
+        if recipe.parameters.sampling_rate >= 1:
+            raise FieldError(
+                "sampling_rate",
+                "must be below 1 in a recipe with a target: else who sends nothing is surely not in it",
+            )
+        if "hidden_count" in recipe.parts:
+            raise FieldError(
+                FIELD, "must be left out if the number of reports is hidden: dummies would be few"
+            )
+        if "segments" in recipe.parts:
+            raise FieldError(
+                FIELD, "must be left out if the recipe asks by segment: both would leave few devices"
+            )
+        smallest_target(target.smallest, *_sampled(recipe.parameters))
+
+    def without_names(self, value: TargetRequest) -> None:
+        """A guarantee holds for each device, in the target or not."""
+
+
+def _require_target(fields: Mapping[str, object]) -> None:
+    if FIELD not in fields:
+        raise FieldError(SMALLEST, "must be left out: the recipe has no target")
 
 
 def _sampled(parameters: PublicParameters) -> tuple[int, float]:

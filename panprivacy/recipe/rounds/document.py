@@ -16,8 +16,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.planning.limits import RecipeLimits
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.parts import admission as asked_admission
-from panprivacy.recipe.parts import round as asked_round
+from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import (
     DONATION_ROUNDS,
@@ -35,7 +34,7 @@ from panprivacy.statistics.trust_models import under_trust
 
 FORMAT = "panapp-rounds-1"
 
-MADE_FOR_EACH = ("format", "name", "opens_at", "closes_at", asked_round.FIELD, *asked_admission.FIELDS)
+MADE_FOR_EACH = ("format", "name", "opens_at", "closes_at", "round", "admission", "relay")
 """Fields of a round's document that are its own, in addition to those that name its servers with their
 keys."""
 
@@ -93,7 +92,7 @@ class PublishedRounds(SignedDocument):
             round_seconds=draft.round_seconds,
             once=draft.once,
             public_input=draft.public_input,
-            admission=recipe.admission is asked_admission.Admission.TOKEN,
+            admission=recipe.admission is Admission.TOKEN,
             relay=recipe.relay,
             privacy=tuple(_plain(guarantee) for guarantee in stated),
         )

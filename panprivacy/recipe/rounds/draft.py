@@ -196,11 +196,10 @@ class RoundsDraft(Repetition):
             place: its number from 1 to `rounds`.
         """
         return dataclasses.replace(
-            self.recipe,
+            self.recipe.having(round=place),
             name=round_name(self.recipe.name, place.number, self.rounds),
             opens_at=opens_at,
             closes_at=opens_at + self._open_for,
-            round=place,
         )
 
     def as_dict(self) -> dict[str, Any]:

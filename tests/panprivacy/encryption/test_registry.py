@@ -37,6 +37,9 @@ def test_scheme_of_code_unknown_raises_a_field_error_that_lists_the_known():
 def test_scheme_of_code_without_the_libraries_of_a_scheme_does_not_know_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "gmpy2", None)
     monkeypatch.delitem(sys.modules, "panprivacy.encryption.paillier", raising=False)
+    # As in a process that has not used Paillier.
+    paillier = "paillier:Paillier2048PrivateKey"
+    monkeypatch.setattr(SCHEMES, "_entries", {DEFAULT_SCHEME: ElGamalPrivateKey, "paillier-2048": paillier})
     assert scheme_of_code(1) == DEFAULT_SCHEME
     with pytest.raises(FieldError, match=rf"must be one of 1 \({DEFAULT_SCHEME}\), not 2$"):
         scheme_of_code(2)

@@ -133,13 +133,13 @@ def test_every_word_about_admission_changes_the_identifier():
         {"attester_url": "https://other.example"},
         {"token_key": seeded_key(1).public.encoded},
     ]
-    changed = [replace(RECIPE, admission=token_admission(**change)) for change in changes]
-    open_one = replace(RECIPE, admission=None)
-    through_relay = replace(RECIPE, relay=RELAY)
+    changed = [RECIPE.having(admission=token_admission(**change)) for change in changes]
+    open_one = RECIPE.having(admission=None)
+    through_relay = RECIPE.having(relay=RELAY)
     assert len({each.identifier for each in (RECIPE, open_one, through_relay, *changed)}) == 7
 
 
-MEMBERS = token_admission().members()
+MEMBERS = token_admission().as_dict()
 NO_NAMES = (
     "", None, 7, "a.example/x", "a.example,b.example", "a.example:port", "a.example:99999", "user@a.example",
     "a.example?", "a.example#", "a b", "ä.example", "a.example\n", "a\\b", "x" * 261,
@@ -296,7 +296,7 @@ def test_token_of_another_recipe_or_of_another_key_is_refused():
         replace(RECIPE, name="Another"),
         with_tokens(seed=1),
         with_tokens(two_servers()),
-        replace(RECIPE, admission=token_admission(issuer_name="other.example")),
+        RECIPE.having(admission=token_admission(issuer_name="other.example")),
     ]
     for other, seed in zip(others, (0, 1, 0, 0), strict=True):
         token = issued_token(other, SOURCE, seed).encode()

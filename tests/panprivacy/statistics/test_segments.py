@@ -6,9 +6,10 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.members import draft_fields
+from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.segments import MOST_SEGMENTS, SEGMENT_LENGTH
-from panprivacy.statistics.trust_models import trusts_of
+from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from tests.panprivacy.recipe.scene import COUNT, drafted, published
 from tests.refusals import field_refused
 
@@ -71,7 +72,7 @@ def test_too_many_cells_are_refused_where_the_recipe_is_read() -> None:
 def test_statistics_that_cannot_be_asked_by_segment_say_which_can(name: str) -> None:
     statistic = STATISTICS[name]
     allowed = name in ("count_nonzero", "histogram")
-    assert ("segments" in draft_fields(statistic, trusts_of(statistic)[0])) == allowed
+    assert ("segments" in draft_fields(Subject(statistic, TRUST_MODELS[trusts_of(statistic)[0]]))) == allowed
     if not allowed:
         with field_refused("segments", match="but count_nonzero and histogram can"):
             drafted(statistic=name, segments=VERSIONS)

@@ -18,6 +18,7 @@ from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.planning.recipe_plan import RecipePlan
 from panprivacy.recipe.members import draft_fields
+from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
@@ -25,7 +26,7 @@ from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistics.shuffle.histogram import ShuffleHistogram
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 from panprivacy.statistics.streams import STREAM_STATISTICS
-from panprivacy.statistics.trust_models import trusts_of
+from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from streams.models import Stream
@@ -110,7 +111,10 @@ def test_trust_box_and_warning_agree_on_how_scrambled_answers_are(epsilon: float
 def test_form_has_what_a_draft_of_the_statistic_may_say_and_nothing_else(statistic: str) -> None:
     class_ = STATISTICS[statistic]
     fields = set(recipe_form_class(class_).base_fields)
-    told = {*draft_fields(class_, trusts_of(class_)[0]), *class_.parameters_class.names()} - {"statistic"}
+    told = {
+        *draft_fields(Subject(class_, TRUST_MODELS[trusts_of(class_)[0]])),
+        *class_.parameters_class.names(),
+    } - {"statistic"}
     assert told - set(class_.parameters_class.derived_names()) - fields == set()
     assert fields - told == set()
     groups = recipe_form_class(class_)().groups()

@@ -11,8 +11,9 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.members import draft_fields
 from panprivacy.recipe.parts.event import DEFINITION_LENGTH, LABEL_LENGTH, MOST_LABELS
+from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.catalogue import STATISTICS
-from panprivacy.statistics.trust_models import trusts_of
+from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from tests.panprivacy.recipe import scene
 from tests.refusals import field_refused
 
@@ -114,7 +115,7 @@ def test_impossible_members_of_a_file_are_refused(changes: dict[str, Any], field
 @pytest.mark.parametrize("name", sorted(STATISTICS))
 def test_statistics_of_one_number_take_no_labels(name: str) -> None:
     statistic = STATISTICS[name]
-    fields = draft_fields(statistic, trusts_of(statistic)[0])
+    fields = draft_fields(Subject(statistic, TRUST_MODELS[trusts_of(statistic)[0]]))
     assert ("labels" in fields) != statistic.scalar
     assert (set(PLAN_FIELDS) <= set(fields)) == (not statistic.unplanned)
     assert "event" in fields

@@ -190,7 +190,7 @@ def test_document_whose_rate_breaks_its_promise_is_refused_by_devices():
     recipe = published()
     too_low = replace(recipe.dummies, dummy_rate=recipe.dummies.dummy_rate * 0.9)
     with field_refused("hidden_count"):
-        replace(recipe, dummies=too_low).calibrated_statistic.require_promise()
+        recipe.having(hidden_count=too_low).calibrated_statistic.require_promise()
 
 
 def test_device_tosses_one_coin_for_reports_and_dummies():

@@ -1,0 +1,48 @@
+"""The segments by which a recipe asks: each device knows in which of them it is."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.parts.interface import PartField, SimplePart, Subject
+from panprivacy.statistics.segments import (
+    FIELD,
+    MOST_SEGMENTS,
+    SEGMENT_LENGTH,
+    allowed,
+    refusal,
+    segments_field,
+    segments_read,
+)
+
+
+class SegmentsPart(SimplePart[tuple[str, ...]]):
+    """1 to 20 labels, each a part of the population."""
+
+    name = FIELD
+    fields = (
+        PartField(
+            name=FIELD,
+            label="Segments",
+            help="Parts of the population to compare, one per line: labels that a device knows of itself, "
+            "as its version. Two are an A/B test. The first is what others are compared with.",
+            meaning="Each device says, scrambled, in which of these it is.",
+            length=SEGMENT_LENGTH,
+            lines=MOST_SEGMENTS,
+        ),
+    )
+
+    def fields_of(self, subject: Subject) -> tuple[str, ...]:
+        return self.field_names if allowed(subject.statistic) else ()
+
+    def misplaced(self, field: str, subject: Subject) -> FieldError:
+        return FieldError(field, refusal(subject.statistic))
+
+    def read(self, fields: Mapping[str, object]) -> tuple[str, ...]:
+        return segments_read(fields[FIELD])
+
+    def written(self, value: tuple[str, ...]) -> dict[str, Any]:
+        return segments_field(value)
+
+    def without_names(self, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(str(number) for number, _ in enumerate(value, start=1))
