@@ -18,7 +18,7 @@ from ledger.selectors import log_subject, population_named, unreturned_events
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.recipe.members import require_population_name
+from panprivacy.recipe.fields import require_population_name
 from panprivacy.recipe.targeting.attributes import NO_ATTRIBUTES, Attributes
 
 logger = structlog.get_logger(__name__)

@@ -22,7 +22,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import one_line
 from panprivacy.formats.parameters import PublicParameters, as_typed
 from panprivacy.formats.times import LATEST, format_time, parse_time, time_after
-from panprivacy.recipe.members import (
+from panprivacy.recipe.fields import (
     NAME_LENGTH,
     QUESTION_LENGTH,
     STEP_SECONDS,

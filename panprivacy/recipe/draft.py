@@ -18,7 +18,7 @@ from panprivacy.planning.fitting import keeps_promise, remedy_clause
 from panprivacy.planning.likelihood import unlikely_sentence
 from panprivacy.planning.recipe_plan import NOTHING_PLANNED, RecipePlan, plan_fields
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.members import (
+from panprivacy.recipe.fields import (
     NAME_LENGTH,
     QUESTION_LENGTH,
     STEP_SECONDS,

@@ -16,7 +16,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
 from panprivacy.formats.times import LATEST, format_time, parse_time, time_after
 from panprivacy.recipe.draft import GRACE, RecipeDraft
-from panprivacy.recipe.members import NAME_LENGTH
+from panprivacy.recipe.fields import NAME_LENGTH
 from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.draft import FIELDS as ROUNDS_FIELDS
 from panprivacy.recipe.rounds.draft import RoundsDraft

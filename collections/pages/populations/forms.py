@@ -10,7 +10,7 @@ from pages.publish.fields import NumberField, typed_lines
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
-from panprivacy.recipe.members import require_population_name
+from panprivacy.recipe.fields import require_population_name
 from panprivacy.recipe.targeting.attributes import FIELD as ATTRIBUTES
 from panprivacy.recipe.targeting.attributes import MOST_ATTRIBUTES, MOST_VALUES, Attributes
 from web.numbers import number

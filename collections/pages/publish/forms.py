@@ -27,7 +27,7 @@ from panprivacy.formats.parameters import PublicParameters
 from panprivacy.formats.times import EARLIEST, LATEST, format_time, parse_time
 from panprivacy.planning.recipe_plan import MARGIN, POPULATION_SIZE
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.members import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS
+from panprivacy.recipe.fields import NAME_LENGTH, QUESTION_LENGTH, STEP_SECONDS
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.interface import Statistic

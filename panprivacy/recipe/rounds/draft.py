@@ -12,7 +12,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
 from panprivacy.formats.times import LATEST, format_time, time_after
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.members import NAME_LENGTH, require_open_for_steps
+from panprivacy.recipe.fields import NAME_LENGTH, require_open_for_steps
 from panprivacy.recipe.parts.round import MOST_ROUNDS, RoundPlace
 from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.privacy import (
