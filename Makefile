@@ -37,7 +37,7 @@ SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shu
 	PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
 .PHONY: help setup pins demo example-federated test test-all library web test-web test-web-node verifier vectors \
-	check openapi architecture tables docs bench sizes clean
+	check openapi architecture tables docs bench imports sizes clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -175,6 +175,9 @@ bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) -m benchmarks.randomizers
 
 PRODUCT = git ls-files collections devices_sim panapp panprivacy research manage.py | grep '\.py$$'
+imports: setup ## What importing a part of the library loads, in modules and lines
+	@$(RUN) -m tests.architecture.imports
+
 sizes: ## How large the code, its tests and its docs are, in numbers that the docs quote
 	@echo "lines of product Python: $$($(PRODUCT) | xargs cat | wc -l)"
 	@echo "files of product Python: $$($(PRODUCT) | wc -l)"

@@ -8,7 +8,7 @@ from panapp.items_file import read_items
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.json_objects import without_repetition
 from panprivacy.formats.parameters import as_typed
-from panprivacy.recipe.fields import SERIES_FIELDS
+from panprivacy.recipe.file_fields import SERIES_FIELDS
 from panprivacy.recipe.rounds.draft import FIELDS as ROUNDS_FIELDS
 from panprivacy.statistics.streams.parameters import LISTED
 from recipes.item_lists import distinct_items

@@ -13,7 +13,7 @@ from panapp.items_file import read_items
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed, description_of
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.recipe.fields import file_fields, unknown_field
+from panprivacy.recipe.file_fields import file_fields, unknown_field
 from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.interface import StreamStatistic

@@ -107,6 +107,9 @@ COHORT_SIZE: Mapping[str, Any] = {
 }
 """Shared by statistics of every kind; each may narrow them."""
 
+TIMES_COHORT = 10
+"""The default least size of a target, in cohort sizes of the recipe."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class PublicParameters:

@@ -6,10 +6,8 @@ from typing import Any
 
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import TIMES_COHORT
 from panprivacy.statistics.interface import Statistic
-
-TIMES_COHORT = 10
-"""The default least size of a target, in cohort sizes of the recipe."""
 
 NO_LIMIT = 20.0
 """The largest ε that a recipe can have."""

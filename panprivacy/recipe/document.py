@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, lru_cache
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
@@ -27,10 +27,10 @@ from panprivacy.recipe.fields import (
     QUESTION_LENGTH,
     STEP_SECONDS,
     own_fields,
-    parts_of_document,
     require_open_for_steps,
     require_population_name,
     steps_last,
+    taken,
 )
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import TokenAdmission
@@ -40,10 +40,12 @@ from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import CitedTarget
 from panprivacy.recipe.signed_documents import SignedDocument, require_signed
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
-from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of
 from panprivacy.statistics.trust_models.members import require_signed_by
+
+if TYPE_CHECKING:
+    from panprivacy.statistics.events.dummies import Dummies
 
 FORMAT = "panapp-recipe-3"
 """Version of the documents' format; a parser refuses any other."""
@@ -83,7 +85,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
 
     event = PartValue("event", NOTHING_NAMED)
     segments = PartValue[tuple[str, ...]]("segments", ())
-    dummies = PartValue[Dummies | None]("hidden_count", None)
+    dummies: ClassVar["PartValue[Dummies | None]"] = PartValue("hidden_count", None)
     admission = PartValue[TokenAdmission | None]("admission", None)
     relay = PartValue[str | None]("relay", None)
     round = PartValue[RoundPlace | None]("round", None)
@@ -251,6 +253,27 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
 def recipe_of(document: str) -> PublishedRecipe:
     """The recipe of a stored canonical document (cached: a document never changes)."""
     return PublishedRecipe.from_document(json.loads(document))
+
+
+def parts_of_document(members: dict[str, object], subject: Subject) -> dict[str, Any]:
+    """Take the fields of all parts out of a document, and read them strictly.
+
+    Returns:
+        the value of each part that the recipe has, by the part's name.
+
+    Raises:
+        FieldError: names the first field that such a recipe cannot have, or that is out of range.
+    """
+    values = {}
+    for part in PARTS.values():
+        given = taken(members, part.field_names)
+        for name in given:
+            if name not in part.fields_of(subject):
+                usual = FieldError(name, f"is not a field of a {subject.statistic.statistic} recipe")
+                raise part.misplaced(name, subject) or usual
+        if given:
+            values[part.name] = part.read_document(given)
+    return values
 
 
 def _require_format(value: object) -> None:

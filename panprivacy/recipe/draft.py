@@ -23,12 +23,11 @@ from panprivacy.recipe.fields import (
     QUESTION_LENGTH,
     STEP_SECONDS,
     own_fields,
-    parts_of_file,
     require_open_for_steps,
     require_population_name,
     steps_last,
-    unknown_field,
 )
+from panprivacy.recipe.file_fields import parts_of_file, unknown_field
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import Admission, TokenAdmission
 from panprivacy.recipe.parts.event import NOTHING_NAMED

@@ -2,16 +2,18 @@
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import PublicParameters, as_typed
 from panprivacy.statistics.events import MECHANISMS, SEGMENTED
-from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.randomized import RANDOMIZERS
 from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistics.streams import STREAM_STATISTICS
+
+if TYPE_CHECKING:
+    from panprivacy.statistics.events.dummies import Dummies
 
 # Not of one type: a ChainMap would make them writable. A Mapping is read-only.
 _REGISTRIES: tuple[Any, ...] = (SHUFFLE_STATISTICS, STREAM_STATISTICS, RANDOMIZERS, MECHANISMS)
@@ -28,7 +30,7 @@ def statistic_class(name: object) -> type[Statistic[Any]]:
 
 
 def statistic_of(
-    name: str, parameters: PublicParameters, segments: Sequence[str] = (), dummies: Dummies | None = None
+    name: str, parameters: PublicParameters, segments: Sequence[str] = (), dummies: "Dummies | None" = None
 ) -> Statistic[Any]:
     """The statistic of a registered name with its parameters, by segment if there are any.
 

@@ -136,9 +136,9 @@ EVENTS = {"statistic": "count_nonzero", "steps": 3, "cohort_size": 2}
         (
             {"steps": 3},
             (0,),
-            "steps: is not a field of a distinct_elements recipe; it has name, question, event, "
-            "event_definition, admission, relay, statistic, population, trust, encryption, opens_at, "
-            "closes_at, epsilon, delta, cohort_size, k, hashed",
+            "steps: is not a field of a distinct_elements recipe; it has name, question, statistic, "
+            "population, trust, encryption, opens_at, closes_at, event, event_definition, admission, "
+            "relay, epsilon, delta, cohort_size, k, hashed",
         ),
     ],
 )

@@ -270,9 +270,9 @@ def test_numbers_are_numbers_or_the_recipe_is_refused(tmp_path: Path) -> None:
         ),
         (
             {"colour": 1},
-            "colour: is not a field of a density recipe; it has name, question, event, event_definition, "
-            "statistic, population, trust, opens_at, closes_at, epsilon, universe_size, items, table_size, "
-            "announced_intrusions, accuracy, universe",
+            "colour: is not a field of a density recipe; it has name, question, statistic, population, "
+            "trust, opens_at, closes_at, event, event_definition, epsilon, universe_size, items, "
+            "table_size, announced_intrusions, accuracy, universe",
         ),
     ],
 )

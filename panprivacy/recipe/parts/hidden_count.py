@@ -5,13 +5,16 @@ absent if the exact number of reports is public.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import PublicParameters, as_typed
 from panprivacy.recipe.parts.interface import Part, PartField, PartialRecipe, Subject
-from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import Statistic
+
+if TYPE_CHECKING:
+    # Loaded when they are used, because recipes without dummies do not need them.
+    from panprivacy.statistics.events.dummies import Dummies
 
 FIELD = "hidden_count"
 
@@ -25,7 +28,7 @@ def allowed(statistic: type[Statistic[Any]]) -> bool:
     return bool(getattr(statistic, "takes_dummies", False))
 
 
-class HiddenCountPart(Part[tuple[float, float], Dummies]):
+class HiddenCountPart(Part[tuple[float, float], "Dummies"]):
     """In a file: ε and δ at which dummies hide the number of reports. In a document: the dummies, with their
     rate."""
 
@@ -46,6 +49,8 @@ class HiddenCountPart(Part[tuple[float, float], Dummies]):
         return self.field_names if allowed(subject.statistic) else ()
 
     def read_file(self, fields: Mapping[str, object]) -> tuple[float, float]:
+        from panprivacy.statistics.events.dummies import Dummies
+
         target = _exactly(fields[FIELD], _TARGET)
         Dummies.require_target(target["epsilon"], target["delta"])
         return float(target["epsilon"]), float(target["delta"])
@@ -53,11 +58,13 @@ class HiddenCountPart(Part[tuple[float, float], Dummies]):
     def file_fields(self, value: tuple[float, float]) -> dict[str, Any]:
         return {FIELD: dict(zip(_TARGET, value, strict=True))}
 
-    def read_document(self, fields: Mapping[str, object]) -> Dummies:
+    def read_document(self, fields: Mapping[str, object]) -> "Dummies":
         """Devices check that the dummies keep what they state (`require_promise`)."""
+        from panprivacy.statistics.events.dummies import Dummies
+
         return Dummies(**_exactly(fields[FIELD], _STATED))
 
-    def document_fields(self, value: Dummies) -> dict[str, Any]:
+    def document_fields(self, value: "Dummies") -> dict[str, Any]:
         return {FIELD: {name: getattr(value, name) for name in _STATED}}
 
     def check(self, recipe: PartialRecipe) -> None:
@@ -71,7 +78,7 @@ class HiddenCountPart(Part[tuple[float, float], Dummies]):
 
 def dummies_calibrated(
     target: tuple[float, float], parameters: PublicParameters, population_size: int | None
-) -> Dummies:
+) -> "Dummies":
     """The dummies that keep a target (ε, δ).
 
     Args:
@@ -80,6 +87,8 @@ def dummies_calibrated(
     Raises:
         FieldError: the number is missing, or no rate keeps the target.
     """
+    from panprivacy.statistics.events.dummies import Dummies
+
     if population_size is None:
         raise FieldError(
             "population_size",

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.formats.parameters import Description, PublicParameters, as_typed
-from panprivacy.planning.limits import TIMES_COHORT
+from panprivacy.formats.parameters import TIMES_COHORT, Description, PublicParameters, as_typed
 from panprivacy.recipe.parts.admission import ADMISSION
 from panprivacy.recipe.parts.interface import Part, PartField, PartialRecipe, Subject
 from panprivacy.recipe.parts.relay import RELAY

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.limits import TIMES_COHORT
+from panprivacy.formats.parameters import TIMES_COHORT
 from panprivacy.recipe.targeting.target import FIELD, MOST_CONDITIONS, Target
 
 FAILURE_PROBABILITY = 1e-6 / (2 * MOST_CONDITIONS)

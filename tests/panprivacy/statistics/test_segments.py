@@ -5,7 +5,7 @@ import pytest
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.fields import draft_fields
+from panprivacy.recipe.file_fields import draft_fields
 from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.segments import MOST_SEGMENTS, SEGMENT_LENGTH

@@ -17,7 +17,7 @@ from pages.words.sentences import protection_warning
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.planning.recipe_plan import RecipePlan
-from panprivacy.recipe.fields import draft_fields
+from panprivacy.recipe.file_fields import draft_fields
 from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.events import MECHANISMS

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.planning.recipe_plan import PLAN_FIELDS
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.fields import draft_fields
+from panprivacy.recipe.file_fields import draft_fields
 from panprivacy.recipe.parts.event import DEFINITION_LENGTH, LABEL_LENGTH, MOST_LABELS
 from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.catalogue import STATISTICS
