@@ -153,7 +153,7 @@ def measure(reports: int) -> dict[str, Any]:
     """Seconds of processor time of both kinds of report."""
     from devices_sim.algorithm import ClientAlgorithm, wire_report
     from devices_sim.transport import Delivery
-    from devices_sim.trust_models import reporting_model
+    from devices_sim.trust_models import report_path
     from panprivacy.recipe.token import report_nonce
     from storage.signing_key import verification_key
 
@@ -161,10 +161,10 @@ def measure(reports: int) -> dict[str, Any]:
     source, key = secrets.SystemRandom(), verification_key().public_bytes_raw()
     recipes = {"plain": published(issuer), "admitted": published(issuer, admission="token", relay=True)}
     tokens = [issuer.token(recipes["admitted"]) for _ in range(reports + 2)]
-    model = reporting_model(recipes["plain"])
     uploads, algorithms = {}, {}
     for kind, recipe in recipes.items():
-        uploads[kind] = model.upload(recipe, model.way(recipe, direct, key))
+        path = report_path(recipe, key)
+        uploads[kind] = path.upload(path.transport(direct))
         algorithms[kind] = ClientAlgorithm(recipe)
     spent = dict.fromkeys(recipes, 0.0)
     for number in range(reports + 2):

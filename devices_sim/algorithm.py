@@ -1,7 +1,7 @@
-"""What a device computes, in memory: states and the steps between them (LPP, Algorithms 3 to 6), or messages.
+"""What a device with events computes, in memory: states and the steps between them (LPP, Algorithms 3 to 6).
 
-`client` adds a file that survives crashes, `value_client` sends to a shuffler; simulations use this module
-directly.
+`client` adds a file that survives crashes; simulations use this module directly. `value_reports` is for
+devices that have one value.
 """
 
 import random
@@ -15,7 +15,6 @@ from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.events.interface import Mechanism, Report
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 
 NONCE_BYTES = 16
 
@@ -65,13 +64,6 @@ def steps_mechanism(statistic: Statistic[Any]) -> Mechanism[Any]:
     """The statistic as one whose devices take steps; TypeError if they take none."""
     if not isinstance(statistic, Mechanism):
         raise TypeError(f"devices of {statistic.statistic} take no steps")
-    return statistic
-
-
-def values_statistic(statistic: Statistic[Any]) -> ShuffleStatistic[Any]:
-    """The statistic as one whose devices have one value each; TypeError if they have none."""
-    if not isinstance(statistic, ShuffleStatistic):
-        raise TypeError(f"devices of {statistic.statistic} have no values")
     return statistic
 
 
@@ -187,26 +179,6 @@ class ClientAlgorithm:
 def wire_report(state: DeviceState, token: bytes | None = None) -> WireReport:
     """The report of a state in phase `reported`, with its token if the recipe asks for one."""
     return WireReport(state.nonce, tuple(bytes(ciphertext) for ciphertext in state.ciphertexts), token)
-
-
-def value_report(
-    statistic: ShuffleStatistic[Any],
-    public_key: PublicKey,
-    value: int,
-    random_source: random.Random,
-    nonce: bytes | None = None,
-) -> WireReport:
-    """All messages of one user with this value (0..k − 1), each encrypted separately, and a fresh nonce.
-
-    Args:
-        public_key: the analyzer's; in constant time on real devices.
-        nonce: as in `ClientAlgorithm.start`.
-    """
-    messages = statistic.randomize(value, random_source)
-    return WireReport(
-        random_source.randbytes(NONCE_BYTES) if nonce is None else nonce,
-        tuple(bytes(public_key.encrypt(message, random_source)) for message in messages),
-    )
 
 
 def reported_state(recipe: PublishedRecipe, report: WireReport) -> DeviceState:

@@ -37,8 +37,9 @@ from devices_sim.transport import (
     ServedRecipe,
     Transport,
 )
-from devices_sim.trust_models import reporting_model
+from devices_sim.trust_models import report_path
 from devices_sim.upload import Upload
+from devices_sim.value_reports import value_reports
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
 from panprivacy.planning.limits import USUAL, RecipeLimits
@@ -163,7 +164,7 @@ class Device(Closable):
             elif takes_steps:
                 state = ClientAlgorithm(recipe).start(source, None if token is None else token.report_nonce)
             else:
-                is_sampled = reporting_model(recipe).is_sampled(recipe, source)
+                is_sampled = value_reports(recipe).is_sampled(source)
                 state = DeviceState(phase=Phase.COLLECTING if is_sampled else Phase.NOT_SAMPLED)
             if sampled is not None and state.phase is not Phase.NOT_SAMPLED:
                 sampled()
@@ -322,7 +323,7 @@ class Device(Closable):
                 # The issuer issues tokens from the recipe's publication on: it is not too early.
                 message = "the recipe is closed: it issues no tokens"
                 self._end_without_token(message)
-                raise error.told_as(RecipeClosedError, message) from error
+                raise error.as_type(RecipeClosedError, message) from error
             except TokenLostError as error:
                 self._end_without_token(str(error))
                 raise
@@ -374,15 +375,15 @@ class Device(Closable):
         elif self._state.phase is Phase.COLLECTING:
             if value is None:
                 raise FieldError("value", "is missing: the recipe asks for one")
-            reporting_model(self.recipe).require_value(self.recipe.calibrated_statistic, value)
+            value_reports(self.recipe).value_of(value)
         if self._state.phase is Phase.DONE:
             return None
-        model, token = reporting_model(self.recipe), self._token
-        with model.way(self.recipe, transport, self._enrolment.verification_key, self.server) as way:
+        path, token = report_path(self.recipe, self._enrolment.verification_key), self._token
+        with path.transport(transport, self.server) as servers:
             if before is not None:
-                before(self._enrolment.served, way)
+                before(self._enrolment.served, servers)
             try:
-                with model.upload(self.recipe, way) as upload:
+                with path.upload(servers) as upload:
                     if value is not None and self._state.phase is Phase.COLLECTING:
                         self._give(value, upload)
                     if self.phase is Phase.DONE:
@@ -390,7 +391,7 @@ class Device(Closable):
                     shown = None if token is None else token.token
                     delivery = upload.submit_kept(wire_report(self._state, shown))
             except RecipeNotOpenError as error:
-                raise early_or_late(error, self.recipe, way, now) from error
+                raise early_or_late(error, self.recipe, servers, now) from error
         self._become(DeviceState(phase=Phase.DONE, step=self._state.step))
         return delivery
 
@@ -401,7 +402,8 @@ class Device(Closable):
         token, source = self._token, self._random_source
         if token is None:
             raise NoTokenError("the state of a device with a value has its token")
-        report = reporting_model(self.recipe).value_report(self.recipe, value, source, token.report_nonce)
+        reports = value_reports(self.recipe)
+        report = reports.of_value(reports.value_of(value), source, token.report_nonce)
         if report is None:
             self._become(DeviceState(phase=Phase.DONE))
         else:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from devices_sim.transport import (
-    BatchAnswer,
     Delivery,
     RecipeNotOpenError,
     Rejection,
@@ -179,6 +178,8 @@ class DapUpload(Upload):
         transport: for requests to other servers; stays open.
     """
 
+    duplicate_reason = ReportError.REPORT_REPLAYED.reason
+
     def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
         self._split = _shares_of(recipe)
         self._is_plain = recipe.servers.scheme is None
@@ -218,15 +219,14 @@ class DapUpload(Upload):
             raise RecipeNotOpenError(message, problem=problem)
         raise ReportRejectedError(message, problem=problem)
 
-    def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
+    def _submitted(self, reports: Sequence[WireReport]) -> tuple[list[Rejection], bool]:
         uploaded = self._client.upload([self._sharded(report) for report in reports])
-        repeated = sent_before or uploaded.repeated
-        rejected = tuple(
+        rejected = [
             Rejection(index, error.reason, "")
             for index, error in enumerate(uploaded.errors)
-            if error is not None and not (repeated and error is ReportError.REPORT_REPLAYED)
-        )
-        return BatchAnswer(len(reports) - len(rejected), rejected)
+            if error is not None
+        ]
+        return rejected, uploaded.repeated
 
     def close(self) -> None:
         self._client.close()

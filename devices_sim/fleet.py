@@ -14,12 +14,13 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from devices_sim.attributes import FleetAttributes, require_given
 from devices_sim.client import RecipeRefusedError, is_in_target
-from devices_sim.fleet_devices import TrueAnswer
+from devices_sim.fleet_attributes import FleetAttributes, require_given
 from devices_sim.fleet_result import FleetResult
 from devices_sim.fleet_tokens import FleetToken, FleetTokens
 from devices_sim.shuffler_upload import BATCH_FULL
+from devices_sim.simulated import simulated_class
+from devices_sim.simulated.interface import TrueAnswer
 from devices_sim.transport import (
     HttpTransport,
     RecipeNotOpenError,
@@ -28,7 +29,7 @@ from devices_sim.transport import (
     TransportError,
     WireReport,
 )
-from devices_sim.trust_models import reporting_model
+from devices_sim.trust_models import report_path
 from devices_sim.upload import Upload
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
@@ -173,17 +174,18 @@ def run_buckets(
     Raises:
         TransportError: a batch was not delivered.
     """
-    model, result = reporting_model(recipe), FleetResult()
-    devices = model.fleet_devices(recipe, eager=eager)
+    simulated, result = simulated_class(recipe)(recipe.calibrated_statistic), FleetResult()
+    devices = simulated.eager_fleet(recipe) if eager else simulated.fleet(recipe)
     random_sources = _RandomSources(seed)
-    way = model.way(recipe, transport, verification_key)
+    path = report_path(recipe, verification_key)
+    servers = path.transport(transport)
     started = time.monotonic()
-    with way, FleetTokens(recipe, transport) as tokens, model.upload(recipe, way) as upload:
+    with servers, FleetTokens(recipe, transport) as tokens, path.upload(servers) as upload:
         batcher = _Batcher(upload, result, sent_before)
         for name, given in chain.from_iterable(in_segments(recipe, buckets, seed, weights)):
             result.devices += 1
             source = random_sources.of(name)
-            token, came_late = _token(tokens, source, closes_when_full=model.closes_when_full)
+            token, came_late = _token(tokens, source, has_one_cohort=simulated.has_one_cohort)
             if not is_in_target(recipe, None if attributes is None else attributes.of(name)):
                 result.outside += 1
                 continue
@@ -205,13 +207,13 @@ def run_buckets(
 
 
 def _token(
-    tokens: FleetTokens, source: random.Random, *, closes_when_full: bool
+    tokens: FleetTokens, source: random.Random, *, has_one_cohort: bool
 ) -> tuple[FleetToken | None, bool]:
     """The device's token, and whether the recipe had all its users before: there is none then."""
     try:
         return tokens.obtained(source), False
     except RecipeNotOpenError:
-        if not closes_when_full:
+        if not has_one_cohort:
             raise
         return None, True
 

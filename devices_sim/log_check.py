@@ -102,7 +102,7 @@ def _proof(target: str, transport: Transport, what: str) -> bytes:
     except TransportError as error:
         if error.status != http.HTTPStatus.NOT_FOUND:
             raise
-        raise error.told_as(
+        raise error.as_type(
             NotInLogError, f"the site has no proof that this {what} is in its public log: {error}"
         ) from error
 

@@ -4,6 +4,7 @@ One file for all recipes, unlike the state of a recipe: a site could else show a
 It holds which logs the device follows and how far; nothing about any event, value or coin.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from devices_sim.notes_file import NotesFile
@@ -25,11 +26,13 @@ class LogMemory(NotesFile):
     format, named, about, refusal = "panapp-device-logs-1", "logs", "logs", LogMemoryError
 
     @staticmethod
-    def are_notes(name: str, notes: Any) -> bool:
+    def are_notes(notes: Mapping[str, Any]) -> bool:
         try:
-            return NEWEST in notes and all(
-                field in (NEWEST, AGAINST) and _checkpoint(note).origin == name
-                for field, note in notes.items()
+            return all(
+                NEWEST in of_log
+                and of_log.keys() <= {NEWEST, AGAINST}
+                and all(_checkpoint(note).origin == origin for note in of_log.values())
+                for origin, of_log in notes.items()
             )
         except NoteError:
             return False

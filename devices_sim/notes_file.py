@@ -2,6 +2,7 @@
 
 import json
 from abc import abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -36,8 +37,8 @@ class NotesFile(Closable):
 
     @staticmethod
     @abstractmethod
-    def are_notes(name: str, notes: Any) -> bool:
-        """Whether `notes`, any JSON value, can be those of this name. May raise what wrong types raise."""
+    def are_notes(notes: Mapping[str, Any]) -> bool:
+        """Whether these, any JSON values, can be notes of their names. May raise what wrong types raise."""
 
     def close(self) -> None:
         self._file.close()
@@ -54,7 +55,7 @@ class NotesFile(Closable):
         try:
             members = json.loads(content)
             notes = members[self.named]
-            if members["format"] != self.format or not all(self.are_notes(*item) for item in notes.items()):
+            if members["format"] != self.format or not self.are_notes(notes):
                 raise ValueError
         except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             raise self.refusal(

@@ -27,8 +27,8 @@ CAPSULE_REFUSED = "/problems/capsule-refused"
 
 
 @dataclass(frozen=True)
-class Behind:
-    """A server whose gateway a relay leads to.
+class Gateway:
+    """The gateway of a server, to which a relay leads.
 
     Attributes:
         name: the server's path below the relay's address for the publishing site; empty for that site itself.
@@ -47,8 +47,8 @@ class ObliviousTransport(Transport):
         server: base address of the server; its path is the prefix of every request's path.
         relay_url: the relay's address of the publishing site.
         direct: the transport to the relay; stays open. Its `retries` apply.
-        behind: of the server.
-        others: base address → every other server that the relay leads to.
+        gateway: of the server.
+        others: base address → gateway of every other server that the relay leads to.
         at_least: bytes of every request without padding, if those of a recipe have several lengths.
 
     Raises:
@@ -60,9 +60,9 @@ class ObliviousTransport(Transport):
         server: str,
         relay_url: str,
         direct: Transport,
-        behind: Behind,
+        gateway: Gateway,
         *,
-        others: Mapping[str, Behind] | None = None,
+        others: Mapping[str, Gateway] | None = None,
         at_least: int = 0,
     ) -> None:
         parts = urlsplit(server)
@@ -70,8 +70,8 @@ class ObliviousTransport(Transport):
         self._authority, self._prefix = parts.netloc, parts.path
         self._relay_url = relay_url
         self._direct = direct
-        self._relay = direct.once_at(f"{relay_url}/{behind.name}" if behind.name else relay_url)
-        self._verification_key = public_key_of(behind.verification_key)
+        self._relay = direct.once_at(f"{relay_url}/{gateway.name}" if gateway.name else relay_url)
+        self._verification_key = public_key_of(gateway.verification_key)
         self._others = dict(others or {})
         self._at_least = at_least
         self._config: KeyConfig | None = None

@@ -9,7 +9,6 @@ from devices_sim.transport import (
     API,
     DUPLICATE,
     JSON,
-    BatchAnswer,
     Delivery,
     RecipeNotOpenError,
     Rejection,
@@ -47,14 +46,14 @@ class RestUpload(Upload):
         if reason == DUPLICATE:
             return Delivery.DUPLICATE
         if reason is not None:
-            raise error.told_as(ReportRejectedError)
+            raise error.as_type(ReportRejectedError)
         if error.problem.get("type") == NOT_OPEN:
-            raise error.told_as(RecipeNotOpenError)
+            raise error.as_type(RecipeNotOpenError)
         raise error
 
-    def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
+    def _submitted(self, reports: Sequence[WireReport]) -> tuple[list[Rejection], bool]:
         if self.batch_reports == 1:
-            return self._submitted_singly(reports)
+            return self._submitted_singly(reports), False
         body = json.dumps({"reports": [report.members("ciphertexts") for report in reports]}).encode()
         target = f"{self._target}batch/"
         answer = self._transport.exchange("POST", target, body=body, content_type=JSON)
@@ -73,19 +72,14 @@ class RestUpload(Upload):
             raise TransportError(
                 f"the server answered for {accepted + len(rejected)} reports of {len(reports)}"
             )
-        if sent_before or answer.attempts > 1:
-            stored = [rejection for rejection in rejected if rejection.reason == DUPLICATE]
-            accepted += len(stored)
-            rejected = [rejection for rejection in rejected if rejection.reason != DUPLICATE]
-        return BatchAnswer(accepted, tuple(rejected))
+        return rejected, answer.attempts > 1
 
-    def _submitted_singly(self, reports: Sequence[WireReport]) -> BatchAnswer:
-        """As in `submit_batch`, each in a request of its own; a duplicate was stored by a previous
-        attempt."""
+    def _submitted_singly(self, reports: Sequence[WireReport]) -> list[Rejection]:
+        """Each in a request of its own; a duplicate was stored by a previous attempt, and is no rejection."""
         rejected = []
         for index, report in enumerate(reports):
             try:
                 self.submit(report)
             except ReportRejectedError as error:
                 rejected.append(Rejection(index, str(error.problem.get("reason")), str(error)))
-        return BatchAnswer(len(reports) - len(rejected), tuple(rejected))
+        return rejected

@@ -5,6 +5,7 @@ once. It holds the rounds that the device saw, and the one in which its coin let
 event or value.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from devices_sim.notes_file import NotesFile
@@ -25,9 +26,11 @@ class RoundsMemory(NotesFile):
     format, named, about, refusal = "panapp-device-rounds-1", "documents", "rounds", RoundsMemoryError
 
     @staticmethod
-    def are_notes(name: str, notes: Any) -> bool:  # noqa: ARG004  # any name may be one
-        seen, gave = notes[SEEN], notes[GAVE]
-        return type(gave) is int and all(isinstance(recipe, str) for recipe in seen.values())
+    def are_notes(notes: Mapping[str, Any]) -> bool:
+        return all(
+            type(each[GAVE]) is int and all(isinstance(recipe, str) for recipe in each[SEEN].values())
+            for each in notes.values()
+        )
 
     def is_known(self, document: str) -> bool:
         """Whether a round of this document was already seen."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 
 from devices_sim.transport import (
     JSON,
-    BatchAnswer,
     BatchFullError,
     Delivery,
     RecipeNotOpenError,
@@ -63,22 +62,17 @@ class ShufflerUpload(Upload):
         if answer.status == http.HTTPStatus.CREATED:
             return Delivery.ACCEPTED
         error = refusal(answer, self._target)
-        raise error.told_as(PROBLEMS.get(error.problem.get("type"), TransportError))
+        raise error.as_type(PROBLEMS.get(error.problem.get("type"), TransportError))
 
-    def submit_batch(
-        self,
-        reports: Sequence[WireReport],
-        *,
-        sent_before: bool = False,  # noqa: ARG002  # a shuffler answers as it did before
-    ) -> BatchAnswer:
-        """As in `Upload`; every user sends separately, in simulations too."""
+    def _submitted(self, reports: Sequence[WireReport]) -> tuple[list[Rejection], bool]:
+        """Every user sends separately, in simulations too. No repeated report is a rejection."""
         rejected = []
         for index, report in enumerate(reports):
             try:
                 self.submit(report)
             except BatchFullError as error:
                 rejected.append(Rejection(index, BATCH_FULL, str(error)))
-        return BatchAnswer(len(reports) - len(rejected), tuple(rejected))
+        return rejected, False
 
     def close(self) -> None:
         self._shuffler.close()

@@ -234,5 +234,5 @@ def _refused(error: TransportError, answers: Mapping[str, Remedy]) -> TransportE
     """The same answer as an error that shows whether another attempt is useful."""
     kind = error.problem.get("type")
     if remedy(kind, answers) is Remedy.FINAL:
-        return error.told_as(RecipeNotOpenError if kind == NOT_OPEN else TokenLostError)
-    return error.told_as(NotAttestedError) if kind == NOT_ATTESTED else error
+        return error.as_type(RecipeNotOpenError if kind == NOT_OPEN else TokenLostError)
+    return error.as_type(NotAttestedError) if kind == NOT_ATTESTED else error

@@ -51,7 +51,7 @@ DUPLICATE = "duplicate_nonce"
 logging.getLogger("urllib3").propagate = False
 
 
-Kind = TypeVar("Kind", bound="TransportError")
+Refusal = TypeVar("Refusal", bound="TransportError")
 
 
 class TransportError(Exception):
@@ -70,9 +70,9 @@ class TransportError(Exception):
         self.status = status
         self.problem = dict(problem or {})
 
-    def told_as(self, kind: "type[Kind]", message: str = "") -> "Kind":
-        """The same answer as an error of another kind."""
-        return kind(message or str(self), status=self.status, problem=self.problem)
+    def as_type(self, error: "type[Refusal]", message: str = "") -> "Refusal":
+        """The same answer as an error of another class."""
+        return error(message or str(self), status=self.status, problem=self.problem)
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Exceptions with keyword arguments do not survive pickling by default.
@@ -88,14 +88,14 @@ class RecipeNotOpenError(TransportError):
 
     def closed(self) -> "RecipeClosedError":
         """The same answer, known to be final."""
-        return self.told_as(
+        return self.as_type(
             RecipeClosedError,
             "the recipe is closed: it takes no more reports, and this one stays undelivered",
         )
 
     def until(self, opening: str) -> "RecipeNotOpenError":
         """The same answer, known to be temporary."""
-        return self.told_as(RecipeNotOpenError, f"the recipe takes no reports yet: it opens {opening}")
+        return self.as_type(RecipeNotOpenError, f"the recipe takes no reports yet: it opens {opening}")
 
 
 class RecipeClosedError(TransportError):

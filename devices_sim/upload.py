@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
-from devices_sim.transport import BatchAnswer, Closable, Delivery, WireReport
+from devices_sim.transport import DUPLICATE, BatchAnswer, Closable, Delivery, Rejection, WireReport
 
 BATCH_REPORTS = 1_000
 """The most reports of one batch: every server accepts that number."""
@@ -14,6 +14,9 @@ class Upload(Closable, ABC):
 
     batch_reports: int = BATCH_REPORTS
     """Most reports of one batch; 1 through a relay, because every request has the length of one report."""
+
+    duplicate_reason: str = DUPLICATE
+    """Of a report in a batch that is rejected because the server has it already."""
 
     @abstractmethod
     def submit(self, report: WireReport) -> Delivery:
@@ -38,7 +41,6 @@ class Upload(Closable, ABC):
         """Send one stored report; raises like `submit`."""
         return self.submit(report)
 
-    @abstractmethod
     def submit_batch(self, reports: Sequence[WireReport], *, sent_before: bool = False) -> BatchAnswer:
         """Send up to `batch_reports` reports in one request.
 
@@ -50,4 +52,16 @@ class Upload(Closable, ABC):
 
         Raises:
             TransportError: the batch as a whole was refused or not delivered.
+        """
+        rejected, repeated = self._submitted(reports)
+        if sent_before or repeated:
+            rejected = [rejection for rejection in rejected if rejection.reason != self.duplicate_reason]
+        return BatchAnswer(len(reports) - len(rejected), tuple(rejected))
+
+    @abstractmethod
+    def _submitted(self, reports: Sequence[WireReport]) -> tuple[list[Rejection], bool]:
+        """Send a batch; raises as `submit_batch`.
+
+        Returns:
+            the rejected reports, and whether the request was sent more than once.
         """

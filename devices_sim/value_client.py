@@ -16,7 +16,8 @@ from devices_sim.transport import (
     Transport,
     TransportError,
 )
-from devices_sim.trust_models import reporting_model
+from devices_sim.trust_models import report_path
+from devices_sim.value_reports import value_reports
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import USUAL, RecipeLimits
 from panprivacy.recipe.document import PublishedRecipe
@@ -76,8 +77,7 @@ def send_value(
         # Checked first: verification takes the issuer's key, and a refusal needs no proof.
         raise RecipeRefusedError("this recipe needs a token, which has to be kept: join, token, send")
     recipe = served.verified(verification_key, partner_key)
-    statistic = recipe.calibrated_statistic
-    if not statistic.device_input.is_one_value:
+    if not recipe.calibrated_statistic.device_input.is_one_value:
         raise FieldError(
             "trust", f"is {recipe.trust}: devices of this recipe take steps, and send no value (join, step)"
         )
@@ -85,22 +85,23 @@ def send_value(
     if announce is not None:
         announce(recipe)
     source = secrets.SystemRandom() if random_source is None else random_source
-    model = reporting_model(recipe)
+    reports = value_reports(recipe)
     # Ahead of the coin: an invalid value leaves nothing behind.
-    model.require_value(statistic, text)
-    if not model.is_sampled(recipe, source):
+    value = reports.value_of(text)
+    if not reports.is_sampled(source):
         return None
     if sampled is not None:
         sampled()
-    report = model.value_report(recipe, text, source)
+    report = reports.of_value(value, source)
     if report is None:
         return None
-    way = model.way(recipe, transport, verification_key)
+    path = report_path(recipe, verification_key)
+    servers = path.transport(transport)
     try:
-        with way, model.upload(recipe, way) as upload:
+        with servers, path.upload(servers) as upload:
             return upload.submit(report)
     except RecipeNotOpenError as error:
-        raise early_or_late(error, recipe, way) from error
+        raise early_or_late(error, recipe, servers) from error
     except TransportError as error:
         if error.status is None or error.status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
             raise UnknownDeliveryError(

@@ -20,7 +20,7 @@ from typing import Any
 
 import django
 
-from devices_sim.attributes import FleetAttributes
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import ValueWorkload, listed
 from devices_sim.workloads.flights import STEPS, flights, home_airports
 

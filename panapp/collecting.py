@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from devices_sim.attributes import FleetAttributes
 from devices_sim.fleet import FleetError
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import Workload
 from panapp.collection import CollectionStalledError, collection_run, roles_beside
 from panapp.rounds_collection import rounds_collect, rounds_run

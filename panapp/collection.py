@@ -8,12 +8,12 @@ from typing import Any
 from django.db import OperationalError
 
 from admission.selectors import issuer_must_hear
-from devices_sim.attributes import FleetAttributes
 from devices_sim.fleet import FleetError
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.forecast import Forecast
 from devices_sim.rounds_check import Turn, round_require
+from devices_sim.simulated import simulated_class
 from devices_sim.transport import HttpTransport
-from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.bucket import Workload
 from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ADVANCE_COLLECTIONS, ADVANCE_SIMULATIONS, ServiceError, Services, wait_until
@@ -122,12 +122,12 @@ def collection_run(
         _ask_witnesses(services)
         if not isinstance(workload, Workload):
             workload = workload(_turn(recipe, services))
-        devices = reporting_model(recipe.published)
+        devices = simulated_class(recipe.published)
         forecast = devices_add(simulation=simulation, workload=workload, attributes=attributes)
-        if devices.sends_many:
+        if devices.has_many_messages:
             forewarn(forecast)
         _wait_for_devices(simulation, services, say)
-        result = _wait_for_release(simulation, devices.sends, services, say)
+        result = _wait_for_release(simulation, devices.reports_name, services, say)
     except BaseException as error:
         if not isinstance(error, ServiceError | CollectionStalledError) or not _have_reported(simulation):
             # The partner ends with this command: its result would never come.

@@ -6,12 +6,12 @@ from pathlib import Path
 
 from django.core.management.base import CommandParser
 
-from devices_sim.trust_models import TRUST_MODELS, ReportingModel
+from devices_sim.simulated import SIMULATED_DEVICES, SimulatedDevices
 from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.errors import FieldError
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
-    model.option: model.header for model in TRUST_MODELS.values() if isinstance(model, ReportingModel)
+    simulated.option: simulated.header for simulated in SIMULATED_DEVICES.values()
 }
 """Option → columns of its file."""
 
@@ -28,7 +28,9 @@ def add_weights_option(parser: CommandParser) -> None:
     )
 
 
-def device_file(model: ReportingModel, options: Mapping[str, Path | None], statistic: str) -> Path:
+def device_file(
+    simulated: type[SimulatedDevices], options: Mapping[str, Path | None], statistic: str
+) -> Path:
     """The file among these that the devices need.
 
     Args:
@@ -38,13 +40,13 @@ def device_file(model: ReportingModel, options: Mapping[str, Path | None], stati
     Raises:
         FieldError: another was given, or none, or the file cannot be read.
     """
-    wanted = f"--{model.option} FILE.csv, with the header {header_text(model.header)}"
+    wanted = f"--{simulated.option} FILE.csv, with the header {header_text(simulated.header)}"
     for name in OPTIONS:
-        if name != model.option and options[name] is not None:
+        if name != simulated.option and options[name] is not None:
             raise FieldError(name, f"is not for {statistic}: its devices need {wanted}")
-    path = options[model.option]
+    path = options[simulated.option]
     if path is None:
-        raise FieldError(model.option, f"is missing: {statistic} needs {wanted}")
+        raise FieldError(simulated.option, f"is missing: {statistic} needs {wanted}")
     if path.is_dir() or not os.access(path, os.R_OK):
-        raise FieldError(model.option, f"{path} is not a file that can be read")
+        raise FieldError(simulated.option, f"{path} is not a file that can be read")
     return path

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TextIO
 
 from django.utils import timezone
 
-from devices_sim.trust_models import ReportingModel, reporting_model
+from devices_sim.simulated import SimulatedDevices, simulated_class
 from devices_sim.workloads.events_file import SEGMENT
 from devices_sim.workloads.segments import checked_weights
 from panapp.collection import collection_run, roles_beside
@@ -24,7 +24,6 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.intervals.difference import Difference
 from panprivacy.recipe.series import SeriesDraft
-from panprivacy.statistics.interface import Statistic
 from releases.changes import Change, change_between
 from releases.models import Release
 from releases.parts import hidden_reason
@@ -55,17 +54,17 @@ def series_simulate(
         FieldError: the file, the series or the parameters cannot be met. Nothing was started.
         ServiceError, CollectionStalledError, FleetError, PartnerUnavailableError: as `collection_run`.
     """
-    model = reporting_model(draft.recipe)
-    path = device_file(model, options, draft.recipe.statistic)
-    statistic = draft.recipe.calibrated_statistic()
+    simulated_devices = simulated_class(draft.recipe)
+    path = device_file(simulated_devices, options, draft.recipe.statistic)
+    simulated = simulated_devices(draft.recipe.calibrated_statistic())
     segment = asked_segment(draft.recipe.segments, options["segment"] or "")
     checked_weights("weights", options["weights"], draft.recipe.segments)
     optional = (*((SEGMENT,) if draft.recipe.segments else ()), ROUND)
-    table = partial(CsvTable, columns=model.header_of(statistic), field=model.option, optional=optional)
+    table = partial(CsvTable, columns=simulated.columns, field=simulated.option, optional=optional)
     by_round = _has_rounds(path, table)
     if by_round:
         for number in range(1, rounds + 1):
-            with _workload(model, path, statistic, table, number, rounds):
+            with _workload(simulated, path, table, number, rounds):
                 pass
     opens_at = draft.openings(timezone.now())[0]
     results: list[dict[str, Any]] = []
@@ -76,7 +75,7 @@ def series_simulate(
     ) as services:
         for number in range(1, rounds + 1):
             say(f"round {number} of {rounds}")
-            with _workload(model, path, statistic, table, number if by_round else None, rounds) as workload:
+            with _workload(simulated, path, table, number if by_round else None, rounds) as workload:
                 result = collection_run(
                     members=draft.round(number, rounds, opens_at).as_dict(),
                     workload=workload,
@@ -94,23 +93,22 @@ def series_simulate(
             change = None
             if told and before is not None:
                 change = change_between(before, release, segment, among=rounds)
-            results.append(result.as_dict() | {"change": _change(change, scalar=statistic.scalar)})
+            results.append(result.as_dict() | {"change": _change(change, scalar=simulated.statistic.scalar)})
             before = release if told else before
     return results
 
 
 @contextmanager
 def _workload(
-    model: ReportingModel,
+    simulated: SimulatedDevices,
     path: Path,
-    statistic: Statistic[Any],
     table: Callable[[BinaryIO], CsvTable],
     number: int | None,
     rounds: int,
 ) -> Iterator[Any]:
     """The devices of one round; of all where `number` is None."""
     if number is None:
-        with model.workload(path, statistic) as workload:
+        with simulated.workload(path) as workload:
             yield workload
         return
     with tempfile.TemporaryDirectory(prefix="panapp-round-") as folder:
@@ -121,7 +119,7 @@ def _workload(
             raise FieldError(
                 ROUND, f"{number} has no row in {path}; each of the {rounds} rounds needs devices"
             )
-        with model.workload(own, statistic) as workload:
+        with simulated.workload(own) as workload:
             yield workload
 
 

@@ -13,7 +13,7 @@ import pytest
 from django.conf import settings
 from django.db import connection
 
-from devices_sim.attributes import FleetAttributes
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import Workload
 from panapp import collection, services, stream_collection
 from panapp.collection import CollectionResult, collection_run

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from devices_sim.oblivious_transport import Behind, ObliviousTransport
+from devices_sim.oblivious_transport import Gateway, ObliviousTransport
 from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
 from storage.signing_key import verification_key
 from tests.collections.admission.scene import RELAY_URL
@@ -17,7 +17,7 @@ def through_relay() -> ObliviousTransport:
     """A test that asks the site in the clear fails."""
     direct = InProcessTransport(lambda *_: pytest.fail("in the clear"), others={RELAY_URL: relay})
     key = verification_key().public_bytes_raw()
-    return ObliviousTransport("https://localhost", RELAY_URL, direct, Behind("", key))
+    return ObliviousTransport("https://localhost", RELAY_URL, direct, Gateway("", key))
 
 
 def relay(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

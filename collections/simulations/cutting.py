@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
 
-from devices_sim.trust_models import ReportingModel
+from devices_sim.simulated import SimulatedDevices
 from panprivacy.encryption import SCHEMES
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
-from panprivacy.statistics.interface import Statistic
 from releases.operations import SIMULATION_LIFETIME
 from simulations import workloads
 from simulations.models import DeviceChunk, Simulation
@@ -39,12 +37,14 @@ CHUNKS_STORED = 100
 
 
 def plan_cut(
-    plan: workloads.Planned, draft: RecipeDraft, model: ReportingModel, statistic: Statistic[Any]
+    plan: workloads.Planned, draft: RecipeDraft, simulated: SimulatedDevices
 ) -> tuple[int, list[workloads.Chunk]]:
     """The devices of a plan: their number, and them in chunks. Raises FieldError."""
-    seconds = seconds_per_device(draft, model, statistic)
+    seconds = seconds_per_device(draft, simulated)
     # Devices draw their events whether or not they take part.
-    seconds += EVENT_SECONDS * statistic.parameters.step_count * plan.workload.get("probability", 0.0)
+    seconds += (
+        EVENT_SECONDS * simulated.statistic.parameters.step_count * plan.workload.get("probability", 0.0)
+    )
     if plan.devices is not None:
         _require_in_time(plan.devices, seconds)
     chunks = list(plan.cut(devices_at_once(seconds)))
@@ -70,14 +70,14 @@ def chunks_store(simulation: Simulation, chunks: Iterable[workloads.Chunk]) -> i
     return devices
 
 
-def seconds_per_device(draft: RecipeDraft, model: ReportingModel, statistic: Statistic[Any]) -> float:
+def seconds_per_device(draft: RecipeDraft, simulated: SimulatedDevices) -> float:
     """About how long one device takes, on average: encrypting as long as decrypting, and its request."""
     each = SHARING_SECONDS
     if draft.encryption is not None:
         each = SCHEMES[draft.encryption].public_key_class.decryption_seconds
-    reporting = max(statistic.parameters.sampling_rate, 0.01)
-    encrypting = model.most_ciphertexts(statistic) * each
-    sending = REQUEST_SECONDS if draft.relay else REQUEST_SECONDS / model.batch_reports
+    reporting = max(simulated.statistic.parameters.sampling_rate, 0.01)
+    encrypting = simulated.most_ciphertexts * each
+    sending = REQUEST_SECONDS if draft.relay else REQUEST_SECONDS / simulated.batch_reports
     # Whether or not they take part.
     asking = TOKEN_SECONDS if draft.admission == Admission.TOKEN else 0.0
     return float((encrypting + sending) * reporting + asking)

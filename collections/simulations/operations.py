@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from audit.operations import log_lock
-from devices_sim.attributes import FleetAttributes
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import Forecast
-from devices_sim.trust_models import reporting_model
+from devices_sim.simulated import simulated_class
 from devices_sim.workloads.bucket import Workload
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
@@ -110,16 +110,16 @@ def simulation_publish(
     draft = RecipeDraft.from_mapping(members)
     if draft.target is not None:
         raise FieldError("target", "must be left out: devices that workers simulate have no attributes")
-    model = reporting_model(draft)
+    simulated_devices = simulated_class(draft)
     unavailable = unavailable_here(draft.trust)
     if unavailable:
         raise FieldError("trust", f"cannot be {draft.trust.value} here: {unavailable}")
-    statistic = draft.calibrated_statistic()
-    plan = workloads.planned(workload, model, statistic, draft.segments)
+    simulated = simulated_devices(draft.calibrated_statistic())
+    plan = workloads.planned(workload, simulated, draft.segments)
     if plan.devices is None:
         devices, chunks = 0, [workloads.Chunk(0, 0, plan.content)]
     else:
-        devices, chunks = plan_cut(plan, draft, model, statistic)
+        devices, chunks = plan_cut(plan, draft, simulated)
     simulation = _new(plan.workload, number)
     simulation.devices, simulation.try_number = devices, try_number
 
@@ -162,7 +162,7 @@ def simulation_open(
     Raises:
         FieldError, PartnerUnavailableError: nothing was stored.
     """
-    kind = reporting_model(RecipeDraft.from_mapping(members)).option
+    kind = simulated_class(RecipeDraft.from_mapping(members)).option
     workload: dict[str, Any] = {"kind": kind, "eager": eager}
     if weights is not None:
         workload["weights"] = list(weights)
@@ -201,9 +201,9 @@ def devices_add(
         FieldError: they cannot take part in the recipe.
     """
     published = simulation.recipe.published
-    model, statistic = reporting_model(published), published.calibrated_statistic
+    simulated = simulated_class(published)(published.calibrated_statistic)
     workload.require_fits(published)
-    seconds = seconds_per_device(RecipeDraft.from_mapping(simulation.recipe.draft), model, statistic)
+    seconds = seconds_per_device(RecipeDraft.from_mapping(simulation.recipe.draft), simulated)
     if simulation.workload["eager"]:
         seconds *= max(1, published.parameters.step_count)
     chunks = workloads.listed(workload, devices_at_once(seconds), attributes)
@@ -217,7 +217,7 @@ def devices_add(
     at_once = min(simulation.at_once or 1, os.cpu_count() or 1)
     return Forecast(
         users=simulation.devices,
-        messages=model.most_ciphertexts(statistic),
+        messages=simulated.most_ciphertexts,
         seconds=simulation.devices * seconds / at_once,
     )
 

@@ -18,9 +18,9 @@ from devices_sim.fleet import run_buckets
 from devices_sim.fleet_result import FleetResult
 from devices_sim.log_check import LogCheck, LogRefusedError, NotInLogError, TooFewWitnessesError
 from devices_sim.rounds_check import round_require
+from devices_sim.simulated import simulated_class
 from devices_sim.target_check import TargetRefusedError, target_require
 from devices_sim.transport import Transport, TransportError
-from devices_sim.trust_models import reporting_model
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.document import RoundRefusedError
@@ -171,13 +171,14 @@ def simulation_conclude(simulation: Simulation, total: FleetResult) -> None:
     recipe = simulation.recipe
     # Only the browsers of a try know what happened in them.
     if simulation.try_number is None:
-        model, statistic = reporting_model(recipe.published), recipe.published.calibrated_statistic
+        published = recipe.published
+        truth = simulated_class(published)(published.calibrated_statistic).truth(total)
         truth_record(
             recipe=recipe,
-            values=model.truth(statistic, total),
+            values=truth.values,
             devices=total.devices,
             sampled=total.sampled,
-            segments=model.segment_truths(statistic, total),
+            segments=list(truth.segments),
         )
     simulation_close(recipe=recipe, actor=None)
     simulation_end(simulation, Simulation.State.REPORTED, "")
@@ -190,11 +191,11 @@ def _file_cut(row: DeviceChunk) -> None:
         _note_refusal(row.simulation, "workload: could not be read, at several attempts")
         return
     recipe, content = row.simulation.recipe, None if row.listed is None else bytes(row.listed)
-    draft, statistic = RecipeDraft.from_mapping(recipe.draft), recipe.published.calibrated_statistic
-    model = reporting_model(draft)
+    draft = RecipeDraft.from_mapping(recipe.draft)
+    simulated = simulated_class(draft)(recipe.published.calibrated_statistic)
     try:
-        plan = workloads.planned_again(row.simulation.workload, content, model, statistic)
-        devices, chunks = plan_cut(plan, draft, model, statistic)
+        plan = workloads.planned_again(row.simulation.workload, content, simulated)
+        devices, chunks = plan_cut(plan, draft, simulated)
     except FieldError as error:
         _note_refusal(row.simulation, str(error))
         return

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError
 from django.db.models import QuerySet
 
-from devices_sim.trust_models import reporting_model
+from devices_sim.simulated import simulated_class
 from panprivacy.formats.times import format_time
 from simulations import counted
 from simulations.errors import SimulationRefusedError
@@ -142,7 +142,7 @@ def simulated_devices(simulation: Simulation) -> Counted:
     """What the simulated devices of a try did so far; the site does not know it of the browsers."""
     total = counted.of_json(simulation.totals)
     published = simulation.recipe.published
-    (happened,) = reporting_model(published).truth(published.calibrated_statistic, total)
+    (happened,) = simulated_class(published)(published.calibrated_statistic).truth(total).values
     return Counted(total.accepted, round(happened))
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from devices_sim.attributes import FleetAttributes
-from devices_sim.trust_models import ReportingModel, reporting_model
+from devices_sim.fleet_attributes import FleetAttributes
+from devices_sim.simulated import SimulatedDevices, simulated_class
+from devices_sim.simulated.values import SimulatedValues
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
 from devices_sim.workloads.segments import WEIGHT, Located, checked_weights
@@ -75,35 +76,32 @@ class Planned:
 def kinds_of(draft: RecipeDraft, statistic: Statistic[Any]) -> tuple[str, ...]:
     """The kinds of workload that a recipe's devices can have, the simplest first; FieldError where no devices
     take part in it."""
-    return kinds_for(reporting_model(draft), statistic)
+    return kinds_for(simulated_class(draft)(statistic))
 
 
-def kinds_for(model: ReportingModel, statistic: Statistic[Any]) -> tuple[str, ...]:
-    """The kinds of workload that devices of this trust model can have, the simplest first. Flights have
-    events, or one value: no vectors."""
-    vectors = len(model.header_of(statistic)) > len(model.header)
+def kinds_for(simulated: SimulatedDevices) -> tuple[str, ...]:
+    """The kinds of workload that these devices can have, the simplest first. Flights have events, or one
+    value: no vectors."""
+    vectors = len(simulated.columns) > len(simulated.header)
     return (
-        *(RANDOM if model.option == OPTION else ()),
+        *(RANDOM if simulated.option == OPTION else ()),
         *(() if vectors else ("flights",)),
-        model.option,
+        simulated.option,
     )
 
 
 def header_of(draft: RecipeDraft, statistic: Statistic[Any]) -> tuple[str, ...]:
     """The columns of a file for a recipe's devices; FieldError as of `kinds_of`."""
-    return reporting_model(draft).header_of(statistic)
+    return simulated_class(draft)(statistic).columns
 
 
-def planned(
-    workload: object, model: ReportingModel, statistic: Statistic[Any], segments: tuple[str, ...] = ()
-) -> Planned:
+def planned(workload: object, simulated: SimulatedDevices, segments: tuple[str, ...] = ()) -> Planned:
     """Read and check a workload.
 
     Args:
         workload: `kind`, and what belongs to it: `devices` and `rate`, or `csv`; and perhaps `weights`, the
             relative sizes of the segments, for devices whose own is not known.
-        model: how devices of the recipe report.
-        statistic: of the recipe, calibrated.
+        simulated: the devices of the recipe.
         segments: of the recipe.
 
     Raises:
@@ -113,23 +111,21 @@ def planned(
     if not isinstance(workload, Mapping):
         raise FieldError("workload", "must be an object with the field kind")
     members = dict(workload)
-    kind, kinds = members.pop("kind", None), kinds_for(model, statistic)
+    kind, kinds = members.pop("kind", None), kinds_for(simulated)
     if kind not in kinds:
         raise FieldError("workload.kind", f"must be one of {', '.join(kinds)}, not {as_typed(kind)}")
     weights = checked_weights("workload.weights", members.pop("weights", None), segments)
-    plan = _planned(str(kind), members, model, statistic)
+    plan = _planned(str(kind), members, simulated)
     if weights is None:
         return plan
     return replace(plan, workload={**plan.workload, "weights": list(weights)})
 
 
-def planned_again(
-    workload: Mapping[str, Any], content: bytes | None, model: ReportingModel, statistic: Statistic[Any]
-) -> Planned:
+def planned_again(workload: Mapping[str, Any], content: bytes | None, simulated: SimulatedDevices) -> Planned:
     """The plan of a `Planned.workload` without `devices`, and of its `content`."""
     if content is None:
-        return _flights(model, statistic)
-    return _of_content(workload["kind"], content, model, statistic)
+        return _flights(simulated)
+    return _of_content(workload["kind"], content, simulated)
 
 
 @dataclass(frozen=True)
@@ -182,19 +178,17 @@ class _RandomDevices(Bucket[Any]):
             yield from SyntheticBucket(int(self.seed), index, 1, self.steps, self.probability)
 
 
-def _planned(
-    kind: str, members: Mapping[str, object], model: ReportingModel, statistic: Statistic[Any]
-) -> Planned:
+def _planned(kind: str, members: Mapping[str, object], simulated: SimulatedDevices) -> Planned:
     if kind in RANDOM:
-        return _random(kind, members, statistic)
+        return _random(kind, members)
     if kind == "flights":
         _require_members(members, ())
-        return _flights(model, statistic)
+        return _flights(simulated)
     _require_members(members, ("csv",))
-    return _file(kind, members["csv"], model, statistic)
+    return _file(kind, members["csv"], simulated)
 
 
-def _random(kind: str, members: Mapping[str, object], statistic: Statistic[Any]) -> Planned:
+def _random(kind: str, members: Mapping[str, object]) -> Planned:
     _require_members(members, ("devices", "rate"))
     devices = DEVICES.check("workload.devices", int, members["devices"])
     rate = RANDOM[kind].check("workload.rate", float, members["rate"])
@@ -208,9 +202,9 @@ def _random(kind: str, members: Mapping[str, object], statistic: Statistic[Any])
     return Planned(asked, devices, cut)
 
 
-def _flights(model: ReportingModel, statistic: Statistic[Any]) -> Planned:
-    steps = statistic.parameters.step_count
-    has_events = model.option == OPTION
+def _flights(simulated: SimulatedDevices) -> Planned:
+    steps = simulated.statistic.parameters.step_count
+    has_events = simulated.option == OPTION
     if has_events and steps < STEPS:
         raise FieldError("workload.kind", f"flights needs a recipe of {STEPS} steps or more, not {steps}")
 
@@ -219,34 +213,32 @@ def _flights(model: ReportingModel, statistic: Statistic[Any]) -> Planned:
             given: Iterable[tuple[str, Any]] = flights() if has_events else home_airports()
         except DatasetMissingError as error:
             raise FieldError("workload.kind", f"cannot be flights here: {error}") from None
-        if not has_events:
-            _require_values({value for _, value in given}, model, statistic)
+        if isinstance(simulated, SimulatedValues):
+            _require_values({value for _, value in given}, simulated)
         yield from listed(given, size)
 
     return Planned({"kind": "flights"}, None, cut)
 
 
-def _require_values(values: Iterable[str], model: ReportingModel, statistic: Statistic[Any]) -> None:
+def _require_values(values: Iterable[str], simulated: SimulatedValues) -> None:
     for value in values:
         try:
-            model.require_value(statistic, value)
+            simulated.require_value(value)
         except FieldError as error:
             raise FieldError("workload.kind", f"cannot be flights: a value {error.message}") from None
 
 
-def _file(kind: str, csv: object, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
+def _file(kind: str, csv: object, simulated: SimulatedDevices) -> Planned:
     if not isinstance(csv, str):
-        raise FieldError(
-            "workload.csv", f"must be text with the header {header_text(model.header_of(statistic))}"
-        )
+        raise FieldError("workload.csv", f"must be text with the header {header_text(simulated.columns)}")
     # A lone surrogate is refused by who reads the file, with its line.
     content = csv.encode(errors="surrogatepass")
     if len(content) > CSV_BYTES:
         raise FieldError("workload.csv", f"must be at most {CSV_BYTES:,} bytes, not {len(content):,}")
-    return _of_content(kind, content, model, statistic)
+    return _of_content(kind, content, simulated)
 
 
-def _of_content(kind: str, content: bytes, model: ReportingModel, statistic: Statistic[Any]) -> Planned:
+def _of_content(kind: str, content: bytes, simulated: SimulatedDevices) -> Planned:
     """The plan of a file's bytes, which are read while they are cut."""
 
     def cut(size: int) -> Iterator[Chunk]:
@@ -255,7 +247,7 @@ def _of_content(kind: str, content: bytes, model: ReportingModel, statistic: Sta
             file.write(content)
             file.flush()
             try:
-                with model.workload(Path(file.name), statistic) as devices:
+                with simulated.workload(Path(file.name)) as devices:
                     yield from listed(devices, size)
             except FieldError as error:
                 raise FieldError("workload.csv", error.message) from None

@@ -11,7 +11,7 @@ from devices_sim.commands.log import UNCHECKED, log_followed, log_tell
 from devices_sim.commands.options import announce, limits_of, say, verification_key
 from devices_sim.commands.rounds import rounds_memory, turn_of
 from devices_sim.log_check import LogCheck
-from devices_sim.oblivious_transport import Behind, ObliviousTransport
+from devices_sim.oblivious_transport import Gateway, ObliviousTransport
 from devices_sim.rounds_check import Turn
 from devices_sim.target_check import target_require
 from devices_sim.transport import HttpTransport, ServedRecipe, Transport
@@ -57,21 +57,21 @@ def add_join(commands: Any, recipe: argparse.ArgumentParser, state: argparse.Arg
 
 def _join(options: argparse.Namespace) -> None:
     with HttpTransport(options.url) as direct:
-        way = direct if options.relay is None else _through_relay(options, direct)
-        with way:
-            served = way.recipe(options.recipe_id)
+        site = direct if options.relay is None else _through_relay(options, direct)
+        with site:
+            served = site.recipe(options.recipe_id)
             # All that the device checks must be in the one log that it remembers.
             with log_followed(options) as log, rounds_memory(options, served) as memory:
                 if log is None:
                     say(UNCHECKED)
                 else:
-                    log_tell(log.require(served, way), sys.stdout)
-                _target_require(options, served, way, log)
-                _join_checked(options, served, turn_of(options, served, way, memory, log))
+                    log_tell(log.require(served, site), sys.stdout)
+                _target_require(options, served, site, log)
+                _join_checked(options, served, turn_of(options, served, site, memory, log))
 
 
 def _target_require(
-    options: argparse.Namespace, served: ServedRecipe, way: Transport, log: LogCheck | None
+    options: argparse.Namespace, served: ServedRecipe, site: Transport, log: LogCheck | None
 ) -> None:
     """Check the results that a target rests on, whether or not this device is in it."""
     if TARGET not in served.document:
@@ -83,7 +83,7 @@ def _target_require(
             recipe.target,
             population=recipe.population,
             simulation=recipe.simulation,
-            transport=way,
+            transport=site,
             log=log,
         )
 
@@ -115,4 +115,4 @@ def _join_checked(options: argparse.Namespace, served: ServedRecipe, turn: Turn 
 
 
 def _through_relay(options: argparse.Namespace, direct: Transport) -> Transport:
-    return ObliviousTransport(options.url, options.relay, direct, Behind("", options.verification_key))
+    return ObliviousTransport(options.url, options.relay, direct, Gateway("", options.verification_key))

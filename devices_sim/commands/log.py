@@ -34,11 +34,11 @@ def log_options() -> argparse.ArgumentParser:
     return log
 
 
-def log_require(options: argparse.Namespace, served: ServedRecipe, way: Transport) -> None:
+def log_require(options: argparse.Namespace, served: ServedRecipe, site: Transport) -> None:
     """Check the public log, if the options ask for it, and remember its state."""
     with log_followed(options) as log:
         if log is not None:
-            log_tell(log.require(served, way), sys.stdout)
+            log_tell(log.require(served, site), sys.stdout)
 
 
 def log_followed(options: argparse.Namespace) -> AbstractContextManager[LogCheck | None]:
@@ -58,9 +58,9 @@ def log_opened(options: argparse.Namespace) -> Iterator[LogCheck]:
         yield LogCheck(policy, memory)
 
 
-def log_tell(checked: Checked, told: TextIO) -> None:
+def log_tell(checked: Checked, to: TextIO) -> None:
     """Print what was checked, and what was not."""
-    told.writelines(f"{sentence}\n" for sentence in (*checked.sentences, *checked.unchecked))
+    to.writelines(f"{sentence}\n" for sentence in (*checked.sentences, *checked.unchecked))
 
 
 def _log_policy(path: Path) -> Policy:

@@ -25,7 +25,7 @@ def rounds_memory(
 def turn_of(
     options: argparse.Namespace,
     served: ServedRecipe,
-    way: Transport,
+    site: Transport,
     memory: RoundsMemory | None,
     log: LogCheck | None,
 ) -> Turn | None:
@@ -36,7 +36,7 @@ def turn_of(
     recipe = served.verified(options.verification_key, options.helper_key or options.shuffler_key, issuer_key)
     return round_require(
         recipe,
-        way,
+        site,
         options.verification_key,
         memory=memory,
         log=log,

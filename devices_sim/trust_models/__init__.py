@@ -1,26 +1,36 @@
-"""The device's part of each trust model: one file for each model, and this table of them."""
+"""The path of a device's reports under each trust model: one file for each model, and this table of them."""
 
 from collections.abc import Mapping
 
-from devices_sim.trust_models.curator import Curator
-from devices_sim.trust_models.interface import DeviceTrustModel, ReportingModel
+from devices_sim.trust_models.interface import ReportPath
 from devices_sim.trust_models.shuffler import Shuffler
 from devices_sim.trust_models.single_server import SingleServer
 from devices_sim.trust_models.two_server import TwoServer
 from panprivacy.accounting.trust import Trust
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.draft import RecipeDraft
 
-__all__ = ["TRUST_MODELS", "DeviceTrustModel", "ReportingModel", "reporting_model"]
+__all__ = ["TRUST_MODELS", "ReportPath", "report_path"]
 
-TRUST_MODELS: Mapping[Trust, DeviceTrustModel] = {
-    Trust.SINGLE_SERVER: SingleServer(),
-    Trust.TWO_SERVER: TwoServer(),
-    Trust.SHUFFLER: Shuffler(),
-    Trust.CURATOR: Curator(),
+TRUST_MODELS: Mapping[Trust, type[ReportPath] | None] = {
+    Trust.SINGLE_SERVER: SingleServer,
+    Trust.TWO_SERVER: TwoServer,
+    Trust.SHUFFLER: Shuffler,
+    # No devices report to a curator; `items` sends the items of its streams.
+    Trust.CURATOR: None,
 }
 
 
-def reporting_model(recipe: PublishedRecipe | RecipeDraft) -> ReportingModel:
-    """How the devices of a recipe report; FieldError if no devices take part in it."""
-    return TRUST_MODELS[recipe.trust].reporting(recipe.statistic)
+def report_path(recipe: PublishedRecipe, verification_key: bytes) -> ReportPath:
+    """The path of a recipe's reports.
+
+    Args:
+        recipe: verified, with devices that take part in it.
+        verification_key: of the server that published it, 32 bytes, pinned beforehand.
+
+    Raises:
+        ValueError: no devices report under the recipe's trust model.
+    """
+    path = TRUST_MODELS[recipe.trust]
+    if path is None:
+        raise ValueError(f"no devices report under the trust model {recipe.trust.value}")
+    return path(recipe, verification_key)

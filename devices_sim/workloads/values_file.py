@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
+from devices_sim.value_reports.randomized import text_of
 from devices_sim.workloads.bucket import Valued, ValueWorkload, listed, require_device_name
 from panprivacy.formats.csv_table import CsvTable
 from panprivacy.formats.errors import FieldError
@@ -17,28 +18,6 @@ HEADER = ("device", "value")
 
 BUCKET_DEVICES = 50
 """Devices per bucket: each sends separately, so that processes share few devices evenly."""
-
-
-def text_of(cells: Sequence[str]) -> str:
-    """The cells of one value as one text, the form of workloads."""
-    return ",".join(cells)
-
-
-def cells_of(text: str, columns: int) -> tuple[str, ...]:
-    """Inverse of `text_of`: of several cells, none that is a value has a comma.
-
-    Args:
-        columns: how many cells make up one value.
-
-    Raises:
-        FieldError: `value`, if it has another number of cells.
-    """
-    if columns == 1:
-        return (text,)
-    cells = tuple(text.split(","))
-    if len(cells) != columns:
-        raise FieldError("value", f"must be {columns:,} numbers with commas between them, not {len(cells):,}")
-    return cells
 
 
 @contextmanager

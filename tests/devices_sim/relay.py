@@ -22,7 +22,7 @@ Said = tuple[int, str, bytes]
 """Status, content type and body."""
 
 
-class Gateway:
+class MemoryGateway:
     """Before a server in memory; its keys are signed by `signing_key`."""
 
     def __init__(self, server: Application, signing_key: Ed25519PrivateKey = SIGNING_KEY) -> None:
@@ -65,7 +65,7 @@ class Gateway:
 class Relay:
     """A WSGI application; `meddle` sees every capsule, and what the gateway answers when it is asked for."""
 
-    def __init__(self, gateways: Mapping[str, Gateway]) -> None:
+    def __init__(self, gateways: Mapping[str, MemoryGateway]) -> None:
         self.gateways = dict(gateways)
         self.capsules: list[bytes] = []
         self.fetched = 0

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from devices_sim.__main__ import main
 from devices_sim.log_check import LogCheck, LogRefusedError, TooFewWitnessesError
 from devices_sim.log_memory import LogMemory, LogMemoryError
-from devices_sim.oblivious_transport import Behind, ObliviousTransport
+from devices_sim.oblivious_transport import Gateway, ObliviousTransport
 from devices_sim.transport import TransportError
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.formats import base64_text
@@ -29,7 +29,7 @@ from tests.devices_sim.public_log import (
     entry_of,
     other_entries,
 )
-from tests.devices_sim.relay import RELAY_URL, Gateway, Relay
+from tests.devices_sim.relay import RELAY_URL, MemoryGateway, Relay
 from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY, MemoryServer, listening
 from tests.devices_sim.test_rounds_check import Scene as Rounds
 from tests.devices_sim.test_target import TARGET
@@ -178,9 +178,9 @@ def test_a_memory_that_cannot_be_read_is_not_begun_anew(file: Path, content: byt
 
 
 def test_the_log_is_read_through_a_relay(server: MemoryServer, log: MemoryLog, file: Path) -> None:
-    gateway = Gateway(log)
+    gateway = MemoryGateway(log)
     direct = InProcessTransport(log, others={RELAY_URL: Relay({"/relay/site": gateway})})
-    way = ObliviousTransport("https://site.example", RELAY_URL, direct, Behind("", VERIFICATION_KEY))
+    way = ObliviousTransport("https://site.example", RELAY_URL, direct, Gateway("", VERIFICATION_KEY))
     for size in (4, 10):
         log.show(log.entries, size=size)
         with LogMemory(file) as memory:

@@ -6,13 +6,13 @@ from collections.abc import Callable
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from devices_sim.oblivious_transport import Behind, ObliviousTransport
+from devices_sim.oblivious_transport import Gateway, ObliviousTransport
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import Delivery, TransportError
 from panprivacy.protocols.oblivious_http import padding
 from panprivacy.protocols.oblivious_http.capsules import RESPONSE_MEDIA_TYPE
 from tests.devices_sim.in_process import InProcessTransport
-from tests.devices_sim.relay import PROBLEM, RELAY_URL, Gateway, Relay, Said
+from tests.devices_sim.relay import PROBLEM, RELAY_URL, MemoryGateway, Relay, Said
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, MemoryServer
 
 SITE = "https://site.example"
@@ -22,21 +22,21 @@ Ask = Callable[[bytes], Said]
 
 
 @pytest.fixture
-def gateway(server: MemoryServer) -> Gateway:
-    return Gateway(server)
+def gateway(server: MemoryServer) -> MemoryGateway:
+    return MemoryGateway(server)
 
 
 @pytest.fixture
-def relay(gateway: Gateway, server: MemoryServer) -> Relay:
-    return Relay({"/relay/site": gateway, "/relay/site/helper": Gateway(server, OTHER)})
+def relay(gateway: MemoryGateway, server: MemoryServer) -> Relay:
+    return Relay({"/relay/site": gateway, "/relay/site/helper": MemoryGateway(server, OTHER)})
 
 
 def through(relay: Relay, *, at_least: int = 0, key: bytes = VERIFICATION_KEY) -> ObliviousTransport:
     urls = (RELAY_URL, f"{RELAY_URL}/helper")
     direct = InProcessTransport(relay, others=dict.fromkeys(urls, relay))
     direct.retries = AT_ONCE
-    others = {HELPER: Behind("helper", OTHER.public_key().public_bytes_raw())}
-    return ObliviousTransport(SITE, RELAY_URL, direct, Behind("", key), others=others, at_least=at_least)
+    others = {HELPER: Gateway("helper", OTHER.public_key().public_bytes_raw())}
+    return ObliviousTransport(SITE, RELAY_URL, direct, Gateway("", key), others=others, at_least=at_least)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from devices_sim.__main__ import main
 from devices_sim.fleet import run_fleet
-from devices_sim.trust_models import reporting_model
+from devices_sim.simulated import simulated_class
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.segments import checked_weights
 from devices_sim.workloads.synthetic import bernoulli
@@ -27,7 +27,7 @@ def run(server, workload, **options):
 
 
 def truths(server, result):
-    return reporting_model(server.recipe).segment_truths(server.recipe.calibrated_statistic, result)
+    return list(simulated_class(server.recipe)(server.recipe.calibrated_statistic).truth(result).segments)
 
 
 def cells(server):

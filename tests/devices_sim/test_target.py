@@ -7,16 +7,17 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim.algorithm import Phase
-from devices_sim.attributes import FleetAttributes, attributes_given
+from devices_sim.attributes import attributes_given
 from devices_sim.client import Device
 from devices_sim.fleet import run_fleet
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.fleet_result import FleetResult
 from devices_sim.transport import Delivery
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.formats.errors import FieldError
 from tests.devices_sim.attester import URL, MemoryAttester
 from tests.devices_sim.in_process import InProcessTransport
-from tests.devices_sim.relay import RELAY_URL, Gateway, Relay
+from tests.devices_sim.relay import RELAY_URL, MemoryGateway, Relay
 from tests.devices_sim.server import VERIFICATION_KEY
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.refusals import field_refused
@@ -36,7 +37,7 @@ class Scene:
             tokens=True, relay=RELAY_URL, target=TARGET, steps=1, sampling_rate=sampling_rate
         )
         self.attester = MemoryAttester({self.server.recipe.identifier: seeded_key()})
-        relay = Relay({"/relay/site": Gateway(self.server)})
+        relay = Relay({"/relay/site": MemoryGateway(self.server)})
         self.transport = InProcessTransport(relay, others={RELAY_URL: relay, URL: self.attester})
 
     def join(self, path: Path, attributes: dict[str, str] | None) -> Device:

@@ -36,7 +36,7 @@ from panprivacy.protocols.privacy_pass.tokens import TOKEN_TYPE, TokenChallenge
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
 from tests.devices_sim.attester import SOURCE, URL, MemoryAttester, problem
 from tests.devices_sim.in_process import InProcessTransport
-from tests.devices_sim.relay import RELAY_URL, Gateway, Relay
+from tests.devices_sim.relay import RELAY_URL, MemoryGateway, Relay
 from tests.devices_sim.server import AT_ONCE, VERIFICATION_KEY, MemoryServer
 from tests.devices_sim.shuffler import SHUFFLER_KEY, SHUFFLER_SIGNING_KEY, MemoryShuffler
 from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, HELPER_URL, LEADER_URL, MemoryPair
@@ -300,7 +300,7 @@ def test_answer_of_the_issuer_is_final_or_another_attempt_seals_anew(path, serve
 def test_report_with_a_token_through_a_relay_leaves_the_direct_port_alone(path, make_server):
     server = make_server(tokens=True, relay=RELAY_URL, steps=1)
     attester = MemoryAttester({server.recipe.identifier: seeded_key()})
-    gateway = Gateway(server)
+    gateway = MemoryGateway(server)
 
     def direct(environ: Any, start_response: Any) -> list[bytes]:
         raise AssertionError("a request in the clear")
@@ -323,8 +323,8 @@ def test_report_with_a_token_through_a_relay_leaves_the_direct_port_alone(path, 
 def test_device_with_a_value_repeats_its_messages_until_they_are_taken(path):
     server = MemoryShuffler(tokens=True, relay=RELAY_URL)
     attester = MemoryAttester({server.recipe.identifier: seeded_key()})
-    gateway = Gateway(server.shuffler, SHUFFLER_SIGNING_KEY)
-    relay = Relay({"/relay/site": Gateway(server.site), "/relay/site/shuffler": gateway})
+    gateway = MemoryGateway(server.shuffler, SHUFFLER_SIGNING_KEY)
+    relay = Relay({"/relay/site": MemoryGateway(server.site), "/relay/site/shuffler": gateway})
     others = {RELAY_URL: relay, f"{RELAY_URL}/shuffler": relay, URL: attester}
     transport = InProcessTransport(lambda *_: pytest.fail("a request in the clear"), others=others)
     transport.retries = AT_ONCE.new(total=0)
@@ -422,8 +422,8 @@ def test_randomizing_device_not_sampled_takes_a_token_and_sends_nothing(path):
 def test_rare_value_through_a_relay_leaves_the_direct_ports_alone(path):
     rare = {"participation": "relayed", "devices": 10, "counted_devices": 10, "rare_share": 0.5}
     pair, attester = pair_with_tokens(statistic="rare_categories", relay=RELAY_URL, **rare)
-    helper = Gateway(pair.helper, HELPER_SIGNING_KEY)
-    relay = Relay({"/relay/site": Gateway(pair.site), "/relay/site/helper": helper})
+    helper = MemoryGateway(pair.helper, HELPER_SIGNING_KEY)
+    relay = Relay({"/relay/site": MemoryGateway(pair.site), "/relay/site/helper": helper})
     others = {RELAY_URL: relay, f"{RELAY_URL}/helper": relay, URL: attester}
     transport = InProcessTransport(lambda *_: pytest.fail("a request in the clear"), others=others)
     transport.retries = AT_ONCE.new(total=0)

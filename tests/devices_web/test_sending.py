@@ -30,7 +30,7 @@ from panprivacy.recipe.token import token_require
 from panprivacy.statistics.trust_models.single_server import OneServer
 from tests.devices_sim.attester import MemoryAttester, problem
 from tests.devices_sim.public_log import ORIGIN, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
-from tests.devices_sim.relay import PROBLEM, Gateway, Relay
+from tests.devices_sim.relay import PROBLEM, MemoryGateway, Relay
 from tests.devices_sim.server import MemoryServer, listening
 from tests.devices_sim.two_servers import HELPER_SIGNING_KEY, MemoryPair
 from tests.devices_web import vectors
@@ -172,7 +172,7 @@ class Relayed:
         self.recipe = draft.publish(SERVERS, OPENS_AT, simulation=True, relay=relay)
         self.server = MemoryServer(self.recipe, vectors.private_key())
         self.log = MemoryLog([entry_of(self.recipe.identifier), *other_entries(3)], 0, self.server)
-        self.gateway = Gateway(self.log)
+        self.gateway = MemoryGateway(self.log)
         self.relay = Relay({"/relay/site": self.gateway})
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Any:
@@ -224,7 +224,7 @@ def test_two_servers_are_reached_through_the_relay_under_keys_of_their_own(
     device: Any, listen: Listen
 ) -> None:
     pair = MemoryPair()
-    site, helper = Gateway(pair.site), Gateway(pair.helper, HELPER_SIGNING_KEY)
+    site, helper = MemoryGateway(pair.site), MemoryGateway(pair.helper, HELPER_SIGNING_KEY)
     relay = Relay({"/relay/site": site, "/relay/site/helper": helper})
 
     def either(environ: dict[str, Any], start_response: Any) -> Any:

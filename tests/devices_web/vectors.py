@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from devices_sim import state_file
 from devices_sim.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
-from devices_sim.randomized_report import RandomizedReports
 from devices_sim.state_file import Enrolment
 from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER
 from devices_sim.tokens import TokenState, token_drawn
 from devices_sim.transport import WireReport
+from devices_sim.value_reports.randomized import RandomizedReports
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey

@@ -15,8 +15,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
 from attester.models import Device
-from devices_sim.attributes import FleetAttributes
-from devices_sim.trust_models import reporting_model
+from devices_sim.fleet_attributes import FleetAttributes
+from devices_sim.simulated import simulated_class
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
 from pages.populations.forms import AttributesField
@@ -71,7 +71,7 @@ def of_universe(content: bytes, _folder: Path, _: pytest.MonkeyPatch) -> list[st
 def of_simulation(content: bytes, _folder: Path, _: pytest.MonkeyPatch) -> list[str]:
     draft = RecipeDraft.from_mapping(recipe_members())
     workload = {"kind": "events", "csv": content.decode("utf-8", "surrogateescape")}
-    plan = planned(workload, reporting_model(draft), draft.calibrated)
+    plan = planned(workload, simulated_class(draft)(draft.calibrated))
     return [name for chunk in plan.cut(10) for name, _ in json.loads(chunk.listed)]
 
 

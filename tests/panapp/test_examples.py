@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices_sim.trust_models import reporting_model
+from devices_sim.simulated import simulated_class
 from devices_sim.workloads.flights import flights, home_airports
 from examples.federated_learning import (
     ROUNDS,
@@ -44,14 +44,14 @@ def test_a_command_of_the_docs_has_a_cohort_and_the_devices_for_it(
     members = read_recipe_file(ROOT / recipe)
     rounds = RoundsDraft.from_mapping(members) if has_rounds(members) else None
     draft = RecipeDraft.from_mapping(members) if rounds is None else rounds.recipe
-    model, statistic = reporting_model(draft), draft.calibrated_statistic()
-    assert model.option == option
-    with model.workload(ROOT / devices, statistic):
+    simulated = simulated_class(draft)(draft.calibrated_statistic())
+    assert simulated.option == option
+    with simulated.workload(ROOT / devices):
         pass  # every row was read
     with (ROOT / devices).open() as lines:
         found = {line.split(",")[0] for line in lines} - {"device"}
     likely = TRUST_MODELS[draft.trust].release_probability(
-        members["cohort_size"], len(found), statistic.reporting_rate
+        members["cohort_size"], len(found), simulated.statistic.reporting_rate
     )
     assert likely >= 1 - 1e-6
 

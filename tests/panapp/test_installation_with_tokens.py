@@ -18,7 +18,7 @@ import pytest
 from django.core.management import call_command
 
 from devices_sim.__main__ import main
-from devices_sim.attributes import FleetAttributes
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
 from panapp import collecting, series_simulation
 from panapp import shared_installation as starting

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from devices_sim.oblivious_transport import Behind, ObliviousTransport
+from devices_sim.oblivious_transport import Gateway, ObliviousTransport
 from panprivacy.protocols.oblivious_http import keys, signed_keys
 from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_sim.relay import RELAY_URL
@@ -80,7 +80,7 @@ def test_another_gateway_answers_what_our_device_seals(peer: Peer, body: bytes) 
         return [base64.b64decode(answered["answer"])]
 
     direct = InProcessTransport(relay, others={RELAY_URL: relay})
-    transport = ObliviousTransport(SITE, RELAY_URL, direct, Behind("", VERIFICATION_KEY))
+    transport = ObliviousTransport(SITE, RELAY_URL, direct, Gateway("", VERIFICATION_KEY))
     answer = transport.exchange("POST", "/api/v1/x/?a=b", body=body, content_type="application/json")
     assert (answer.status, answer.body) == (201, b'{"status": "accepted"}')
     assert answer.headers == {"content-type": "application/json", "x-other": "a, b"}

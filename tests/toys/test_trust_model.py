@@ -8,7 +8,6 @@ from django.urls import reverse
 
 from devices_sim.trust_models import TRUST_MODELS as ON_DEVICES
 from pages.trust_models import SHOWN
-from panapp.device_file import OPTIONS
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
@@ -19,7 +18,7 @@ from storage.signing_key import verification_key
 from tests.factories import as_json, recipe_members, report_of_values
 from tests.scenes import finish
 from tests.toys.collecting import collected
-from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyDevices, ToyModel
+from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyModel, ToyPath
 from tests.toys.walk import publish_by_form, result_of, text_of
 from trust_models import TRUST_MODELS as ON_THIS_SITE
 
@@ -32,9 +31,7 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TRUST_MODELS, TOY, ToyBox)
     monkeypatch.setitem(ON_THIS_SITE, TOY, ToyModel())
     monkeypatch.setitem(SHOWN, TOY, SHOWN_TOY)
-    monkeypatch.setitem(ON_DEVICES, TOY, ToyDevices())
-    # Made of that table when a process starts.
-    monkeypatch.setitem(OPTIONS, ToyDevices.option, ToyDevices.header)
+    monkeypatch.setitem(ON_DEVICES, TOY, ToyPath)
 
 
 def test_every_trust_model_has_its_line_in_the_table_of_every_floor() -> None:
@@ -88,8 +85,8 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
 def test_devices_report_under_the_toy_trust_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # With this ε, one of three coins would flip with a probability of 6e-9; the seed repeats all of them.
     members = recipe_members(trust="toy", epsilon=20.0, cohort_size=3)
-    rows = "device,toy\nbear,1 3\ncar,\ndoll,2\n"
-    printed = collected(tmp_path, monkeypatch, members, "toys", rows)
+    rows = "device,step,events\nbear,1,1\nbear,3,1\ncar,1,0\ndoll,2,1\n"
+    printed = collected(tmp_path, monkeypatch, members, "events", rows)
     assert printed["reports"] == {"accepted": 3, "rejected": {}}
     assert printed["estimate"] == pytest.approx(printed["truth"], abs=1e-6)
     assert printed["truth"] == 2

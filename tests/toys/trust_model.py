@@ -6,30 +6,22 @@ a member of the enum: names are looked up in the tables, so that no test has to 
 
 import secrets
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from csv import DictReader
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
-from devices_sim.algorithm import steps_mechanism
-from devices_sim.fleet_devices import FleetDevices, LazyDevices
-from devices_sim.fleet_result import FleetResult
 from devices_sim.rest_upload import RestUpload
 from devices_sim.transport import Transport
-from devices_sim.trust_models import ReportingModel
+from devices_sim.trust_models import ReportPath
 from devices_sim.upload import Upload
-from devices_sim.workloads.bucket import EventWorkload, Workload, listed
 from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import generate_private_key, load_public_key
 from panprivacy.encryption.interface import PublicKey
-from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import Servers
@@ -112,30 +104,11 @@ class ToyModel(TrustModel):
         return {"owners": ["Christopher"]}
 
 
-class ToyDevices(ReportingModel):
-    """Devices with events, which report to this site."""
+class ToyPath(ReportPath):
+    """To this site."""
 
-    sends = "toys"
-    option = "toys"
-    header = ("device", "toy")
-    batch_reports = RestUpload.batch_reports
-
-    def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
-        return steps_mechanism(statistic).report_ciphertexts
-
-    def _upload(self, recipe: PublishedRecipe, transport: Transport) -> Upload:
-        return RestUpload(recipe.identifier, transport)
-
-    def fleet_devices(self, recipe: PublishedRecipe, *, eager: bool) -> FleetDevices[Any]:
-        return LazyDevices(recipe)
-
-    def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
-        with path.open() as file:
-            toys = [(row["device"], {int(step) for step in row["toy"].split()}) for row in DictReader(file)]
-        return nullcontext(EventWorkload(statistic.parameters.step_count, listed(toys)))
-
-    def truth(self, statistic: Statistic[Any], fleet: FleetResult) -> tuple[float, ...]:
-        return steps_mechanism(statistic).truth(fleet.devices_by_answer)
+    def _upload(self, transport: Transport) -> Upload:
+        return RestUpload(self.recipe.identifier, transport)
 
 
 def _owner(servers: ToyBox) -> PartnerShown:

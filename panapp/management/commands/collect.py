@@ -12,10 +12,10 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from devices_sim.attributes import FleetAttributes, require_given
 from devices_sim.fleet import PROCESSES
+from devices_sim.fleet_attributes import FleetAttributes, require_given
 from devices_sim.forecast import Forecast
-from devices_sim.trust_models import reporting_model
+from devices_sim.simulated import simulated_class
 from devices_sim.workloads.segments import checked_weights
 from panapp.device_file import OPTIONS, add_weights_option, device_file
 from panapp.interrupts import interrupts_remembered
@@ -97,14 +97,14 @@ class Command(BaseCommand):
             self.stderr.write(f"Warning: {draft.warning}")
         attributes = None if options["attributes"] is None else self.attributes(options["attributes"])
         require_given(attributes, has_target=draft.target is not None)
-        model = reporting_model(draft)
-        path = device_file(model, options, draft.statistic)
+        simulated_devices = simulated_class(draft)
+        path = device_file(simulated_devices, options, draft.statistic)
         # Before anything is started or published: calibration may find that the parameters cannot be met.
-        statistic = draft.calibrated_statistic()
+        simulated = simulated_devices(draft.calibrated_statistic())
         WORKERS.check("workers", int, options["workers"])
         PROCESSES.check("processes", int, options["processes"])
         checked_weights("weights", options["weights"], draft.segments)
-        with model.workload(path, statistic) as workload:
+        with simulated.workload(path) as workload:
             # Imported only here: settings, apps and the code that runs servers take longer to load than the
             # check took.
             os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")

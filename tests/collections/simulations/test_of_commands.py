@@ -7,7 +7,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from devices_sim.attributes import FleetAttributes
+from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.target_check import TargetRefusedError
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panprivacy.formats.errors import FieldError

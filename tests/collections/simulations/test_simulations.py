@@ -14,8 +14,8 @@ from structlog.testing import capture_logs
 
 from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append
+from devices_sim.simulated import simulated_class
 from devices_sim.transport import Answer, TransportError
-from devices_sim.trust_models import reporting_model
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.cosignature import cosign
@@ -290,7 +290,7 @@ def test_file_is_read_by_a_worker_and_in_no_request(monkeypatch: pytest.MonkeyPa
         raise AssertionError("a file is read in the request")
 
     with monkeypatch.context() as patch:
-        patch.setattr(type(reporting_model(RecipeDraft.from_mapping(recipe_members()))), "workload", read)
+        patch.setattr(simulated_class(RecipeDraft.from_mapping(recipe_members())), "workload", read)
         patch.setattr(workloads, "flights", read)
         start({"kind": "events", "csv": CSV})
         start({"kind": "flights"}, steps=31)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy
 
-from devices_sim.randomized_report import RandomizedReports
+from devices_sim.value_reports.randomized import RandomizedReports
 from ledger.budget import Budget
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events

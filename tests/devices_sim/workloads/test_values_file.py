@@ -7,7 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devices_sim.workloads.values_file import cells_of, values_csv
+from devices_sim.value_reports.randomized import cells_of
+from devices_sim.workloads.values_file import values_csv
 from panprivacy.formats.errors import FieldError
 from tests.devices_sim.shuffler import shuffler_recipe
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from devices_sim import __main__ as command_line
+from devices_sim.__main__ import main
+from devices_sim.command_line import device_parser
 from devices_sim.commands.options import limits_of
 from panapp.wsgi import application
 from panprivacy.formats import base64_text
@@ -51,9 +52,9 @@ def run(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
             words = shlex.split(re.sub(r"\$(\w+)", lambda found: values[found[1]], line), comments=True)
             shown.append(words)
             if words[0] in names:
-                assert command_line.main(words) == 0, words
+                assert main(words) == 0, words
             else:
-                command_line._parser().parse_args(words)
+                device_parser("device")[0].parse_args(words)
         return shown
 
     return run
@@ -94,7 +95,7 @@ def test_commands_name_every_limit_that_is_exceeded(run: Any, changes: dict[str,
     recipe = published_recipe(**members | changes)
     (words, *_) = run(recipe)
     assert [word for word in words if word.startswith(("--largest", "--smallest"))] == [f"--{named}"]
-    require_taken(recipe.published, limits_of(command_line._parser().parse_args(words)))
+    require_taken(recipe.published, limits_of(device_parser("device")[0].parse_args(words)))
     with pytest.raises(LimitError) as error:
         require_taken(recipe.published, USUAL)
     assert error.value.limit.replace("_", "-") == named

@@ -1,11 +1,14 @@
-"""The one report of a device with a value that it randomizes itself; nothing is kept of it."""
+"""The one report of a device with a value that it randomizes itself."""
 
 import random
+from collections.abc import Sequence
 from typing import Any
 
 from devices_sim.algorithm import NONCE_BYTES
 from devices_sim.transport import WireReport
-from devices_sim.workloads.values_file import cells_of
+from devices_sim.value_reports.interface import ValueReports
+from panprivacy.encryption.interface import PublicKey
+from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.randomized.interface import Randomizer
@@ -18,38 +21,45 @@ def randomizer_of(statistic: Statistic[Any]) -> Randomizer[Any, Any]:
     return statistic
 
 
-class RandomizedReports:
-    """The reports of one recipe's devices. Holds nothing about a device; serves any number of them.
+def text_of(cells: Sequence[str]) -> str:
+    """The cells of one value as one text."""
+    return ",".join(cells)
+
+
+def cells_of(text: str, columns: int) -> tuple[str, ...]:
+    """Inverse of `text_of`: of several cells, none that is a value has a comma.
 
     Args:
-        recipe: a verified recipe.
-        with_tables: encrypt faster, in a time that depends on the randomness: for simulations.
-    """
+        columns: how many cells make up one value.
 
-    def __init__(self, recipe: PublishedRecipe, *, with_tables: bool = False) -> None:
+    Raises:
+        FieldError: `value`, if it has another number of cells.
+    """
+    if columns == 1:
+        return (text,)
+    cells = tuple(text.split(","))
+    if len(cells) != columns:
+        raise FieldError("value", f"must be {columns:,} numbers with commas between them, not {len(cells):,}")
+    return cells
+
+
+class RandomizedReports(ValueReports[Any]):
+    """Reports of one randomized value, encrypted, or in plain shares for two servers."""
+
+    def __init__(self, recipe: PublishedRecipe, public_key: PublicKey | None = None) -> None:
         self.statistic = randomizer_of(recipe.calibrated_statistic)
+        self.sampling_rate = float(self.statistic.parameters.sampling_rate)
         self._recipe = recipe
         self._public_key = None
         if recipe.servers.scheme is not None:
-            self._public_key = recipe.public_key.with_tables() if with_tables else recipe.public_key
+            self._public_key = recipe.public_key if public_key is None else public_key
 
     def value_of(self, text: str) -> Any:
-        """A device's value from one text, in the form of workloads; FieldError if it is none."""
         return self.statistic.value_of(cells_of(text, len(self.statistic.columns)))
-
-    def is_sampled(self, random_source: random.Random) -> bool:
-        """Toss the coin that decides whether a device takes part: once, whatever its value."""
-        return random_source.random() < float(self.statistic.parameters.sampling_rate)
 
     def of_value(
         self, value: Any, random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
-        """The report of a device that is sampled; None if not sending is a part of the randomizer.
-
-        Args:
-            value: as `Randomizer.value_of` reads it.
-            nonce: of the report, 16 bytes, if a token fixes it; else it is drawn.
-        """
         measurement = self.statistic.randomize(value, random_source)
         if measurement is None:
             return None

@@ -9,12 +9,12 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from devices_sim.attributes import FleetAttributes
 from devices_sim.commands.log import UNCHECKED, log_opened, log_tell
 from devices_sim.commands.options import identifier, say, verification_key
 from devices_sim.fleet import run_fleet
+from devices_sim.fleet_attributes import FleetAttributes
+from devices_sim.simulated import simulated_class
 from devices_sim.transport import HttpTransport
-from devices_sim.trust_models import reporting_model
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.synthetic import PROBABILITY, bernoulli
 from panprivacy.formats.errors import FieldError
@@ -94,7 +94,7 @@ def _fleet(options: argparse.Namespace) -> None:
             attributes=attributes,
             processes=options.processes,
         )
-    told = {
+    printed = {
         "recipe": options.recipe,
         "devices": result.devices,
         **({} if recipe.target is None else {"outside": result.outside}),
@@ -103,8 +103,8 @@ def _fleet(options: argparse.Namespace) -> None:
         "seconds": round(result.elapsed_seconds, 3),
     }
     if recipe.segments:
-        told["segments"] = reporting_model(recipe).segment_truths(recipe.calibrated_statistic, result)
-    say(json.dumps(told))
+        printed["segments"] = simulated_class(recipe)(recipe.calibrated_statistic).truth(result).segments
+    say(json.dumps(printed))
 
 
 def _fleet_workload(
@@ -122,7 +122,7 @@ def _fleet_workload(
         if getattr(options, name) is None:
             raise FieldError(name, f"is missing: devices of {recipe.statistic} have {kind}")
     if not steps:
-        return reporting_model(recipe).workload(options.values, recipe.calibrated_statistic)
+        return simulated_class(recipe)(recipe.calibrated_statistic).workload(options.values)
     workload = bernoulli(
         devices=options.devices,
         steps=steps,

@@ -1,0 +1,104 @@
+"""Simulated devices with events in some of T steps."""
+
+import random
+from collections.abc import Callable, Set
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from devices_sim.algorithm import ClientAlgorithm, Phase, steps_mechanism, wire_report
+from devices_sim.fleet_result import FleetResult
+from devices_sim.simulated.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
+from devices_sim.transport import WireReport
+from devices_sim.workloads.bucket import Workload
+from devices_sim.workloads.events_file import HEADER, events_csv
+from devices_sim.workloads.segments import Located
+from panprivacy.recipe.document import PublishedRecipe
+
+
+class _EventDevices(FleetDevices[Set[int]]):
+    """Devices with events in some of T steps."""
+
+    def __init__(self, recipe: PublishedRecipe, segment: str | None = None) -> None:
+        self._algorithm = ClientAlgorithm(recipe, key_with_tables(recipe.public_key), segment)
+
+    def answer(self, given: Set[int]) -> int:
+        return len(given)
+
+
+class LazyDevices(_EventDevices):
+    """Devices that only ever make their last state."""
+
+    def report(
+        self, given: Set[int], random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
+        state = self._algorithm.report_of_count(len(given), random_source, nonce)
+        return None if state is None else wire_report(state)
+
+
+class EagerDevices(_EventDevices):
+    """Devices that take every step."""
+
+    def report(
+        self, given: Set[int], random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
+        algorithm = self._algorithm
+        state = algorithm.start(random_source, nonce)
+        if state.phase is Phase.NOT_SAMPLED:
+            return None
+        for step in range(1, algorithm.steps + 1):
+            state = algorithm.step(state, step in given, random_source)
+        return wire_report(algorithm.finish(state, random_source, nonce))
+
+
+class LocatedDevices(FleetDevices[Located]):
+    """Devices with events and a segment each.
+
+    Args:
+        devices: makes those of one segment.
+    """
+
+    def __init__(
+        self,
+        recipe: PublishedRecipe,
+        devices: Callable[[PublishedRecipe, str | None], FleetDevices[Set[int]]],
+    ) -> None:
+        self._of = {segment: devices(recipe, segment) for segment in (*recipe.segments, None)}
+
+    def answer(self, given: Located) -> tuple[str | None, int]:
+        return given.segment, len(given.steps)
+
+    def report(
+        self, given: Located, random_source: random.Random, nonce: bytes | None = None
+    ) -> WireReport | None:
+        return self._of[given.segment].report(given.steps, random_source, nonce)
+
+
+class SimulatedEvents(SimulatedDevices):
+    """Devices with events, and a segment each if the statistic has segments."""
+
+    option = "events"
+    header = HEADER
+
+    @property
+    def most_ciphertexts(self) -> int:
+        return steps_mechanism(self.statistic).report_ciphertexts
+
+    def workload(self, path: Path) -> AbstractContextManager[Workload[Any]]:
+        mechanism = steps_mechanism(self.statistic)
+        return events_csv(path, mechanism.parameters.step_count, mechanism.segments)
+
+    def fleet(self, recipe: PublishedRecipe) -> FleetDevices[Any]:
+        return _of_segments(recipe, LazyDevices)
+
+    def eager_fleet(self, recipe: PublishedRecipe) -> FleetDevices[Any]:
+        return _of_segments(recipe, EagerDevices)
+
+    def truth(self, result: FleetResult) -> Truth:
+        """About the whole population, those included that were not sampled."""
+        mechanism, devices = steps_mechanism(self.statistic), result.devices_by_answer
+        return Truth(mechanism.truth(devices), mechanism.segment_truths(devices))
+
+
+def _of_segments(recipe: PublishedRecipe, devices: type[_EventDevices]) -> FleetDevices[Any]:
+    return LocatedDevices(recipe, devices) if recipe.segments else devices(recipe)
