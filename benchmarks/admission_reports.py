@@ -104,7 +104,7 @@ def transports() -> tuple[Any, Any]:
     from django.test import Client, RequestFactory
 
     import relay.forwarding
-    from devices_sim.transport import JSON, Answer, Transport
+    from panprivacy.device.transport import JSON, Answer, Transport
     from relay.views import relay as relay_view
 
     client, factory = Client(SERVER_NAME="127.0.0.1"), RequestFactory(SERVER_NAME="127.0.0.1")
@@ -151,9 +151,9 @@ def transports() -> tuple[Any, Any]:
 
 def measure(reports: int) -> dict[str, Any]:
     """Seconds of processor time of both kinds of report."""
-    from devices_sim.algorithm import ClientAlgorithm, wire_report
-    from devices_sim.transport import Delivery
-    from devices_sim.trust_models import report_path
+    from panprivacy.device.algorithm import ClientAlgorithm, wire_report
+    from panprivacy.device.transport import Delivery
+    from panprivacy.device.trust_models import report_path
     from panprivacy.recipe.token import report_nonce
     from storage.signing_key import verification_key
 

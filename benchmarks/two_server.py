@@ -66,8 +66,8 @@ def prepare(directory: Path) -> None:
 def made_reports(task: Any, count: int) -> list[Any]:
     """This number of sealed reports, every third a 1."""
     from dap.operations import configuration_of
-    from devices_sim.dap_upload import fetch_config
-    from devices_sim.transport import HttpTransport
+    from panprivacy.device.dap_upload import fetch_config
+    from panprivacy.device.transport import HttpTransport
     from panprivacy.protocols.dap.client import seal_report, shard_measurement
 
     configuration, task_id, source = configuration_of(task), bytes(task.task_id), secrets.SystemRandom()

@@ -21,10 +21,10 @@ if __name__ == "__main__":
 
 from collections.abc import Sequence
 
-from devices_sim.command_line import device_parser, run_command
-from devices_sim.commands.log import log_options
 from devices_sim.fleet import FleetError
 from devices_sim.fleet_command import add_fleet
+from panprivacy.device.command_line import device_parser, run_command
+from panprivacy.device.commands.log import log_options
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

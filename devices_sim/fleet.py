@@ -14,14 +14,17 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from devices_sim.client import RecipeRefusedError, is_in_target
 from devices_sim.fleet_attributes import FleetAttributes, require_given
 from devices_sim.fleet_result import FleetResult
 from devices_sim.fleet_tokens import FleetToken, FleetTokens
-from devices_sim.shuffler_upload import BATCH_FULL
 from devices_sim.simulated import simulated_class
 from devices_sim.simulated.interface import TrueAnswer
-from devices_sim.transport import (
+from devices_sim.workers import WorkerError, run_workers
+from devices_sim.workloads.bucket import Bucket, Workload
+from devices_sim.workloads.segments import checked_weights, in_segments
+from panprivacy.device.client import RecipeRefusedError, is_in_target
+from panprivacy.device.shuffler_upload import BATCH_FULL
+from panprivacy.device.transport import (
     HttpTransport,
     RecipeNotOpenError,
     ServedRecipe,
@@ -29,11 +32,8 @@ from devices_sim.transport import (
     TransportError,
     WireReport,
 )
-from devices_sim.trust_models import report_path
-from devices_sim.upload import Upload
-from devices_sim.workers import WorkerError, run_workers
-from devices_sim.workloads.bucket import Bucket, Workload
-from devices_sim.workloads.segments import checked_weights, in_segments
+from panprivacy.device.trust_models import report_path
+from panprivacy.device.upload import Upload
 from panprivacy.formats.parameters import Description
 from panprivacy.recipe.document import PublishedRecipe
 

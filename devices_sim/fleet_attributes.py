@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
-from devices_sim.attributes import NONE_GIVEN
 from devices_sim.workloads.bucket import require_device_name
+from panprivacy.device.attributes import NONE_GIVEN
 from panprivacy.formats.csv_table import CsvTable
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed

@@ -9,14 +9,14 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from devices_sim.commands.log import UNCHECKED, log_opened, log_tell
-from devices_sim.commands.options import identifier, say, verification_key
 from devices_sim.fleet import run_fleet
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.simulated import simulated_class
-from devices_sim.transport import HttpTransport
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.synthetic import PROBABILITY, bernoulli
+from panprivacy.device.commands.log import UNCHECKED, log_opened, log_tell
+from panprivacy.device.commands.options import identifier, say, verification_key
+from panprivacy.device.transport import HttpTransport
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 

@@ -5,9 +5,9 @@ import time
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from devices_sim.identity import identity_drawn
-from devices_sim.tokens import TokenClient, token_drawn
-from devices_sim.transport import Closable, Transport, WireReport
+from panprivacy.device.identity import identity_drawn
+from panprivacy.device.tokens import TokenClient, token_drawn
+from panprivacy.device.transport import Closable, Transport, WireReport
 from panprivacy.recipe.document import PublishedRecipe
 
 

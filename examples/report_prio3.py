@@ -15,8 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from devices_sim.dap_upload import TaskClient
-from devices_sim.transport import HttpTransport
+from panprivacy.device.dap_upload import TaskClient
+from panprivacy.device.transport import HttpTransport
 from panprivacy.formats.base64_text import decode_url
 from panprivacy.protocols.dap.task import TaskConfiguration
 

@@ -11,12 +11,12 @@ from admission.selectors import issuer_must_hear
 from devices_sim.fleet import FleetError
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.forecast import Forecast
-from devices_sim.rounds_check import Turn, round_require
 from devices_sim.simulated import simulated_class
-from devices_sim.transport import HttpTransport
 from devices_sim.workloads.bucket import Workload
 from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ADVANCE_COLLECTIONS, ADVANCE_SIMULATIONS, ServiceError, Services, wait_until
+from panprivacy.device.rounds_check import Turn, round_require
+from panprivacy.device.transport import HttpTransport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.round import RoundPlace

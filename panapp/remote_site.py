@@ -5,7 +5,7 @@ import os
 from typing import Any
 from urllib.parse import urlsplit
 
-from devices_sim.transport import JSON, HttpTransport, Transport, TransportError, json_object
+from panprivacy.device.transport import JSON, HttpTransport, Transport, TransportError, json_object
 from panprivacy.formats.errors import FieldError
 
 TOKEN_VARIABLE = "PANAPP_TOKEN"  # noqa: S105  # the name of a variable

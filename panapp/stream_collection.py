@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from devices_sim.items import send_items
-from devices_sim.transport import HttpTransport
 from panapp.collection import CollectionStalledError, reason_of
 from panapp.services import ServiceError, Services, wait_until
+from panprivacy.device.items import send_items
+from panprivacy.device.transport import HttpTransport
 from panprivacy.recipe.stream_statistic import stream_statistic
 from recipes.models import Recipe
 from releases.models import Release

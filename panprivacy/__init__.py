@@ -11,12 +11,14 @@ settings. From below:
 - `statistics`: what is computed, by what carries the data; `catalogue` has all, `trust_models` the servers
 - `planning`: what to expect of an unpublished collection
 - `recipe`: the signed document that ties these together, its rounds, targets, tokens and checks of the log
+- `device`: what takes part in recipes of a site
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """
 
 __all__ = [
     "accounting",
+    "device",
     "encryption",
     "formats",
     "intervals",

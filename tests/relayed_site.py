@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from devices_sim.oblivious_transport import Gateway, ObliviousTransport
+from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
 from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
 from storage.signing_key import verification_key
 from tests.collections.admission.scene import RELAY_URL
-from tests.devices_sim.in_process import InProcessTransport
+from tests.panprivacy.device.in_process import InProcessTransport
 
 
 def through_relay() -> ObliviousTransport:

@@ -16,11 +16,11 @@ from django.db.models import F, Q
 
 from devices_sim.fleet import run_buckets
 from devices_sim.fleet_result import FleetResult
-from devices_sim.log_check import LogCheck, LogRefusedError, NotInLogError, TooFewWitnessesError
-from devices_sim.rounds_check import round_require
 from devices_sim.simulated import simulated_class
-from devices_sim.target_check import TargetRefusedError, target_require
-from devices_sim.transport import Transport, TransportError
+from panprivacy.device.log_check import LogCheck, LogRefusedError, NotInLogError, TooFewWitnessesError
+from panprivacy.device.rounds_check import round_require
+from panprivacy.device.target_check import TargetRefusedError, target_require
+from panprivacy.device.transport import Transport, TransportError
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.document import RoundRefusedError

@@ -8,7 +8,7 @@ from celery import shared_task
 from django.conf import settings
 from django.db import transaction
 
-from devices_sim.transport import HttpTransport
+from panprivacy.device.transport import HttpTransport
 from simulations.models import DeviceChunk, Simulation
 from simulations.running import chunk_run, chunks_take, try_end
 from simulations.selectors import simulations_running

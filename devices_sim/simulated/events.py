@@ -6,13 +6,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from devices_sim.algorithm import ClientAlgorithm, Phase, steps_mechanism, wire_report
 from devices_sim.fleet_result import FleetResult
 from devices_sim.simulated.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
-from devices_sim.transport import WireReport
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
 from devices_sim.workloads.segments import Located
+from panprivacy.device.algorithm import ClientAlgorithm, Phase, steps_mechanism, wire_report
+from panprivacy.device.transport import WireReport
 from panprivacy.recipe.document import PublishedRecipe
 
 

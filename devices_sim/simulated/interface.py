@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 from devices_sim.fleet_result import FleetResult
-from devices_sim.transport import WireReport
-from devices_sim.upload import BATCH_REPORTS
 from devices_sim.workloads.bucket import Given, Workload
+from panprivacy.device.transport import WireReport
+from panprivacy.device.upload import BATCH_REPORTS
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.interface import Statistic

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from devices_sim.fleet_result import FleetResult
-from devices_sim.shuffler_upload import ShufflerUpload
 from devices_sim.simulated.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
-from devices_sim.transport import WireReport
-from devices_sim.value_reports import value_reports
-from devices_sim.value_reports.messages import shuffle_statistic
-from devices_sim.value_reports.randomized import cells_of, randomizer_of
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.values_file import HEADER, values_csv
+from panprivacy.device.shuffler_upload import ShufflerUpload
+from panprivacy.device.transport import WireReport
+from panprivacy.device.value_reports import value_reports
+from panprivacy.device.value_reports.messages import shuffle_statistic
+from panprivacy.device.value_reports.randomized import cells_of, randomizer_of
 from panprivacy.recipe.document import PublishedRecipe
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-from devices_sim.value_reports.randomized import text_of
 from devices_sim.workloads.bucket import Valued, ValueWorkload, listed, require_device_name
+from panprivacy.device.value_reports.randomized import text_of
 from panprivacy.formats.csv_table import CsvTable
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed

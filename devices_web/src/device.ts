@@ -1,6 +1,6 @@
 /**
  * One device's part in one recipe, in memory. An adapter decides when and in which storage the state is
- * written: `state` is a plain object with the fields of a state file of `devices_sim`.
+ * written: `state` is a plain object with the fields of a state file of `panprivacy.device`.
  */
 
 import { equal, FieldError, fromBase64, toBase64 } from "./bytes.ts";

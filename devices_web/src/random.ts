@@ -1,5 +1,5 @@
 /**
- * Randomness. Draws take bytes in the order and number in which `devices_sim` takes them of Python's
+ * Randomness. Draws take bytes in the order and number in which `panprivacy.device` takes them of Python's
  * `SystemRandom`, so that from the same bytes both make the same states and reports.
  */
 

@@ -32,7 +32,7 @@ export interface PinnedKeys {
   readonly issuer?: string;
 }
 
-/** The bounds of recipes that this device takes part in; by default those of `devices_sim`. */
+/** The bounds of recipes that this device takes part in; by default those of `panprivacy.device`. */
 export interface Limits {
   readonly smallestCohort: number;
   readonly largestEpsilon: number;

@@ -64,7 +64,7 @@ export interface TokenDraws {
 }
 
 /**
- * What a device keeps of its token: the fields of the same name in a state file of `devices_sim`. Byte
+ * What a device keeps of its token: the fields of the same name in a state file of `panprivacy.device`. Byte
  * strings in base64, empty if there is none. Secret: an attacker that has it recognizes the report.
  */
 export interface TokenState {

@@ -1,6 +1,6 @@
 /**
  * What a device does about an answer that brings no token, by the answer's `type` (docs/protocol.md).
- * `devices_sim/token_answers.py` has the same table; vectors hold both equal.
+ * `panprivacy/device/token_answers.py` has the same table; vectors hold both equal.
  */
 
 import { type Answer, OUTDATED_KEY, problemOf } from "./way.ts";

@@ -174,7 +174,7 @@ for (const [changes, message] of [
 }
 
 for (const [name, bytes] of Object.entries(python.request_bytes)) {
-  test(`${name}: requests are padded as those of devices_sim`, () => {
+  test(`${name}: requests are padded as those of panprivacy.device`, () => {
     assert.equal(requestBytes(joined(name).recipe), bytes);
   });
 }

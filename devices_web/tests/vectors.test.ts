@@ -10,7 +10,7 @@ import { DiscreteGaussian } from "../src/noise.ts";
 import { computed, GivenBytes, python } from "./given.ts";
 
 for (const expected of python.cases) {
-  test(`${expected.seed}: as devices_sim`, async () => {
+  test(`${expected.seed}: as panprivacy.device`, async () => {
     assert.deepEqual(await computed(expected), expected);
   });
 }

@@ -19,8 +19,8 @@ def publish() -> dict[str, Any]:
     """A recipe with a full cohort of reports, and the state of a device that has just seen the event."""
     from django.conf import settings
 
-    from devices_sim.algorithm import ClientAlgorithm
     from ledger.models import Population
+    from panprivacy.device.algorithm import ClientAlgorithm
     from recipes.models import RecipeKey
     from tests.scenes import open_recipe
 

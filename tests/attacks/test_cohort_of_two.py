@@ -1,7 +1,7 @@
 """One analyst alone reads one device: a recipe with ε = 20 and a cohort of two, and one report of their own.
 
 A site in production publishes no such recipe. A device takes part in none, whatever the site allows
-(tests/devices_sim/test_client.py).
+(tests/panprivacy/device/test_client.py).
 """
 
 from dataclasses import replace
@@ -14,9 +14,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from devices_sim.client import Device
-from devices_sim.transport import ServedRecipe
 from ledger.models import Population
+from panprivacy.device.client import Device
+from panprivacy.device.transport import ServedRecipe
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import USUAL
 from recipes.models import Recipe

@@ -11,18 +11,18 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
-from devices_sim.log_check import LogCheck, LogRefusedError, TooFewWitnessesError
-from devices_sim.log_memory import LogMemory
+from panprivacy.device.log_check import LogCheck, LogRefusedError, TooFewWitnessesError
+from panprivacy.device.log_memory import LogMemory
 from panprivacy.protocols.transparency import signed_note
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.witnessing import AddCheckpoint
 from public_log.models import Fork
 from public_log.witnessing import witness_verifier_key
-from tests.devices_sim.conftest import make_server, server
-from tests.devices_sim.in_process import InProcessTransport
-from tests.devices_sim.public_log import LOG, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
-from tests.devices_sim.server import MemoryServer
+from tests.panprivacy.device.conftest import make_server, server
+from tests.panprivacy.device.in_process import InProcessTransport
+from tests.panprivacy.device.public_log import LOG, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
+from tests.panprivacy.device.server import MemoryServer
 
 __all__ = ["make_server", "server"]  # fixtures
 

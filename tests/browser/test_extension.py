@@ -19,10 +19,10 @@ from panprivacy.recipe.parts.admission import TokenAdmission
 from panprivacy.statistics.trust_models.single_server import OneServer
 from tests.browser.extension import Managed, managed
 from tests.browser.test_device import holds
-from tests.devices_sim.attester import MemoryAttester, problem
-from tests.devices_sim.public_log import WITHOUT_WITNESSES, MemoryLog, entry_of
-from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.devices_web.vectors import private_key
+from tests.panprivacy.device.attester import MemoryAttester, problem
+from tests.panprivacy.device.public_log import WITHOUT_WITNESSES, MemoryLog, entry_of
+from tests.panprivacy.device.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.patience import PATIENCE
 from tests.tokens import token_admission

@@ -15,18 +15,18 @@ from playwright.sync_api import Browser
 
 from dap.models import BatchBucket
 from devices_sim.fleet import run_fleet
-from devices_sim.log_check import LogCheck
-from devices_sim.transport import HttpTransport
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panapp.collection import admitting_beside
 from panapp.pairing import KINDS, Pairing
 from panapp.services import Services, wait_until
+from panprivacy.device.log_check import LogCheck
+from panprivacy.device.transport import HttpTransport
 from public_log.integrating import integrate
 from releases.models import Release
 from simulations.ending import simulation_close
 from storage.key_halves import public_half
-from tests.devices_sim.server import listening
 from tests.factories import recipe_members
+from tests.panprivacy.device.server import listening
 from tests.patience import PATIENCE
 from tests.processes import services_of_a_module, without_witnesses
 from trust_models.issued import issued_of

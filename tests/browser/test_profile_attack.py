@@ -26,9 +26,9 @@ from tests.browser.profile_attack import (
     seized,
 )
 from tests.browser.test_device import DAY, SITE, TICK, profile_of
-from tests.devices_sim.attester import MemoryAttester
-from tests.devices_sim.in_process import InProcessTransport
 from tests.devices_web.vectors import served
+from tests.panprivacy.device.attester import MemoryAttester
+from tests.panprivacy.device.in_process import InProcessTransport
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 
 pytestmark = pytest.mark.browser

@@ -6,15 +6,15 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scipy.stats import binom
 
 from devices_sim import fleet
-from devices_sim.client import RecipeRefusedError
 from devices_sim.fleet import FleetError, FleetResult, run_fleet
 from devices_sim.workloads import synthetic
 from devices_sim.workloads.bucket import EventWorkload
 from devices_sim.workloads.synthetic import bernoulli
+from panprivacy.device.client import RecipeRefusedError
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
-from tests.devices_sim.buckets import DyingBucket, FailingBucket, SlowBucket
-from tests.devices_sim.server import VERIFICATION_KEY, MemoryServer, listening
+from tests.panprivacy.device.buckets import DyingBucket, FailingBucket, SlowBucket
+from tests.panprivacy.device.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.statistic_members import small_members
 
 

@@ -15,7 +15,7 @@ from devices_sim.workloads.segments import checked_weights
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
-from tests.devices_sim.server import VERIFICATION_KEY, listening
+from tests.panprivacy.device.server import VERIFICATION_KEY, listening
 from tests.refusals import field_refused
 
 SEGMENTS = ("2.0", "2.1", "nightly")

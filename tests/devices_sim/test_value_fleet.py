@@ -11,9 +11,9 @@ from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.workloads.bucket import ValueWorkload, listed
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.formats.errors import FieldError
-from tests.devices_sim.attester import MemoryAttester
-from tests.devices_sim.server import VERIFICATION_KEY, listening
-from tests.devices_sim.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
+from tests.panprivacy.device.attester import MemoryAttester
+from tests.panprivacy.device.server import VERIFICATION_KEY, listening
+from tests.panprivacy.device.shuffler import SHUFFLER_KEY, MemoryShuffler, shuffler_recipe
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.tokens import ATTESTER_URL, ISSUER_KEY
 

@@ -16,10 +16,10 @@ import pytest
 import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from devices_sim.state_file import FORMAT, LiveState, decode
-from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
-from devices_sim.tokens import TokenClient, TokenState
-from devices_sim.transport import JSON, HttpTransport
+from panprivacy.device.state_file import FORMAT, LiveState, decode
+from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
+from panprivacy.device.tokens import TokenClient, TokenState
+from panprivacy.device.transport import JSON, HttpTransport
 from panprivacy.protocols.dap.basics import ReportError
 from panprivacy.protocols.dap.token_extension import token_of
 from panprivacy.protocols.oblivious_http import capsules, signed_keys
@@ -28,12 +28,12 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.request_bytes import published_report_bytes
 from panprivacy.recipe.token import token_require
 from panprivacy.statistics.trust_models.single_server import OneServer
-from tests.devices_sim.attester import MemoryAttester, problem
-from tests.devices_sim.public_log import ORIGIN, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
-from tests.devices_sim.relay import PROBLEM, MemoryGateway, Relay
-from tests.devices_sim.server import MemoryServer, listening
-from tests.devices_sim.two_servers import HELPER_SIGNING_KEY, MemoryPair
 from tests.devices_web import vectors
+from tests.panprivacy.device.attester import MemoryAttester, problem
+from tests.panprivacy.device.public_log import ORIGIN, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries
+from tests.panprivacy.device.relay import PROBLEM, MemoryGateway, Relay
+from tests.panprivacy.device.server import MemoryServer, listening
+from tests.panprivacy.device.two_servers import HELPER_SIGNING_KEY, MemoryPair
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.peers.conversations import Peer, PeerRefusedError, talking
 from tests.peers.node_packages import installed
@@ -437,7 +437,7 @@ def test_keys_that_the_attester_made_are_not_sealed_to(
 ) -> None:
     scene = WithTokens(device, listen)
     forged = signed_keys.signature(b"others", Ed25519PrivateKey.generate())
-    monkeypatch.setattr("tests.devices_sim.attester.signed_keys.signature", lambda *_: forged)
+    monkeypatch.setattr("tests.panprivacy.device.attester.signed_keys.signature", lambda *_: forged)
     with pytest.raises(PeerRefusedError, match=r"NoAnswerError: .* not signed by the server"):
         scene.browser.ask("token")
     assert scene.attester.capsules == []

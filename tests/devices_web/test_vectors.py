@@ -11,8 +11,8 @@ from panprivacy.encryption.interface import PrivateKey
 from panprivacy.protocols.encrypted_shares.part import open_part
 from panprivacy.protocols.prio3.prio3 import Prio3Count
 from panprivacy.recipe.document import PublishedRecipe
-from tests.devices_sim.two_servers import share_key_of
 from tests.devices_web import vectors
+from tests.panprivacy.device.two_servers import share_key_of
 
 BROWSER = json.loads((vectors.FOLDER / "js.json").read_text())["cases"]
 SEEDS = [case["seed"] for case in BROWSER]
@@ -35,7 +35,7 @@ def test_browser_made_every_case_that_this_side_has() -> None:
 
 @pytest.mark.parametrize("case", BROWSER, ids=SEEDS)
 def test_browser_makes_the_same_bytes(case: dict[str, Any]) -> None:
-    """So that states, reports and tokens of a browser are all that tests find of those of `devices_sim`."""
+    """So that states, reports and tokens of a browser are all that tests find of `panprivacy.device`'s."""
     assert computed(case) == case
 
 

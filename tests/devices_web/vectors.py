@@ -19,14 +19,14 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from devices_sim import state_file
-from devices_sim.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
-from devices_sim.state_file import Enrolment
-from devices_sim.token_answers import OF_ATTESTER, OF_ISSUER
-from devices_sim.tokens import TokenState, token_drawn
-from devices_sim.transport import WireReport
-from devices_sim.value_reports.randomized import RandomizedReports
 from panprivacy.accounting.trust import Trust
+from panprivacy.device import state_file
+from panprivacy.device.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
+from panprivacy.device.state_file import Enrolment
+from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER
+from panprivacy.device.tokens import TokenState, token_drawn
+from panprivacy.device.transport import WireReport
+from panprivacy.device.value_reports.randomized import RandomizedReports
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.protocols.dap.basics import HpkeConfig
@@ -51,9 +51,14 @@ from panprivacy.recipe.token import challenge
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.randomized.categories import CategoriesParameters
 from panprivacy.statistics.trust_models.single_server import OneServer
-from tests.devices_sim.public_log import LOG, MemoryLog, entry_of, other_entries
-from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
-from tests.devices_sim.two_servers import HELPER_KEY, HELPER_SIGNING_KEY, served_by_two, two_server_recipe
+from tests.panprivacy.device.public_log import LOG, MemoryLog, entry_of, other_entries
+from tests.panprivacy.device.server import SIGNING_KEY, VERIFICATION_KEY
+from tests.panprivacy.device.two_servers import (
+    HELPER_KEY,
+    HELPER_SIGNING_KEY,
+    served_by_two,
+    two_server_recipe,
+)
 from tests.panprivacy.protocols import ed25519_cases
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY, token_admission

@@ -16,7 +16,6 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
 from dap.models import HpkeKey
-from devices_sim.trust_models import TRUST_MODELS
 from devices_sim.workloads.flights import DatasetMissingError
 from gateway.models import GatewayKey
 from ledger.models import Population, Spending
@@ -27,6 +26,7 @@ from panapp.management.commands import demo
 from panapp.management.commands.demo import EVENTS, PORT, STREAM, TOKENS, VALUES, Command, reset_account
 from panapp.pairing import HelperPairing, ShufflerPairing
 from panapp.services import ServiceError
+from panprivacy.device.trust_models import TRUST_MODELS
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.trust_models import TRUST_MODELS as TRUST_MODELS_OF_RECIPES
 from recipes.models import Recipe, RecipeKey

@@ -30,9 +30,6 @@ from django.test import Client
 
 from dap.models import BatchBucket, Side, Task
 from devices_sim.forecast import Forecast
-from devices_sim.rest_upload import RestUpload
-from devices_sim.rounds_check import Turn
-from devices_sim.transport import HttpTransport, WireReport
 from devices_sim.workloads.bucket import ValueWorkload, Workload, listed
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
@@ -41,6 +38,9 @@ from panapp.collection import CollectionResult, collection_run
 from panapp.ports import HOST
 from panapp.rounds_collection import rounds_run
 from panapp.services import Services, wait_until
+from panprivacy.device.rest_upload import RestUpload
+from panprivacy.device.rounds_check import Turn
+from panprivacy.device.transport import HttpTransport, WireReport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from planner.api import EXAMPLE

@@ -17,8 +17,8 @@ from panapp.remote_site import RemoteSite, SiteError
 from recipes.models import Recipe
 from releases.models import Release
 from series.models import Series
-from tests.devices_sim.server import listening
 from tests.factories import recipe_members, stream_members
+from tests.panprivacy.device.server import listening
 from tests.scenes import analyst
 
 pytestmark = pytest.mark.django_db(transaction=True)

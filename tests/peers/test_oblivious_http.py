@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from devices_sim.oblivious_transport import Gateway, ObliviousTransport
+from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
 from panprivacy.protocols.oblivious_http import keys, signed_keys
-from tests.devices_sim.in_process import InProcessTransport
-from tests.devices_sim.relay import RELAY_URL
-from tests.devices_sim.server import SIGNING_KEY, VERIFICATION_KEY
 from tests.factories import as_json, published_recipe, report_of_count
+from tests.panprivacy.device.in_process import InProcessTransport
+from tests.panprivacy.device.relay import RELAY_URL
+from tests.panprivacy.device.server import SIGNING_KEY, VERIFICATION_KEY
 from tests.peers.conversations import Peer, base64_of
 from tests.peers.node_packages import running
 

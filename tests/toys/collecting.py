@@ -19,7 +19,7 @@ from panprivacy.protocols.transparency.policy import Policy
 from simulations.running import chunk_run, chunks_take
 from simulations.selectors import simulations_running
 from tests.collections.analyzer import scene
-from tests.devices_sim.in_process import InProcessTransport
+from tests.panprivacy.device.in_process import InProcessTransport
 
 
 def collected(

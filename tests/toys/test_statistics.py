@@ -13,7 +13,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from devices_sim.items import send_items
+from panprivacy.device.items import send_items
 from panprivacy.statistics.catalogue import STATISTICS, statistic_class
 from panprivacy.statistics.device_input import DeviceInput
 from recipes.models import Recipe

@@ -6,9 +6,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from devices_sim.trust_models import TRUST_MODELS as ON_DEVICES
 from pages.trust_models import SHOWN
 from panprivacy.accounting.trust import Trust
+from panprivacy.device.trust_models import TRUST_MODELS as ON_DEVICES
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft

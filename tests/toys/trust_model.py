@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
-from devices_sim.rest_upload import RestUpload
-from devices_sim.transport import Transport
-from devices_sim.trust_models import ReportPath
-from devices_sim.upload import Upload
 from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.trust import Trust
+from panprivacy.device.rest_upload import RestUpload
+from panprivacy.device.transport import Transport
+from panprivacy.device.trust_models import ReportPath
+from panprivacy.device.upload import Upload
 from panprivacy.encryption import generate_private_key, load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.statistics.device_input import DeviceInput

@@ -14,7 +14,6 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
 from devices_sim.fleet import FleetError
-from devices_sim.transport import TransportError
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.flights import DatasetMissingError, flights, home_airports, tail_numbers
 from panapp.collection import CollectionStalledError, collection_run
@@ -25,6 +24,7 @@ from panapp.ports import HOST, LARGEST_PORT
 from panapp.services import BASE_DIR, ServiceError, Services
 from panapp.shared_installation import shared_installation
 from panapp.stream_collection import stream_run
+from panprivacy.device.transport import TransportError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from releases.models import Release

@@ -16,8 +16,8 @@ from django.utils import timezone
 from attester import limits
 from attester.issuer_keys import ISSUER_KEYS
 from attester.models import Issued
-from devices_sim.tokens import TokenClient, TokenLostError, TokenState, token_drawn
-from devices_sim.transport import Answer, Transport, TransportError
+from panprivacy.device.tokens import TokenClient, TokenLostError, TokenState, token_drawn
+from panprivacy.device.transport import Answer, Transport, TransportError
 from panprivacy.protocols.oblivious_http import signed_keys
 from panprivacy.protocols.privacy_pass import issuance
 from panprivacy.protocols.privacy_pass.rsa_keys import PublicKey

@@ -9,11 +9,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from aggregation.models import SubAggregate
-from devices_sim import target_check
-from devices_sim.log_check import LogCheck
 from ledger.models import Population
 from ledger.operations import population_create
 from panprivacy.accounting.rate_validation import Verdict
+from panprivacy.device import target_check
+from panprivacy.device.log_check import LogCheck
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import USUAL
 from panprivacy.recipe.draft import RecipeDraft

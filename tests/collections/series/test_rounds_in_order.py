@@ -9,13 +9,13 @@ from django.db import DatabaseError, transaction
 from django.urls import reverse
 
 from audit.models import Entry
-from devices_sim.log_check import LogCheck
-from devices_sim.rounds_check import round_require
-from devices_sim.rounds_memory import RoundsMemory
 from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events
+from panprivacy.device.log_check import LogCheck
+from panprivacy.device.rounds_check import round_require
+from panprivacy.device.rounds_memory import RoundsMemory
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError

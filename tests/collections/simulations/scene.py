@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 
 from aggregation.operations import chunk_process, chunks_plan
-from devices_sim.transport import JSON, Answer, Transport
+from panprivacy.device.transport import JSON, Answer, Transport
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import result_release

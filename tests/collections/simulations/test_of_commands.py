@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils import timezone
 
 from devices_sim.fleet_attributes import FleetAttributes
-from devices_sim.target_check import TargetRefusedError
 from devices_sim.workloads.bucket import EventWorkload, listed
+from panprivacy.device.target_check import TargetRefusedError
 from panprivacy.formats.errors import FieldError
 from releases.models import Release, SimulatedTruth
 from releases.operations import SIMULATION_LIFETIME

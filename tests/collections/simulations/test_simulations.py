@@ -15,7 +15,7 @@ from structlog.testing import capture_logs
 from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append
 from devices_sim.simulated import simulated_class
-from devices_sim.transport import Answer, TransportError
+from panprivacy.device.transport import Answer, TransportError
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.cosignature import cosign
@@ -110,7 +110,7 @@ def test_without_a_seed_one_is_drawn_that_is_not_guessed(site: Site) -> None:
 
 def test_chunk_of_a_worker_that_died_counts_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     small_chunks(monkeypatch)
-    monkeypatch.setattr("devices_sim.upload.Upload.batch_reports", 5)
+    monkeypatch.setattr("panprivacy.device.upload.Upload.batch_reports", 5)
     simulation = start()
     chunks = chunks_take(simulation=simulation)
     with pytest.raises(KeyboardInterrupt):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import scipy
 
-from devices_sim.value_reports.randomized import RandomizedReports
 from ledger.budget import Budget
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events
@@ -17,6 +16,7 @@ from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.accounting.privacy_loss import symmetric_loss
 from panprivacy.accounting.registry import event_from_mapping
+from panprivacy.device.value_reports.randomized import RandomizedReports
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from recipes.models import Recipe

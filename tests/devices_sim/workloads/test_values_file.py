@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from devices_sim.value_reports.randomized import cells_of
 from devices_sim.workloads.values_file import values_csv
+from panprivacy.device.value_reports.randomized import cells_of
 from panprivacy.formats.errors import FieldError
-from tests.devices_sim.shuffler import shuffler_recipe
+from tests.panprivacy.device.shuffler import shuffler_recipe
 
 STATISTIC = shuffler_recipe(k=4).calibrated_statistic
 HASHED = shuffler_recipe(k=4, hashed="yes").calibrated_statistic

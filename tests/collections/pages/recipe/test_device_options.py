@@ -10,9 +10,9 @@ import pytest
 from django.test import Client
 
 from devices_sim.__main__ import main
-from devices_sim.command_line import device_parser
-from devices_sim.commands.options import limits_of
 from panapp.wsgi import application
+from panprivacy.device.command_line import device_parser
+from panprivacy.device.commands.options import limits_of
 from panprivacy.formats import base64_text
 from panprivacy.planning.limits import USUAL, LimitError, RecipeLimits
 from panprivacy.recipe.document import PublishedRecipe
@@ -21,8 +21,8 @@ from recipes.models import Recipe
 from series.operations import rounds_advance, series_publish
 from storage.signing_key import verification_key
 from tests.collections.admission.scene import RELAY_URL
-from tests.devices_sim.in_process import InProcessTransport
 from tests.factories import published_recipe, recipe_members
+from tests.panprivacy.device.in_process import InProcessTransport
 from tests.relayed_site import relay
 from tests.target_scene import DECLARED, counted, declare, file_of, publish
 
@@ -36,7 +36,7 @@ def run(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
     """Runs the named commands of a recipe's page; of the others, the command line must know every option."""
     site = InProcessTransport(application, host="testserver", others={RELAY_URL: relay})
     for command in ("join", "report", "tokens"):
-        monkeypatch.setattr(f"devices_sim.commands.{command}.HttpTransport", lambda *_: site)
+        monkeypatch.setattr(f"panprivacy.device.commands.{command}.HttpTransport", lambda *_: site)
     monkeypatch.chdir(tmp_path)
 
     def run(recipe: Recipe, *names: str) -> list[list[str]]:

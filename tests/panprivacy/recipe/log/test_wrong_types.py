@@ -14,8 +14,8 @@ from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.recipe.log.checking import check_file
 from panprivacy.recipe.signed_result import CONTEXT, signed_bytes
-from tests.devices_sim.public_log import WITHOUT_WITNESSES, MemoryLog
-from tests.devices_sim.server import SIGNING_KEY
+from tests.panprivacy.device.public_log import WITHOUT_WITNESSES, MemoryLog
+from tests.panprivacy.device.server import SIGNING_KEY
 from tests.panprivacy.recipe.targeting.results import categories_recipe, result_of
 
 POLICY = Policy.parse(WITHOUT_WITNESSES.encode())

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from devices_sim.algorithm import ClientAlgorithm, Phase
 from panprivacy.accounting import binomial
 from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.device.algorithm import ClientAlgorithm, Phase
 from panprivacy.formats.parameters import Parameters
 from panprivacy.intervals import exact
 from panprivacy.intervals.estimate import LEVELS

@@ -1,0 +1,64 @@
+"""What a device remembers of all recipes together: notes by name, in one file of JSON."""
+
+import json
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from panprivacy.device.storage import AtomicFile, StateFileError
+from panprivacy.device.transport import Closable
+from panprivacy.formats.canonical_json import canonical_json
+
+
+class NotesFile(Closable):
+    """A file with notes by name, made if there is none. It is locked until it is closed.
+
+    Raises:
+        StateFileError: of the class `refusal`, the file holds something else; or as in `AtomicFile`.
+        StateFileBusyError: as in `AtomicFile`.
+    """
+
+    format: ClassVar[str]
+    named: ClassVar[str]
+    """The field that has the notes by name."""
+
+    about: ClassVar[str]
+    refusal: ClassVar[type[StateFileError]]
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file = AtomicFile(path)
+        try:
+            self._notes = self._decode(self._file.read())
+        except BaseException:
+            self._file.close()
+            raise
+
+    @staticmethod
+    @abstractmethod
+    def are_notes(notes: Mapping[str, Any]) -> bool:
+        """Whether these, any JSON values, can be notes of their names. May raise what wrong types raise."""
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _keep(self, name: str, notes: dict[str, Any]) -> None:
+        """Replace the notes of this name, durably."""
+        kept = self._notes | {name: notes}
+        self._file.replace(canonical_json({"format": self.format, self.named: kept}) + b"\n")
+        self._notes = kept
+
+    def _decode(self, content: bytes | None) -> dict[str, dict[str, Any]]:
+        if content is None:
+            return {}
+        try:
+            members = json.loads(content)
+            notes = members[self.named]
+            if members["format"] != self.format or not self.are_notes(notes):
+                raise ValueError
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+            raise self.refusal(
+                f"{self.path} is not a device's memory of {self.about}, or is damaged"
+            ) from None
+        return dict(notes)

@@ -1,0 +1,89 @@
+"""A relay in memory and the gateways behind it, which answer as docs/protocol.md says."""
+
+import itertools
+import json
+import random
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
+from panprivacy.protocols.oblivious_http.binary_http import Request, Response
+from tests.panprivacy.device.in_process import Application, InProcessTransport
+from tests.panprivacy.device.server import SIGNING_KEY
+
+SOURCE = random.Random(9458)
+KEY_IDS = itertools.count()
+"""So that a new key has another identifier than the old one."""
+RELAY_URL = "https://relay.example/relay/site"
+PROBLEM = "application/problem+json"
+Said = tuple[int, str, bytes]
+"""Status, content type and body."""
+
+
+class MemoryGateway:
+    """Before a server in memory; its keys are signed by `signing_key`."""
+
+    def __init__(self, server: Application, signing_key: Ed25519PrivateKey = SIGNING_KEY) -> None:
+        self.server = server
+        self.signing_key = signing_key
+        self.asked: list[Request] = []
+        self.lengths: list[int] = []
+        self.rotate()
+
+    def rotate(self) -> None:
+        """Another key; the old one does not open any more."""
+        self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
+        self.private_keys = {self.config.key_id: private_key}
+
+    def key_list(self) -> bytes:
+        return keys.encode_list((self.config,))
+
+    def answer(self, capsule: bytes) -> Said:
+        try:
+            opened, context = capsules.open_(self.private_keys, capsule)
+        except capsules.UnknownKeyError:
+            return 400, PROBLEM, json.dumps({"type": capsules.KEY_PROBLEM}).encode()
+        except capsules.CapsuleError:
+            return 400, PROBLEM, json.dumps({"type": "/problems/capsule-refused"}).encode()
+        request = Request.decode(opened)
+        self.asked.append(request)
+        self.lengths.append(len(opened))
+        fields = dict(request.headers)
+        answer = InProcessTransport(self.server).exchange(
+            request.method.decode(),
+            request.path.decode(),
+            body=request.content,
+            content_type=fields.get(b"content-type", b"").decode(),
+        )
+        headers = tuple((name.encode(), value.encode()) for name, value in answer.headers.items())
+        encoded = padding.padded_answer(Response(answer.status, headers, answer.body).encode())
+        return 200, capsules.RESPONSE_MEDIA_TYPE, context.seal(encoded, SOURCE)
+
+
+class Relay:
+    """A WSGI application; `meddle` sees every capsule, and what the gateway answers when it is asked for."""
+
+    def __init__(self, gateways: Mapping[str, MemoryGateway]) -> None:
+        self.gateways = dict(gateways)
+        self.capsules: list[bytes] = []
+        self.fetched = 0
+        self.meddle: Callable[[bytes, Callable[[bytes], Said]], Said] = lambda capsule, ask: ask(capsule)
+
+    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        gateway = self.gateways[environ["PATH_INFO"]]
+        if environ["REQUEST_METHOD"] == "GET":
+            self.fetched += 1
+            encoded = gateway.key_list()
+            headers = [
+                ("Content-Type", keys.MEDIA_TYPE),
+                (signed_keys.HEADER, signed_keys.signature(encoded, gateway.signing_key)),
+            ]
+            start_response("200 Status", headers)
+            return [encoded]
+        capsule = environ["wsgi.input"].read(int(environ["CONTENT_LENGTH"]))
+        self.capsules.append(capsule)
+        status, content_type, body = self.meddle(capsule, gateway.answer)
+        start_response(f"{status} Status", [("Content-Type", content_type)])
+        return [body]
