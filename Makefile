@@ -83,12 +83,12 @@ test-all: setup ## All tests, those that take long too; browser tests are skippe
 	$(PYTEST) --hypothesis-profile thorough $(PYTEST_ARGS)
 
 # As strangers install it: in an environment of its own, in the site's versions.
-library: setup ## Build the library's wheel, and run and type-check its examples from it
+library: setup ## Build the library's wheel; run its examples from it, devices against a site, and check their types
 	rm -rf .cache/library
 	$(UV) build --quiet --out-dir .cache/library
 	$(UV) venv --quiet --python $(RUN) .cache/library/venv
 	$(UV) pip install --quiet --python .cache/library/venv/bin/python --constraints requirements-dev.txt \
-		"$$(ls .cache/library/*.whl)[paillier]"
+		"$$(ls .cache/library/*.whl)[paillier,device]"
 	$(RUN) -m tests.library .cache/library/venv/bin/python
 
 web: devices_web/node_modules/.ready ## Build what runs in a browser into devices_web/build (Node 20 or newer)

@@ -1,17 +1,6 @@
-"""One device on the command line: `python -m devices_sim join | step | send`, or `send-value`; or a `fleet`.
+"""A device, or a `fleet` of simulated ones, on the command line: `python -m devices_sim`.
 
-`identity`, `enrol` and `token` are for recipes whose reports need a token.
-
-Exit codes:
-
-- 0: done.
-- 1: the server refused, or could not be reached, or it is too early. Try again.
-- 2: bad input, or a state that does not allow the command.
-- 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
-  users, the server rejected the report itself, it is unknown whether a value arrived, or the device gets no
-  token of the recipe any more.
-- 130: interrupted.
-- 141: the reader of the output has ended. If it is full, the code is 1.
+All commands but `fleet` are those of `python -m panprivacy.device`; the exit codes are the same, too.
 """
 
 from panprivacy.formats import console

@@ -1,12 +1,18 @@
 """The library's wheel as strangers install it: `make library`.
 
 Run as `python -m tests.library WHEEL_PYTHON` at the root. Runs every example of panprivacy/README.md and of
-examples/library with an interpreter that has the wheel and nothing else of ours, and checks their types.
+examples/library with an interpreter that has the wheel and nothing else of ours, and checks their types. The
+devices among them report to a site that runs here.
 """
 
+import json
+import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +20,22 @@ ROOT = Path(__file__).resolve().parent.parent
 README = ROOT / "panprivacy" / "README.md"
 EXAMPLES = ROOT / "examples" / "library"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
+
+FOR_DEVICES = "site, recipe, key = sys.argv[1:]"
+"""The line of an example that is a device."""
+
+RECIPE = {
+    "name": "Examples",
+    "question": "How many examples ran?",
+    "event": "example.ran",
+    "event_definition": "An example of the library ran to its end.",
+    "statistic": "count_nonzero",
+    "steps": 1,
+    "epsilon": 2.0,
+    "delta": 1e-6,
+    "cohort_size": 200,
+    "population_size": 300,
+}
 
 
 def written(folder: Path) -> list[Path]:
@@ -28,18 +50,77 @@ def written(folder: Path) -> list[Path]:
     return files
 
 
+@contextmanager
+def running_site(folder: Path) -> Iterator[str]:
+    """A site of its own in this folder; its address. This process has the same settings and database."""
+    os.environ |= {"PANAPP_DATA_DIR": str(folder), "DJANGO_SETTINGS_MODULE": "panapp.settings"}
+    for shared in ("DATABASE_URL", "CELERY_BROKER_URL"):
+        os.environ.pop(shared, None)
+    # Imported only here: it reads these variables.
+    import django
+    from django.core.management import call_command
+
+    django.setup()
+    from panapp.services import running_services
+
+    call_command("migrate", verbosity=0)
+    with running_services() as services:
+        yield services.base_url
+
+
+def published(site: str, folder: Path) -> tuple[str, str]:
+    """A recipe of that site for real devices: its identifier, and the site's key in base64."""
+    from django.core.management import call_command
+
+    from panprivacy.device.transport import HttpTransport
+    from panprivacy.formats import base64_text
+
+    file, printed = folder / "recipe.json", StringIO()
+    file.write_text(json.dumps(RECIPE))
+    call_command("recipe", "publish", str(file), "--json", stdout=printed)
+    with HttpTransport(site) as transport:
+        return json.loads(printed.getvalue())["id"], base64_text.encode(transport.verification_key())
+
+
+def arrived(identifier: str) -> int:
+    """Reports that the site has stored for this recipe."""
+    from reports.models import ReportNonce
+
+    return ReportNonce.objects.filter(recipe__identifier=identifier).count()
+
+
+def run(interpreter: str, files: list[Path], folder: Path, *arguments: str) -> list[str]:
+    """Run examples; the names of those that fail."""
+    # Isolated: neither this folder nor the user's packages are on the path.
+    runs = {file.name: [interpreter, "-I", file.name, *arguments] for file in files}
+    return [name for name, command in runs.items() if subprocess.run(command, cwd=folder).returncode]
+
+
+def run_devices(interpreter: str, files: list[Path], folder: Path) -> list[str]:
+    """Run those that are devices, and check that each has reported once; the names of those that fail."""
+    with TemporaryDirectory() as data, running_site(Path(data)) as site:
+        identifier, key = published(site, Path(data))
+        failed = run(interpreter, files, folder, site, identifier, key)
+        reports = arrived(identifier)
+    return failed if reports == len(files) else [*failed, f"{reports} reports of {len(files)} devices"]
+
+
 def main(interpreter: str) -> int:
     """Run and check all; the exit code."""
     # Not resolved: a link is what makes it an environment's.
     interpreter = str(Path(interpreter).absolute())
-    with TemporaryDirectory() as folder:
-        files = written(Path(folder))
-        # Isolated: neither this folder nor the user's packages are on the path.
-        runs = {file.name: [interpreter, "-I", file.name] for file in files}
+    with TemporaryDirectory() as place:
+        folder = Path(place)
+        files = written(folder)
+        devices = [file for file in files if FOR_DEVICES in file.read_text()]
+        failed = run(interpreter, [file for file in files if file not in devices], folder)
+        failed += run_devices(interpreter, devices, folder)
         typed = ["--strict", "--config-file=", f"--python-executable={interpreter}"]
-        runs["types"] = [sys.executable, "-m", "mypy", *typed, *(file.name for file in files)]
-        failed = [name for name, run in runs.items() if subprocess.run(run, cwd=folder).returncode]
-    print(f"{len(files)} examples; failed: {', '.join(failed) or 'none'}")  # noqa: T201  # a command
+        check = [sys.executable, "-m", "mypy", *typed, *(file.name for file in files)]
+        if subprocess.run(check, cwd=folder).returncode:
+            failed.append("types")
+    said = f"{len(files)} examples, {len(devices)} devices; failed: {', '.join(failed) or 'none'}"
+    print(said)  # noqa: T201  # a command
     return int(bool(failed))
 
 

@@ -1,18 +1,37 @@
-"""A device: what takes part in recipes of a site, over the site's public API.
+"""A device: it joins recipes of a site, counts events or takes one value, and reports over the public API.
 
-A device uses `client` (events in time steps) or `value_client` (one value), and `transport`. The command line
-is `command_line`. `trust_models` has the paths of reports, and `value_reports` what devices with one value
-report. `identity` and `tokens` are for recipes whose reports need a token, `oblivious_transport` for those
-with a relay. `log_check` finds a recipe in the site's public log. `rest_upload` and `dap_upload` send reports
-to one server and to two, `items` those of a stream. `rounds_check` checks the document of all rounds.
-`attributes` is what a device knows about itself, for recipes with a target, and `target_check` what such a
-recipe must show.
+| to do | use |
+|---|---|
+| reach a site, fetch a recipe | `transport.HttpTransport` |
+| events in time steps | `client.Device`: `join` once, `step` in each time step, `send` after the last one |
+| one value, sent once | `value_client.send_value`; with a token `client.Device`, without steps |
+| keep the state | a file by its path, or an object with `read` and `write` (`storage.StateStore`) |
+| check that all devices see the same recipe | `log_check.LogCheck`, with `log_memory.LogMemory` |
+| a token of each recipe that asks for one | `identity`, `client.Device.obtain_token` |
+| reports through a relay | nothing: a device does so if its recipe names one (`oblivious_transport`) |
+| one round of a recipe in rounds | `rounds_check.round_require`, with `rounds_memory.RoundsMemory` |
+| a recipe that asks a part of the devices | `attributes`, `target_check.target_require` |
+| limits of what a device takes part in | `panprivacy.planning.limits.RecipeLimits` |
+| all of it from a shell | `python -m panprivacy.device` (`command_line`) |
 
-It must not know how a server stores, adds up or releases anything: it reaches servers over their public API
-only (`docs/protocol.md`).
+A device verifies each recipe with a key that was pinned beforehand. Its state holds ciphertexts that it
+cannot read; losing the state loses the report, and restoring an older one may report twice.
+
+Other programs use the parts: `algorithm` (states in memory), `value_reports` (what devices with one value
+report), `trust_models` (the paths of reports), `rest_upload`, `dap_upload` and `shuffler_upload` (to one
+server, two, a shuffler), `items` (of a stream).
+
+It is the only part of `panprivacy` that opens connections and reads clocks. It must not know how a server
+stores, adds up or releases anything: it reaches servers over their public API only (`docs/protocol.md`).
 """
 
+from importlib.util import find_spec
+
+if find_spec("urllib3") is None:
+    raise ModuleNotFoundError("panprivacy.device needs urllib3: install panprivacy[device]", name="urllib3")
+
 __all__ = [
+    "algorithm",
     "attributes",
     "client",
     "command_line",
@@ -20,9 +39,13 @@ __all__ = [
     "identity",
     "items",
     "log_check",
+    "log_memory",
     "oblivious_transport",
     "rest_upload",
     "rounds_check",
+    "rounds_memory",
+    "shuffler_upload",
+    "storage",
     "target_check",
     "tokens",
     "transport",

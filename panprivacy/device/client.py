@@ -1,13 +1,14 @@
-"""A real device: one recipe, one state file, one report.
+"""A real device: one recipe, one state, one report.
 
-The file is replaced as a whole after every step. A device that loses power has therefore taken its step, or
-has not. An attacker that reads the file before and after every step sees only ciphertexts, and each of them
-changes every time.
+The state is in a file, or in a store of the caller's own (`storage`). It is replaced as a whole after every
+step. A device that loses power has therefore taken its step, or has not. An attacker that reads the state
+before and after every step sees only ciphertexts, and each of them changes every time.
 """
 
 import random
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -27,7 +28,7 @@ from panprivacy.device.algorithm import (
 )
 from panprivacy.device.attributes import NONE_GIVEN
 from panprivacy.device.state_file import DoneState, Enrolment, LiveState, decode, encode
-from panprivacy.device.storage import AtomicFile
+from panprivacy.device.storage import StateStore, location_name, open_store
 from panprivacy.device.tokens import TokenClient, TokenLostError, TokenState, token_drawn
 from panprivacy.device.transport import (
     Closable,
@@ -47,11 +48,11 @@ from panprivacy.recipe.document import PublishedRecipe
 
 
 class AlreadyJoinedError(DeviceError):
-    """There is a state file already; joining again would toss the sampling coin again."""
+    """There is a state already; joining again would toss the sampling coin again."""
 
 
 class NotJoinedError(DeviceError):
-    """There is no state file."""
+    """There is no state."""
 
 
 class RecipeRefusedError(DeviceError):
@@ -74,12 +75,15 @@ class Device(Closable):
     """One device's part in one recipe. Use it as a context manager: it holds a lock on its file.
 
     Made by `join` (once) or `open` (every later time). Not safe to share between threads. After an
-    error from the file system the object refuses to go on; open the file again, which has the state
+    error from the file system or the store the object refuses to go on; open the state again, which is that
     before or after the operation.
     """
 
-    def __init__(self, file: AtomicFile, live: LiveState, random_source: random.Random) -> None:
-        self._file = file
+    def __init__(
+        self, store: StateStore, live: LiveState, random_source: random.Random, opened: ExitStack
+    ) -> None:
+        self._store = store
+        self._opened = opened
         self._enrolment = live.enrolment
         self._state = live.state
         self._token = live.token
@@ -96,7 +100,7 @@ class Device(Closable):
     @classmethod
     def join(
         cls,
-        path: Path,
+        location: Path | StateStore,
         served: ServedRecipe,
         *,
         verification_key: bytes,
@@ -114,13 +118,13 @@ class Device(Closable):
         """Verify a recipe, toss the sampling coin, and write the first state.
 
         Args:
-            path: the state file to be; its directory must exist.
+            location: the state file to be, whose directory must exist; or a store that has no content.
             served: the recipe as fetched.
             verification_key: the server's Ed25519 key (32 bytes), pinned beforehand.
             helper_key: the helper's or the shuffler's, also pinned; a recipe with one is refused without it.
             issuer_key: the key of the issuer of tokens, also pinned; a recipe with tokens is refused without
                 it.
-            server: the server's address, kept in the file for `send`'s caller.
+            server: the server's address, kept in the state for `send`'s caller.
             simulation: whether this device is a simulated one.
             limits: of this device, for recipes that are no simulations.
             announce: called first with the verified recipe, then coins are tossed and the state is stored; if
@@ -140,8 +144,8 @@ class Device(Closable):
                 exceeds this device's limits; or `attributes` are needed.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, a closed one, or
                 one of values without tokens: such a device keeps no state.
-            AlreadyJoinedError: `path` exists.
-            StateFileBusyError: another process has it open.
+            AlreadyJoinedError: there is a state.
+            StateFileBusyError: another process has the file open.
             StateFileError: its directory does not exist or cannot be written.
         """
         enrolment = Enrolment(served, verification_key, server, helper_key, issuer_key)
@@ -155,9 +159,9 @@ class Device(Closable):
             announce(recipe)
         source = secrets.SystemRandom() if random_source is None else random_source
 
-        def start(content: bytes | None, file: AtomicFile) -> "Device":
+        def start(content: bytes | None, store: StateStore, opened: ExitStack) -> "Device":
             if content is not None:
-                raise AlreadyJoinedError(f"{path} exists: this device has joined already")
+                raise AlreadyJoinedError(f"{location_name(location)} exists: this device has joined already")
             token = None if recipe.admission is None else token_drawn(recipe, source, now=_now(now))
             if not is_asked:
                 state = DeviceState(phase=Phase.NOT_SAMPLED)
@@ -168,38 +172,42 @@ class Device(Closable):
                 state = DeviceState(phase=Phase.COLLECTING if is_sampled else Phase.NOT_SAMPLED)
             if sampled is not None and state.phase is not Phase.NOT_SAMPLED:
                 sampled()
-            file.replace(encode(enrolment, state, token))
-            return cls(file, LiveState(enrolment, recipe, state, token), source)
+            store.write(encode(enrolment, state, token))
+            return cls(store, LiveState(enrolment, recipe, state, token), source, opened.pop_all())
 
-        return _with_file(path, start)
+        return _with_store(location, start)
 
     @classmethod
-    def open(cls, path: Path, *, random_source: random.Random | None = None) -> "Device":
-        """Go on from the state file.
+    def open(cls, location: Path | StateStore, *, random_source: random.Random | None = None) -> "Device":
+        """Go on from the state.
+
+        Args:
+            location: the state file, or the store.
+            random_source: as in `join`.
 
         Raises:
             NotJoinedError: there is none.
-            ParticipationOverError: this device is done, according to its file.
+            ParticipationOverError: this device is done, according to its state.
             TokenRefusedError: it is, because no attempt can bring it a token.
-            ForeignStateError, DamagedStateError: the file is not a state file, or is damaged.
-            StateFileBusyError: another process has it open.
+            ForeignStateError, DamagedStateError: the content is no state, or is damaged.
+            StateFileBusyError: another process has the file open.
         """
         source = secrets.SystemRandom() if random_source is None else random_source
 
-        def resume(content: bytes | None, file: AtomicFile) -> "Device":
+        def resume(content: bytes | None, store: StateStore, opened: ExitStack) -> "Device":
             if content is None:
-                raise _not_joined(path)
+                raise _not_joined(location)
             live = decode(content)
             if isinstance(live, DoneState):
                 done = f"this device is done with recipe {live.identifier}"
                 if live.refused:
                     raise TokenRefusedError(f"{done}, without a token: {live.refused}")
                 raise ParticipationOverError(done)
-            return cls(file, live, source)
+            return cls(store, live, source, opened.pop_all())
 
-        if not path.exists():  # Then there is nothing to lock either.
-            raise _not_joined(path)
-        return _with_file(path, resume)
+        if isinstance(location, Path) and not location.exists():  # Then there is nothing to lock either.
+            raise _not_joined(location)
+        return _with_store(location, resume)
 
     @property
     def phase(self) -> Phase:
@@ -412,28 +420,28 @@ class Device(Closable):
     def close(self) -> None:
         """Let go of the file."""
         self._usable = False
-        self._file.close()
+        self._opened.close()
 
     def _require_usable(self) -> None:
         if not self._usable:
-            raise DeviceError("this device is closed; open its state file again")
+            raise DeviceError("this device is closed; open its state again")
 
     def _become(self, state: DeviceState) -> None:
-        # Until the file is known to hold the new state, this object may not act on either.
+        # Until the store is known to hold the new state, this object may not act on either.
         self._usable = False
-        self._file.replace(encode(self._enrolment, state, self._token))
+        self._store.write(encode(self._enrolment, state, self._token))
         self._state = state
         self._usable = True
 
     def _end_without_token(self, refused: str) -> None:
         self._usable = False
         done = DeviceState(phase=Phase.DONE, step=self._state.step)
-        self._file.replace(encode(self._enrolment, done, refused=refused))
+        self._store.write(encode(self._enrolment, done, refused=refused))
         self._state = done
 
     def _keep_token(self, token: TokenState) -> None:
         self._usable = False
-        self._file.replace(encode(self._enrolment, self._state, token))
+        self._store.write(encode(self._enrolment, self._state, token))
         self._token = token
         self._usable = True
 
@@ -491,14 +499,13 @@ def is_in_target(recipe: PublishedRecipe, attributes: Mapping[str, str] | None) 
     return recipe.target.target.fits(attributes)
 
 
-def _not_joined(path: Path) -> NotJoinedError:
-    return NotJoinedError(f"{path} does not exist: this device has not joined")
+def _not_joined(location: Path | StateStore) -> NotJoinedError:
+    return NotJoinedError(f"{location_name(location)} does not exist: this device has not joined")
 
 
-def _with_file(path: Path, use: Callable[[bytes | None, AtomicFile], Device]) -> Device:
-    file = AtomicFile(path)
-    try:
-        return use(file.read(), file)
-    except BaseException:
-        file.close()
-        raise
+def _with_store(
+    location: Path | StateStore, use: Callable[[bytes | None, StateStore, ExitStack], Device]
+) -> Device:
+    with ExitStack() as opened:
+        store = opened.enter_context(open_store(location))
+        return use(store.read(), store, opened)

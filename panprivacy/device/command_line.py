@@ -1,4 +1,16 @@
-"""The command line of a device: its parser, and the exit codes of its errors."""
+"""The command line of a device: its parser, and the exit codes of its errors.
+
+Exit codes:
+
+- 0: done.
+- 1: the server refused, or could not be reached, or it is too early. Try again.
+- 2: bad input, or a state that does not allow the command.
+- 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
+  users, the server rejected the report itself, it is unknown whether a value arrived, or the device gets no
+  token of the recipe any more.
+- 130: interrupted.
+- 141: the reader of the output has ended. If it is full, the code is 1.
+"""
 
 import argparse
 import sys

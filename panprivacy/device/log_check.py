@@ -115,7 +115,7 @@ def _require_continues(checked: Checked, memory: LogMemory, transport: Transport
         return
     if memory.is_contradicted(origin):
         raise LogRefusedError(
-            f"the log {origin} contradicted itself before: both checkpoints are in {memory.path}"
+            f"the log {origin} contradicted itself before: both checkpoints are in {memory.location}"
         )
     # A proof may belong to an older checkpoint than the known one, which must then begin with it.
     older, newer = (known, shown) if known.size <= shown.size else (shown, known)
@@ -148,7 +148,7 @@ def _refuse(checked: Checked, memory: LogMemory, why: str) -> NoReturn:
     memory.accuse(origin, checked.note)
     raise LogRefusedError(
         f"the log {origin} contradicts what it showed this device before: {why}; "
-        f"both checkpoints are in {memory.path}"
+        f"both checkpoints are in {memory.location}"
     )
 
 

@@ -1,10 +1,15 @@
-"""One small file that is replaced as a whole, or not at all, whenever the power fails (POSIX)."""
+"""What keeps a device's state: a file, or a store of the caller's own.
+
+The file is small, and is replaced as a whole, or not at all, whenever the power fails (POSIX).
+"""
 
 import contextlib
 import fcntl
 import os
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Protocol
 
 
 class StateFileError(Exception):
@@ -15,8 +20,42 @@ class StateFileBusyError(StateFileError):
     """Another process has the state file open."""
 
 
+class StateStore(Protocol):
+    """A store of the caller's own, for one state. The content is bytes without meaning to the caller.
+
+    Only one device may use a store at a time: two would take the same step twice.
+    """
+
+    def read(self) -> bytes | None:
+        """The content that was last written; None if there is none."""
+
+    def write(self, content: bytes) -> None:
+        """Replace the content as a whole. Return once it is durable: the device then acts on it, and a device
+        that finds an older content again may take a step or send a report twice."""
+
+
+@dataclass
+class MemoryStore:
+    """The state in the caller's hands: bytes in, bytes out.
+
+    Attributes:
+        content: the state; None until there is one. After every call that may change it, and ahead of the
+            next one, it is the caller's task to keep it.
+    """
+
+    content: bytes | None = None
+
+    def read(self) -> bytes | None:
+        """The content."""
+        return self.content
+
+    def write(self, content: bytes) -> None:
+        """Take the content in."""
+        self.content = content
+
+
 class AtomicFile:
-    """A file, its replacement in the making (`.new`) and its lock (`.lock`, empty), in one directory.
+    """A store that is a file, with its replacement in the making (`.new`) and its lock (`.lock`, empty).
 
     The lock keeps two processes from taking the same step twice; the operating system lets go of it
     when the process ends, however it ends. Closing removes it if there is no file to lock.
@@ -52,7 +91,7 @@ class AtomicFile:
         except FileNotFoundError:
             return None
 
-    def replace(self, content: bytes) -> None:
+    def write(self, content: bytes) -> None:
         """Make `content` the file's content, durably. After an error, read the file to know whether it has
         the old or the new content."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -80,6 +119,25 @@ class AtomicFile:
                     self._lock_path.unlink()
             self._lock.close()
             self._lock = None
+
+
+@contextlib.contextmanager
+def open_store(location: Path | StateStore) -> Iterator[StateStore]:
+    """The store at a location: a file, which is locked until the end of the context, or a store itself.
+
+    Raises:
+        StateFileBusyError, StateFileError: as in `AtomicFile`.
+    """
+    if not isinstance(location, Path):
+        yield location
+        return
+    with contextlib.closing(AtomicFile(location)) as file:
+        yield file
+
+
+def location_name(location: Path | StateStore) -> str:
+    """Its name in messages."""
+    return str(location) if isinstance(location, Path) else "the state"
 
 
 def _locked(path: Path) -> IO[bytes]:

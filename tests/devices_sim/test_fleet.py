@@ -13,7 +13,7 @@ from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.device.client import RecipeRefusedError
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
-from tests.panprivacy.device.buckets import DyingBucket, FailingBucket, SlowBucket
+from tests.devices_sim.buckets import DyingBucket, FailingBucket, SlowBucket
 from tests.panprivacy.device.server import VERIFICATION_KEY, MemoryServer, listening
 from tests.statistic_members import small_members
 

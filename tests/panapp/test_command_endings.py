@@ -13,6 +13,7 @@ PRINTING = [
     "manage.py help",
     "manage.py collect --help",
     "-m devices_sim --help",
+    "-m panprivacy.device --help",
     "-m panprivacy.protocols.prio3 check-vectors missing.json",
     "-m panapp.generate_secrets",
 ]
@@ -93,6 +94,7 @@ def test_command_whose_output_was_closed_before_it_began_says_so_in_a_line(comma
         ("manage.py help", "recipes.models"),
         (COLLECT, "panprivacy.recipe.draft"),
         ("-m devices_sim --help", "devices_sim.fleet"),
+        ("-m panprivacy.device --help", "panprivacy.device.command_line"),
         ("-m panprivacy.protocols.prio3 check-vectors missing.json", "panprivacy.formats.vector_files"),
         ("-m panapp.generate_secrets", "django"),
     ],

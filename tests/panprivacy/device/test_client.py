@@ -421,7 +421,7 @@ def test_device_failure_at_any_file_operation_leaves_a_whole_state(
             device.close()
             break
         if device is not None:
-            with pytest.raises(DeviceError, match="open its state file again"):
+            with pytest.raises(DeviceError, match="open its state again"):
                 device.finish()
             device.close()
         after_failure = path.read_bytes() if path.exists() else None

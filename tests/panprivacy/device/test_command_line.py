@@ -1,6 +1,5 @@
 import base64
 import io
-import json
 import stat
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -8,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from devices_sim.__main__ import main
+from panprivacy.device.__main__ import main
 from panprivacy.device.commands.log import UNCHECKED
 from tests.panprivacy.device.attester import MemoryAttester, problem
 from tests.panprivacy.device.server import VERIFICATION_KEY, MemoryServer, listening
@@ -31,10 +30,6 @@ def state(tmp_path):
 
 def join(url, server, state, *options):
     return main(["join", url, server.recipe.identifier, "--state", state, *options])
-
-
-def fleet(url, server, *options):
-    return main(["fleet", "--server", url, "--recipe", server.recipe.identifier, *options])
 
 
 def test_main_join_steps_and_send_deliver_a_report(make_server, state, capsys):
@@ -179,33 +174,6 @@ def test_main_send_that_is_refused_says_whether_to_try_again(
     assert capsys.readouterr().err.startswith(f"error: {message}")
 
 
-FLEET = ("--devices", "30", "--rate", "0.5", "--processes", "1")
-
-
-def test_main_fleet_reports_for_every_device_and_prints_what_it_did(make_server, capsys):
-    server = make_server()
-    with listening(server) as url:
-        assert fleet(url, server, *FLEET, "--seed", "7", "--verification-key", KEY) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["devices"], told["sampled"]) == (30, 30)
-    assert told["reports"] == {"accepted": 30, "rejected": {}}
-    assert len(server.decrypted()) == 30
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "said"),
-    [("--devices", "0", "devices"), ("--rate", "1.5", "rate"), ("--processes", "0", "processes")],
-)
-def test_main_fleet_out_of_range_says_which_and_what_is_allowed(make_server, capsys, option, value, said):
-    server = make_server()
-    with listening(server) as url:
-        assert fleet(url, server, *FLEET, "--verification-key", KEY, option, value) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert "at least" in error
-    assert server.decrypted() == []
-
-
 def test_main_device_with_an_identity_enrols_gets_its_token_and_reports(
     make_server, state, tmp_path, monkeypatch, capsys
 ):
@@ -263,19 +231,3 @@ def test_main_token_with_no_identity_is_one_clear_error(tmp_path, state, capsys,
         identity.write_bytes(content)
     assert main(["token", "--state", state, "--identity", str(identity)]) == 2
     assert "identity" in capsys.readouterr().err
-
-
-def test_main_fleet_of_randomized_values_reads_their_file_and_no_rate(make_server, tmp_path, capsys):
-    server = make_server(statistic="categories", steps=None, k=4, epsilon=20)
-    values = tmp_path / "values.csv"
-    values.write_text("device,value\na,1\nb,1\nc,3\n")
-    with listening(server) as url:
-        key = ("--verification-key", KEY)
-        assert fleet(url, server, *key, *FLEET) == 2
-        assert "devices: must be left out" in capsys.readouterr().err
-        assert fleet(url, server, *key) == 2
-        assert "values: is missing" in capsys.readouterr().err
-        assert fleet(url, server, *key, "--values", str(values), "--processes", "1") == 0
-    assert json.loads(capsys.readouterr().out)["reports"] == {"accepted": 3, "rejected": {}}
-    # A flip of any of twelve places by ε = 20: below 1e-7.
-    assert sorted(server.decrypted()) == [(0, 0, 0, 1), (0, 1, 0, 0), (0, 1, 0, 0)]

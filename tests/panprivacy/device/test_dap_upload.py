@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from devices_sim.__main__ import main
 from devices_sim.fleet import FleetResult, run_fleet
 from devices_sim.workloads.synthetic import bernoulli
+from panprivacy.device.__main__ import main
 from panprivacy.device.algorithm import ClientAlgorithm, Phase, wire_report
 from panprivacy.device.client import Device
 from panprivacy.device.dap_upload import CLOSED_OR_EARLY, DapUpload, TaskClient

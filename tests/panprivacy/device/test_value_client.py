@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from devices_sim.__main__ import main
+from panprivacy.device.__main__ import main
 from panprivacy.device.client import Device, RecipeRefusedError
 from panprivacy.device.shuffler_upload import ShufflerUpload
 from panprivacy.device.transport import (
