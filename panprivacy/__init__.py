@@ -1,7 +1,8 @@
-"""The mathematics and protocols of private collection. Pure: randomness, times and keys are arguments.
+"""The mathematics and protocols of private collection, and a device that takes part in it.
 
-It must not know Django, sockets, clocks or a global source of randomness, nor servers' databases, pages or
-settings. From below:
+All but `device` is pure: randomness, times and keys are arguments. Only `device`, and commands, may open
+connections, read clocks and draw from the operating system's randomness. Nothing here knows Django, nor
+servers' databases, pages or settings. From below:
 
 - `formats`: bytes as text, canonical JSON, TLS messages, times, tables, values with ranges and errors
 - `encryption`: rerandomizable public-key encryption, one file per scheme
@@ -11,7 +12,7 @@ settings. From below:
 - `statistics`: what is computed, by what carries the data; `catalogue` has all, `trust_models` the servers
 - `planning`: what to expect of an unpublished collection
 - `recipe`: the signed document that ties these together, its rounds, targets, tokens and checks of the log
-- `device`: what takes part in recipes of a site
+- `device`: what takes part in recipes of a site, over its public API
 
 Nothing is imported here, so that a device loads only what its recipe needs.
 """

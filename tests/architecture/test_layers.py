@@ -1,5 +1,7 @@
-"""The contracts of `.importlinter` list every package."""
+"""The contracts of `.importlinter` list every package, and only a device speaks to others."""
 
+import ast
+from collections.abc import Iterator
 from configparser import ConfigParser
 from pathlib import Path
 
@@ -16,3 +18,24 @@ def test_contracts_list_every_package() -> None:
     )
     layers = SETTINGS["importlinter:contract:layers"]["layers"].replace("|", " ").split()
     assert sorted(layers) == sorted(PACKAGES)
+
+
+IMPURE = {"asyncio", "http", "requests", "socket", "ssl", "time", "urllib3"}
+"""What opens connections or reads clocks, of what is installed."""
+
+
+def impurities(file: Path) -> Iterator[str]:
+    """Such modules that a file imports, and the calls by which it asks for the time."""
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            yield from {alias.name.split(".")[0] for alias in node.names} & IMPURE
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from {node.module.split(".")[0]} & IMPURE
+        elif isinstance(node, ast.Attribute) and node.attr in ("now", "today", "utcnow"):
+            yield node.attr
+
+
+def test_only_the_device_and_commands_open_connections_and_read_clocks() -> None:
+    found = {file for file in (ROOT / "panprivacy").rglob("*.py") if any(impurities(file))}
+    folders = {file.relative_to(ROOT / "panprivacy").parts[0] for file in found if file.stem != "__main__"}
+    assert folders == {"device"}
