@@ -6,7 +6,7 @@ import { test } from "node:test";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import { sha256 } from "@noble/hashes/sha2.js";
 
-import { concat, fromBase64, toBase64, toHex, utf8 } from "../src/bytes.ts";
+import { concat, FieldError, fromBase64, toBase64, toHex, utf8 } from "../src/bytes.ts";
 import { randomizedCategory } from "../src/categories.ts";
 import {
   Device,
