@@ -1,8 +1,8 @@
 """Fleets of simulated devices: many reports per second, over the same API as real ones.
 
-Without an intruder, a device cannot be told from one that only made its last state. A *lazy* fleet (the
-default) computes just that state. An *eager* fleet takes every step of every device, as real ones do, and is
-the reference.
+Without an intruder, a device looks like one that only made its last state. A *lazy* fleet (the default)
+computes just that state. An *eager* fleet takes every step of every device, as real ones do, and is the
+reference.
 """
 
 import functools
@@ -47,7 +47,7 @@ class FleetError(Exception):
     """A fleet that could not deliver all its reports.
 
     Attributes:
-        problem: the server's problem document, where it gave one, else empty.
+        problem: the server's problem document, if it gave one, else empty.
     """
 
     def __init__(self, message: str, problem: dict[str, Any] | None = None) -> None:
@@ -87,7 +87,7 @@ def run_fleet(
         attributes: what each device knows of itself, for a recipe with a target, and only there. Devices
             outside of it ask for their tokens all the same, and send nothing.
         eager: take every step instead of only the last state; for values it makes no difference.
-        processes: 1 works in this process, and so does any number where all devices are in one bucket.
+        processes: 1 works in this process, and so does any number if all devices are in one bucket.
 
     Returns:
         the result; reports that the server rejected one by one are counted there.

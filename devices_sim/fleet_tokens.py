@@ -32,7 +32,7 @@ class FleetTokens(Closable):
         self._client = None if recipe.admission is None else TokenClient(recipe, transport)
 
     def obtained(self, random_source: random.Random) -> FleetToken | None:
-        """A fresh device's token; None where anybody may report.
+        """A fresh device's token; None if the recipe needs no token.
 
         Args:
             random_source: the device's own: the same gives the same key and requests.
@@ -50,7 +50,7 @@ class FleetTokens(Closable):
         return FleetToken(done.token, done.report_nonce)
 
     def shown(self, report: WireReport, token: FleetToken | None) -> WireReport:
-        """The report with the device's token, where it has one."""
+        """The report with the device's token, if it has one."""
         return report if token is None else replace(report, token=token.token)
 
     def close(self) -> None:

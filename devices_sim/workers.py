@@ -22,7 +22,7 @@ Share = Callable[[Sequence[Unit]], Result]
 
 
 class WorkerError(Exception):
-    """A process died, or failed in a way that cannot be told in its own words."""
+    """A process died, or raised an error that cannot be pickled."""
 
 
 @dataclass(frozen=True)
@@ -103,15 +103,15 @@ def _work(share: "Share[Any, Any]", units: Sequence[Any], connection: Connection
     except ConnectionError:
         return  # The parent has ended: the results are not needed.
     except Exception as error:
-        connection.send(_told(error))
+        connection.send(_failure(error))
 
 
-def _told(error: Exception) -> _Failed:
+def _failure(error: Exception) -> _Failed:
     """The error with the child's traceback as a note, in a form that survives pickling."""
     trace = "".join(traceback.format_exception(error))
     try:
         pickle.loads(pickle.dumps(error))  # noqa: S301  # our own bytes
-    except Exception:  # Whatever goes wrong in pickling it, the error can still be told in words.
+    except Exception:  # Whatever goes wrong in pickling it, the error can still be described in words.
         error = WorkerError(f"{type(error).__name__}: {error}")
     error.add_note(f"in a process of the fleet:\n{trace}")
     return _Failed(error)

@@ -113,7 +113,7 @@ class AtomicFile:
 
     def close(self) -> None:
         if self._lock is not None:
-            # Only the lock's holder may remove it; see `_locked` for who waits with it open.
+            # Only the lock's holder may remove it; see `_locked` for a process that waits with it open.
             if not self.path.exists():
                 with contextlib.suppress(OSError):  # an empty file is left over; nothing depends on it
                     self._lock_path.unlink()
