@@ -36,13 +36,14 @@ def test_bytes_that_a_caller_keeps_are_those_of_a_file(server: MemoryServer, tmp
 
 
 def test_device_goes_on_from_bytes_that_it_was_handed(server: MemoryServer) -> None:
-    store = MemoryStore()
+    # One seed for all, with which the report's coin does not flip the bit.
+    store, seeded = MemoryStore(), random.Random(7)
     join(store, server).close()
     for number in range(1, 5):
         store = MemoryStore(store.content)
-        with Device.open(store) as device:
+        with Device.open(store, random_source=seeded) as device:
             device.step(number == 2)
-    with Device.open(store) as device:
+    with Device.open(store, random_source=seeded) as device:
         assert device.send(InProcessTransport(server)) is Delivery.ACCEPTED
     assert server.decrypted() == [(1,)]
 

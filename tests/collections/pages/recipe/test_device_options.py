@@ -48,7 +48,7 @@ def run(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
         values = dict(re.findall(r'^(\w+_KEY)="(.+?)"', text, re.MULTILINE))
         values["KEY"] = base64_text.encode(verification_key().public_bytes_raw())
         shown = []
-        for line in re.findall(r"^\.venv/bin/python -m devices_sim (.*)$", text, re.MULTILINE):
+        for line in re.findall(r"^\.venv/bin/python -m panprivacy\.device (.*)$", text, re.MULTILINE):
             words = shlex.split(re.sub(r"\$(\w+)", lambda found: values[found[1]], line), comments=True)
             shown.append(words)
             if words[0] in names:

@@ -36,7 +36,7 @@ def test_open_recipe_shows_everything_public_but_no_estimate(client: Client) -> 
         *(recipe.question, recipe.identifier, "About 30 of 400", "88% sure"),
         "Someone who sees only the combined result gets from 50% sure (a coin toss) to at most",
         "If 50% of the devices collude",
-        "devices_sim join",
+        "panprivacy.device join",
     ):
         assert text in page
     assert not re.search(r"(?<![\w:.+/-])37(?![\w:.+/=-])", page)  # as a number: keys and times may have it

@@ -47,7 +47,7 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
         "a whole number from 0 to 1,999",
     ):
         assert said in page
-    for untold in ("Seconds per step", "Encryption", "<progress", "reports", "devices_sim"):
+    for untold in ("Seconds per step", "Encryption", "<progress", "reports", "panprivacy.device"):
         assert untold not in page.split("Verify it yourself")[0]
     progress = page.split('id="progress-title">')[1].split("</section>")[0]
     assert not re.search(r"\d", re.sub(r"<[^>]+>", "", progress)), "what comes is not counted"

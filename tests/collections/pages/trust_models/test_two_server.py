@@ -265,7 +265,7 @@ def test_commands_to_take_part_name_the_key_of_a_helper_if_there_is_one(client: 
     assert '--helper-key "$HELPER_KEY"' in page
     assert f'<a href="{scene.HELPER_ORIGIN}/">the helper\'s page</a>' in page
     page = recipe_page(client, published_recipe())
-    assert "devices_sim join" in page
+    assert "panprivacy.device join" in page
     assert "HELPER_KEY" not in page
 
 
