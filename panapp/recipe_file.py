@@ -10,7 +10,7 @@ from panprivacy.formats.json_objects import without_repetition
 from panprivacy.formats.parameters import as_typed
 from panprivacy.recipe.file_fields import SERIES_FIELDS
 from panprivacy.recipe.rounds.draft import FIELDS as ROUNDS_FIELDS
-from panprivacy.statistics.streams.parameters import LISTED
+from panprivacy.statistics.streams.parameters import ITEM_LIST
 from recipes.item_lists import distinct_items
 
 MAX_BYTES = 1024 * 1024
@@ -102,7 +102,7 @@ def take_universe(members: dict[str, Any], folder: Path) -> list[str] | None:
     universe = distinct_items(read_items(folder / name, field="universe"))
     if not universe:
         raise FieldError("universe", f"{folder / name} lists no items")
-    for field, follows in {"items": LISTED, "universe_size": len(universe)}.items():
+    for field, follows in {"items": ITEM_LIST, "universe_size": len(universe)}.items():
         if members.setdefault(field, follows) != follows:
             raise FieldError(field, f"must be {follows} with this `universe`, or be left out")
     return universe

@@ -240,8 +240,10 @@ def _numbers(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, A
 
 def _truth_range(statistic: StreamStatistic[Any], counts: Mapping[str, int]) -> dict[str, Any]:
     """The range around the truth in which the estimated value lies, if it is not the truth itself."""
-    found = statistic.truth_range(counts)
-    return {} if found is None else {"truth_range": {"low": found[0], "high": found[1]}}
+    if statistic.close_streams is None:
+        return {}
+    low, high = statistic.close_streams.truth_range(counts)
+    return {"truth_range": {"low": low, "high": high}}
 
 
 def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:

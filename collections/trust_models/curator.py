@@ -12,7 +12,7 @@ from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.statistics.streams.parameters import LISTED
+from panprivacy.statistics.streams.parameters import ITEM_LIST
 from panprivacy.statistics.streams.sample import Sample
 from panprivacy.statistics.trust_models.curator import Curator
 from recipes.models import Recipe
@@ -39,7 +39,7 @@ class CuratorModel(TrustModel):
 
     def prepare(self, wish: Wish) -> Prepared:
         parameters = wish.draft.calibrated_statistic().parameters
-        if wish.universe is None and parameters.sample_kind == LISTED:
+        if wish.universe is None and parameters.sample_kind == ITEM_LIST:
             raise FieldError(
                 "items",
                 "can be listed only if there is a list: a recipe file names it as `universe`, "

@@ -11,7 +11,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.streams.parameters import LISTED
+from panprivacy.statistics.streams.parameters import ITEM_LIST
 from panprivacy.statistics.trust_models import TRUST_MODELS, under_trust
 from planner.guarantees import guarantees_require, promise_require
 from recipes.budget import Effect, effect_of
@@ -40,7 +40,7 @@ class Expected:
     @property
     def needs_universe(self) -> bool:
         """Whether publishing asks for the items that the recipe is about."""
-        return getattr(self.statistic.parameters, "items", "") == LISTED
+        return getattr(self.statistic.parameters, "items", "") == ITEM_LIST
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,13 @@ from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.parameters import DELTA, described
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.statistics.streams.binary_noise import BinaryNoise
-from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic
-from panprivacy.statistics.streams.intrusions import SURPRISE_COMES_LAST, count_announcement
+from panprivacy.statistics.streams.interface import (
+    CONFIDENCE,
+    SURPRISE_COMES_LAST,
+    StreamStatistic,
+    count_announcement,
+)
+from panprivacy.statistics.streams.pan_histogram import BinaryNoise
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.streams.state import StreamState
 from panprivacy.statistics.trust_models.curator import Curator
@@ -47,16 +51,13 @@ class ToyItems(StreamStatistic[ToyItemsParameters]):
         counter = self.parameters.noise.draw(1, random_source)
         return StreamState(self.statistic, arrays={"counter": counter})
 
-    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
+    def count_item(self, state: StreamState, cell: int) -> tuple[()]:
         state.arrays["counter"] += 1
+        return ()
 
-    def process_batch(
-        self,
-        state: StreamState,
-        cells: NDArray[np.int64],
-        random_source: random.Random,
-    ) -> None:
+    def count_batch(self, state: StreamState, cells: NDArray[np.int64]) -> tuple[()]:
         state.arrays["counter"] += len(cells)
+        return ()
 
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
         count_announcement(state, self.parameters.announced_intrusions)

@@ -15,6 +15,7 @@ from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.stream_statistic import stream_statistic
 from panprivacy.statistics.streams.interface import StreamStatistic
+from panprivacy.statistics.streams.item_bits import BitDistributions
 from panprivacy.statistics.streams.parameters import NUMBERED
 from recipes.models import Recipe
 from streams.access import may_announce
@@ -87,7 +88,7 @@ def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
             "arrays": arrays_shown(published),
             "looks": looks_shown(statistic, len(intrusions)),
             "wonders": wonders(statistic),
-            "has_bits": statistic.bit_probabilities(0) is not None,
+            "has_bits": statistic.bit_epsilon is not None,
             "allowed": statistic.parameters.announced_intrusions,
             "left": intrusions_left(published),
             "intrusions": intrusions,
@@ -126,10 +127,12 @@ def looks_shown(statistic: StreamStatistic[Any], made: int) -> tuple[LooksShown,
 
 
 def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool) -> LooksShown:
-    probabilities = statistic.bit_probabilities(announced)
-    absent, present = (
-        ("", "") if probabilities is None else (f"{significant(100 * p, 4)}%" for p in probabilities)
-    )
+    absent = present = ""
+    if statistic.bit_epsilon is not None:
+        distributions = BitDistributions.after(statistic.bit_epsilon, announced)
+        absent, present = (
+            f"{significant(100 * float(one), 4)}%" for one in (distributions.absent, distributions.present)
+        )
     bound = statistic.expected_error_bound(announced_intrusions=announced)
     guarantee = statistic.guarantee(announced)
     return LooksShown(

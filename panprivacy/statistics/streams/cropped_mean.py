@@ -1,4 +1,5 @@
-"""How often items appear on average, each counted up to t times (PPS Figure 2, Theorem 3.3)."""
+"""How often items appear on average, each counted up to t times: the t-cropped mean estimator (PPS Figure 2,
+Theorem 3.3)."""
 
 import math
 import random
@@ -12,10 +13,11 @@ from numpy.typing import NDArray
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.streams import draws
-from panprivacy.statistics.streams.bit_table import BitTable
-from panprivacy.statistics.streams.counter_parameters import CounterParameters
+from panprivacy.statistics.streams.density import BitTable
 from panprivacy.statistics.streams.deviation import table_sampling
 from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
+from panprivacy.statistics.streams.item_bits import TouchedBits
+from panprivacy.statistics.streams.parameters import CounterParameters
 from panprivacy.statistics.streams.state import StreamState
 
 _PARTS = 64
@@ -41,10 +43,9 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
     bits times t is the mean in expectation. The counters alone are uniformly random, whatever happens.
 
     After an announced intrusion the counters start anywhere again, or two intrusions would show how often
-    each
-    item came between. That loses wraps: an item whose t appearances are spread evenly over J phases stays
-    untouched with probability (1 − 1/J)^J. So the estimate then is low by up to t times that, which the error
-    bound includes, and no standard error is stated.
+    each item came between. That loses wraps: an item whose t appearances are spread evenly over J phases
+    stays untouched with probability (1 − 1/J)^J. So the estimate then is low by up to t times that, which the
+    error bound includes, and no standard error is stated.
 
     State: `bits` and `counters`, one each per cell.
     The projection is the closest value between 0 and t.
@@ -70,27 +71,27 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         return (f"mean of at most {self.parameters.t:,} appearances per item",)
 
     def start(self, random_source: random.Random) -> StreamState:
+        # Figure 2, Init: b_x from D₀, and c_x uniform in 0..t − 1.
         state = super().start(random_source)
         state.arrays["counters"] = self._fresh_counters(random_source)
         return state
 
-    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
+    def count_item(self, state: StreamState, cell: int) -> tuple[TouchedBits, ...]:
+        # Figure 2, Processing: c_x ← c_x + 1 mod t; if it is 0, b_x from D₁.
         counters = state.arrays["counters"]
         counters[cell] = (int(counters[cell]) + 1) % self.parameters.t
-        if counters[cell] == 0:
-            distributions = self.distributions(state.announced_intrusions)
-            state.arrays["bits"][cell] = distributions.draw_present(1, random_source)[0]
+        return () if counters[cell] else (self._touched(state, np.array([cell])),)
 
-    def process_batch(
-        self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
-    ) -> None:
+    def count_batch(self, state: StreamState, cells: NDArray[np.int64]) -> tuple[TouchedBits, ...]:
         counters = state.arrays["counters"]
         np.add.at(counters, cells, np.uint32(1))
         wrapped = cells[counters[cells] >= self.parameters.t]
         counters[cells] %= np.uint32(self.parameters.t)  # a cell that comes twice is set twice, to the same
-        distributions = self.distributions(state.announced_intrusions)
-        # Of a cell that wrapped more than once the last draw stays, the same as in `process`.
-        state.arrays["bits"][wrapped] = distributions.draw_present(wrapped.size, random_source)
+        # Of a cell that wrapped more than once the last draw stays, the same as of its items one by one.
+        return (self._touched(state, wrapped),)
+
+    def _touched(self, state: StreamState, cells: NDArray[np.int64]) -> TouchedBits:
+        return TouchedBits(state.arrays["bits"], cells, self.distributions(state.announced_intrusions))
 
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
         super().announce_intrusion(state, random_source)
@@ -104,23 +105,24 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:
         require_confidence(confidence)
-        t, announced = self.parameters.t, state.announced_intrusions
+        t, intrusions = self.parameters.t, state.announced_intrusions
+        # Figure 2, Output: f′ = t·(4(θ − 1/2)/ε).
         (share,) = self.noisy_shares(state, random_source)
         within = min(max(share, 0.0), 1.0)
         return Estimate(
             values=(t * share,),
-            standard_errors=() if announced else (t * math.sqrt(self._variance(within)),),
+            standard_errors=() if intrusions else (t * math.sqrt(self._variance(within)),),
             standard_error_note=(
                 "None is stated: after an announced intrusion the estimate is low by an unknown part of the "
                 "error bound."
-                if announced
+                if intrusions
                 else "An upper bound: includes the randomized bits, the noise of the result, and the random "
                 "choice of the table's items."
             ),
             projection=(t * within,),
-            error_bounds=(self._error_bound(announced, confidence),),
+            error_bounds=(self._error_bound(intrusions, confidence),),
             confidence=confidence,
-            intervals=() if announced else self._intervals(share),
+            intervals=() if intrusions else self._intervals(share),
         )
 
     def _variance(self, share: float) -> float:

@@ -4,9 +4,13 @@
 """
 
 import random
+from collections.abc import Iterable
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
+
+from panprivacy.accounting import discrete_laplace
 
 WORD = 2**64
 """A probability is a whole number out of this."""
@@ -48,6 +52,19 @@ def distinct_below(count: int, bound: int, random_source: random.Random) -> NDAr
         drawn = np.concatenate([chosen, below(count + 16, bound, random_source)])
         chosen = drawn[np.sort(np.unique(drawn, return_index=True)[1])]  # first draws, in their order
     return np.sort(chosen[:count])
+
+
+def with_laplace_noise(
+    counts: Iterable[int], scale: Fraction, random_source: random.Random
+) -> NDArray[np.int64]:
+    """Each of the counts with discrete Laplace noise of its own: ε-private, if one item can move all of them
+    together by at most ε·`scale`.
+
+    It is the papers' Lap(scale/m) for the fraction of m cells, without its floating point. A result takes it
+    ahead of any other computation.
+    """
+    noisy = [int(count) + discrete_laplace.sample(scale, random_source) for count in counts]
+    return np.array(noisy, dtype=np.int64)
 
 
 def _words(count: int, random_source: random.Random) -> NDArray[np.uint64]:

@@ -1,30 +1,95 @@
-"""Which fraction of the universe appeared at least k times (PPS Figure 3, Theorem 4.1)."""
+"""Which fraction of the universe appeared at least k times: the k-heavy hitters estimator (PPS Figure 3,
+Theorem 4.1).
 
+Cropped means for growing thresholds t_j give that fraction. Let e_j be the t_j-cropped mean and
+g_j = (e_{j+1} − e_j)/(t_{j+1} − t_j). Figure 3 estimates the fraction v_j of items between t_j and t_{j+1},
+from above downwards, by v_j = 2g_j − 2g_{j+1} − v_{j+1}. Heavy hitters lie in any interval from the threshold
+t_i on, so their fraction is the sum of v_j over j ≥ i, which telescopes to 2·(g_i − g_{i+1} + g_{i+2} − …).
+Nothing below t_i enters: the tables begin there. Because appearances are whole numbers, we take k − 1/2 for
+it.
+
+What an item with x appearances adds to that sum is 0 up to t_i, and then goes up to 2 and down to 0, from
+one threshold to the next: it is 1 on average only if x is spread evenly over two neighbouring intervals. So
+an item's appearances count r_x times, with log r_x uniform between −log(1 + ρ) and log(1 + ρ). Then what it
+adds is on average exactly 1 if it appears at least (1 + ρ)·t_i times, 0 if at most t_i/(1 + ρ) times, and
+between 0 and 1 otherwise. (Printed: r_x uniform in 1..1 + ρ, which is one interval only. It counts an
+item up to half too much or too little.)
+
+The last threshold is at least 1 + ρ times the largest number of appearances, so that no item is beyond it.
+"""
+
+import math
 import random
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy.accounting import discrete_laplace
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams import draws, item_bits
-from panprivacy.statistics.streams.counter_parameters import MOST_APPEARANCES, CounterParameters
-from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.statistics.streams.intrusions import count_announcement
-from panprivacy.statistics.streams.item_bits import BitDistributions
-from panprivacy.statistics.streams.ladder import UNIT, Ladder
-from panprivacy.statistics.streams.ladder_errors import LadderErrors
-from panprivacy.statistics.streams.result_noise import with_laplace_noise
+from panprivacy.statistics.streams.deviation import BoundedErrors, LaplaceErrors, deviation, table_sampling
+from panprivacy.statistics.streams.draws import with_laplace_noise
+from panprivacy.statistics.streams.interface import (
+    CONFIDENCE,
+    CloseStreams,
+    count_announcement,
+    require_confidence,
+)
+from panprivacy.statistics.streams.item_bits import BitDistributions, TouchedBits
+from panprivacy.statistics.streams.parameters import MOST_APPEARANCES, CounterParameters
 from panprivacy.statistics.streams.state import StreamState
 from panprivacy.statistics.streams.user_level import UserLevelStatistic
 
 MOST_PLACES = 20_000_000
 """Of all tables together: 180 MB."""
+
+UNIT = 1 << 30
+"""One appearance: multiplicities and thresholds are whole numbers of its 2³⁰th parts."""
+
+
+@dataclass(frozen=True)
+class ThresholdLevels:
+    """The thresholds for `k`, `rho` and the largest number of appearances `n_max`, at least k."""
+
+    k: int
+    rho: float
+    n_max: int
+
+    @property
+    def thresholds(self) -> tuple[float, ...]:
+        """t_i = k − 1/2, t_i·(1 + ρ), t_i·(1 + ρ)², … up to at least (1 + ρ)·n_max: three or more."""
+        # Figure 3, Init, step 2: powers of 1 + ρ, from k on instead of 1.
+        ratio = 1 + self.rho
+        found = [self.k - 0.5]
+        while found[-1] < self.n_max * ratio:
+            found.append(found[-1] * ratio)
+        return tuple(found)
+
+    @property
+    def units(self) -> tuple[int, ...]:
+        """The thresholds as multiples of 1/UNIT, rounded."""
+        return tuple(round(threshold * UNIT) for threshold in self.thresholds)
+
+    @property
+    def weights(self) -> tuple[float, ...]:
+        """c_j such that the fraction of heavy hitters is Σ c_j·e_j/t_j."""
+        # Figure 3, Output, step 3 (a) to (e), for all levels at once: 2·(g_i − g_{i+1} + g_{i+2} − …), where
+        # g_j has the weight t_{j+1}/(t_{j+1} − t_j) of e_{j+1}/t_{j+1}, and −t_j/(t_{j+1} − t_j) of e_j/t_j.
+        thresholds = self.thresholds
+        found = [0.0] * len(thresholds)
+        sign = 2.0
+        for index, (lower, upper) in enumerate(pairwise(thresholds)):
+            found[index] -= sign * lower / (upper - lower)
+            found[index + 1] += sign * upper / (upper - lower)
+            sign = -sign
+        return tuple(found)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +123,7 @@ class HeavyHittersParameters(CounterParameters):
         super().__post_init__()
         if self.n_max < self.k:
             raise FieldError("n_max", f"must be at least the k of {self.k:,}, not {self.n_max:,}")
-        tables = len(self.ladder.thresholds)
+        tables = len(self.levels.thresholds)
         if tables * self.table_size > MOST_PLACES:
             raise FieldError(
                 "table_size",
@@ -66,13 +131,13 @@ class HeavyHittersParameters(CounterParameters):
             )
 
     @property
-    def ladder(self) -> Ladder:
+    def levels(self) -> ThresholdLevels:
         """The thresholds of the tables."""
-        return Ladder(self.k, self.rho, self.n_max)
+        return ThresholdLevels(self.k, self.rho, self.n_max)
 
 
 class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
-    """A cropped mean for each of several thresholds, of appearances that count r_x times (see `ladder`).
+    """A cropped mean for each of several thresholds, of appearances that count r_x times.
 
     State, in units of 2⁻³⁰ appearances: `multiplicities` r_x, one per cell, drawn at the start and of no
     secrecy; `counters` of shape (tables, cells), each modulo its threshold and with a uniformly random
@@ -83,7 +148,8 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     The value is unbiased for a (1 + ρ)-close stream, in which no item appears more than 1 + ρ times more or
     less often: items with at least (1 + ρ)·(k − 1/2) appearances count, those with at most
     (k − 1/2)/(1 + ρ) do not, and those between count in part. Standard errors and error bounds are about
-    that; `truth` is of the stream itself, and the same if no item lies between. `truth_range` is around both.
+    that; `truth` is of the stream itself, and the same if no item lies between. `close_streams` has the range
+    around both.
 
     An announced intrusion starts the counters anew, which loses wraps, like the cropped mean. The error bound
     then includes how much that could change the value, and is hardly ever of use.
@@ -115,11 +181,10 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
 
     def __init__(self, parameters: HeavyHittersParameters) -> None:
         super().__init__(parameters)
-        ladder = parameters.ladder
-        self._moduli = np.array(ladder.units, dtype=np.int64)
-        self._weights = np.array(ladder.weights)
+        self._moduli = np.array(parameters.levels.units, dtype=np.int64)
+        self._weights = np.array(parameters.levels.weights)
         self._output_epsilon = Fraction(parameters.epsilon) / self.tables
-        self.errors = LadderErrors(
+        self.errors = LevelErrors(
             self._weights, parameters.table_size, parameters.universe_size, 1 / self._output_epsilon
         )
 
@@ -133,8 +198,10 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         return (f"at least {self.parameters.k:,} times",)
 
     def start(self, random_source: random.Random) -> StreamState:
+        # Figure 3, Init, step 3: a table for each t_i, with bits from D₀ and counters that start anywhere.
         size = self.parameters.table_size
         bits = self._distributions(0).draw_absent(self.tables * size, random_source)
+        # Step 4: r_x for each item of the table.
         exponents = draws.below(size, 1 << 53, random_source) / 2.0**52 - 1  # uniform in −1..1
         multiplicities = ((1 + self.parameters.rho) ** exponents * UNIT).astype(np.int64)
         return StreamState(
@@ -151,27 +218,29 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         rows = [draws.below(size, modulus, random_source) for modulus in self._moduli.tolist()]
         return np.array(rows, dtype=np.int64)
 
-    def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
-        counters, bits = state.arrays["counters"], state.arrays["bits"]
-        distributions = self._distributions(state.announced_intrusions)
+    def count_item(self, state: StreamState, cell: int) -> Iterator[TouchedBits]:
+        # Figure 3, Processing: in every table as if the item had come r_x times.
+        counters = state.arrays["counters"]
         for table, modulus in enumerate(self._moduli.tolist()):
             moved = int(counters[table, cell]) + int(state.arrays["multiplicities"][cell])
             counters[table, cell] = moved % modulus
             if moved >= modulus:
-                bits[table, cell] = distributions.draw_present(1, random_source)[0]
+                yield self._touched(state, table, np.array([cell]))
 
-    def process_batch(
-        self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
-    ) -> None:
-        counters, bits = state.arrays["counters"], state.arrays["bits"]
+    def count_batch(self, state: StreamState, cells: NDArray[np.int64]) -> Iterator[TouchedBits]:
+        counters = state.arrays["counters"]
         seen, appearances = np.unique(cells, return_counts=True)
-        distributions = self._distributions(state.announced_intrusions)
         step = appearances * state.arrays["multiplicities"][seen]
         for table, modulus in enumerate(self._moduli.tolist()):
             moved = counters[table, seen] + step
             counters[table, seen] = moved % modulus
-            wrapped = seen[moved >= modulus]  # once or more often: only the last draw would be seen
-            bits[table, wrapped] = distributions.draw_present(wrapped.size, random_source)
+            # Once or more often: only the last draw would be seen.
+            yield self._touched(state, table, seen[moved >= modulus])
+
+    def _touched(self, state: StreamState, table: int, cells: NDArray[np.int64]) -> TouchedBits:
+        return TouchedBits(
+            state.arrays["bits"][table], cells, self._distributions(state.announced_intrusions)
+        )
 
     def _distributions(self, announced_intrusions: int) -> BitDistributions:
         return BitDistributions.after(self.parameters.epsilon, announced_intrusions)
@@ -192,9 +261,10 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         announced_intrusions = state.announced_intrusions
         error_bound = self.expected_error_bound(confidence, announced_intrusions)
         distributions = self._distributions(announced_intrusions)
-        # The paper's θ, of each table.
+        # Figure 3, Output, step 1: θ of each table, and e_j/t_j from it.
         fractions = self.noisy_counts(state, random_source) / self.parameters.table_size
         wrapped = (fractions - float(distributions.absent)) / distributions.distance
+        # Steps 2 to 4: the sum of v_i for all intervals from k on.
         value = float(self._weights @ wrapped)
         projection = min(max(value, 0.0), 1.0)
         return Estimate(
@@ -212,8 +282,8 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
             error_bounds=(error_bound,),
             confidence=confidence,
             details={
-                "counted_from": self._counted_from,
-                "not_counted_up_to": self._not_counted_up_to,
+                "counted_from": self.close_streams.counted_from,
+                "not_counted_up_to": self.close_streams.not_counted_up_to,
                 "tables": self.tables,
             },
         )
@@ -222,19 +292,14 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         heavy = sum(count >= self.parameters.k for count in counts.values())
         return (heavy / self.parameters.universe_size,)
 
-    def truth_range(self, counts: Mapping[Any, int]) -> tuple[float, float]:
-        """The fractions of items that count in full, and of those that count at all (of any close stream)."""
-        in_full = sum(count >= self._counted_from for count in counts.values())
-        at_all = sum(count > self._not_counted_up_to for count in counts.values())
-        return in_full / self.parameters.universe_size, at_all / self.parameters.universe_size
-
     @property
-    def _counted_from(self) -> float:
-        return self.parameters.ladder.thresholds[0] * (1 + self.parameters.rho)
-
-    @property
-    def _not_counted_up_to(self) -> float:
-        return self.parameters.ladder.thresholds[0] / (1 + self.parameters.rho)
+    def close_streams(self) -> CloseStreams:
+        threshold, ratio = self.parameters.levels.thresholds[0], 1 + self.parameters.rho
+        return CloseStreams(
+            counted_from=threshold * ratio,
+            not_counted_up_to=threshold / ratio,
+            universe_size=self.parameters.universe_size,
+        )
 
     def total_epsilon(self, announced_intrusions: int) -> float:
         return self.tables * item_bits.total_epsilon(
@@ -249,11 +314,68 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
             "over everything that can be seen and all appearances."
         )
 
-    def bit_probabilities(self, announced_intrusions: int) -> tuple[float, float]:
-        distributions = self._distributions(announced_intrusions)
-        return float(distributions.absent), float(distributions.present)
+    @property
+    def bit_epsilon(self) -> float:
+        return self.parameters.epsilon
 
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:
         require_confidence(confidence)
         distance = self._distributions(announced_intrusions).distance
         return self.errors.bound(distance, announced_intrusions, 1 - confidence)
+
+
+class LevelErrors:
+    """How far the fraction of heavy hitters may be off for a close stream.
+
+    By the bits, the multiplicities, the noise of the result, and the choice of the table's items.
+
+    The distance is `BitDistributions.distance`: how much a bit reveals about its item.
+    """
+
+    def __init__(
+        self,
+        weights: NDArray[np.float64],
+        table_size: int,
+        universe_size: int,
+        noise_scale: Fraction,
+    ) -> None:
+        """Args:
+        weights: of the tables (`ThresholdLevels.weights`).
+        noise_scale: of the noise on each table's number of ones.
+        """
+        self._weights = weights
+        self._table_size = table_size
+        self._universe_size = universe_size
+        self._noise_scale = noise_scale
+
+    def standard_error(self, fraction: float, distance: float) -> float:
+        """An upper bound if no intrusion was announced and this fraction are heavy hitters."""
+        size, universe_size = self._table_size, self._universe_size
+        scale = self._weights / distance
+        noise = discrete_laplace.variance(self._noise_scale) / size**2
+        variance = float((scale**2).sum()) * (0.25 / size + noise)
+        left_out = (universe_size - size) / max(1, universe_size - 1)
+        # Each item adds a number from 0 to 2 with mean `fraction`, whose square is at most twice that.
+        return math.sqrt(variance + (2 * fraction + left_out * fraction * (1 - fraction)) / size)
+
+    def bound(self, distance: float, announced_intrusions: int, failure_probability: float) -> float:
+        """What the error exceeds with at most this probability."""
+        size = self._table_size
+        phases = announced_intrusions + 1
+        # An item with x < t appearances should have wrapped with probability x/t; spread over several phases
+        # it did with 1 − (1 − x/(t·phases))^phases at least, and x = t loses most. Tables with weights of one
+        # sign may have lost it, and the others not.
+        lost = (1 - 1 / phases) ** phases * np.abs(self._weights)
+        shift = max(float(lost[self._weights > 0].sum()), float(lost[self._weights < 0].sum()))
+        width = 1 + float(lost.sum())
+        scale = self._weights / distance / size
+        sampling = table_sampling(size, self._universe_size)
+        return shift + deviation(
+            [
+                BoundedErrors(size * float((scale**2).sum())),  # bits, given the multiplicities
+                BoundedErrors((1 + width) ** 2 / size),  # multiplicities: each item adds 0..2
+                BoundedErrors(sampling.squared_widths * width**2),
+                LaplaceErrors(self._noise_scale, scale),
+            ],
+            failure_probability,
+        )

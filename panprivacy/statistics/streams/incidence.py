@@ -1,10 +1,17 @@
-"""Which fraction of the universe appeared exactly t times (PPS Figure 4, Theorem 5.1)."""
+"""Which fraction of the universe appeared exactly t times: the t-incidence estimator (PPS Figure 4, Theorem
+5.1).
+
+An item that appeared n ≠ t times is taken for one that appeared t times modulo p if p divides n − t. Few
+primes of a pool can: their product divides a number that is at most the largest |n − t|.
+"""
 
 import math
 import random
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,16 +21,18 @@ from panprivacy.accounting import discrete_laplace
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.statistics.streams.chosen_primes import chosen_pool
-from panprivacy.statistics.streams.counter_parameters import MOST_APPEARANCES, CounterParameters
 from panprivacy.statistics.streams.deviation import LaplaceErrors, deviation, table_sampling
-from panprivacy.statistics.streams.interface import CONFIDENCE, require_confidence
-from panprivacy.statistics.streams.intrusions import count_announcement
-from panprivacy.statistics.streams.primes import most_divisors
-from panprivacy.statistics.streams.residues import ResidueErrors, ResidueNoise
-from panprivacy.statistics.streams.result_noise import with_laplace_noise
+from panprivacy.statistics.streams.draws import with_laplace_noise
+from panprivacy.statistics.streams.interface import CONFIDENCE, count_announcement, require_confidence
+from panprivacy.statistics.streams.mod_incidence import ResidueErrors, ResidueNoise
+from panprivacy.statistics.streams.parameters import MOST_APPEARANCES, CounterParameters
 from panprivacy.statistics.streams.state import StreamState
 from panprivacy.statistics.streams.user_level import UserLevelStatistic
+
+LARGEST_POOL = 1_000
+"""Primes up to 7,919: beyond, no table we allow estimates anything."""
+
+MOST_DRAWN = 16
 
 UNBIASED_NOTE = (
     "An upper bound: includes the noise that the counters start with, the noise of the result, and the "
@@ -33,6 +42,118 @@ BIASED_NOTE = (
     "There is none: the smallest of several estimates is too low on average, and each of them counts items "
     "whose number of appearances is taken for t."
 )
+
+
+@lru_cache(maxsize=1)
+def smallest_primes() -> tuple[int, ...]:
+    """The first LARGEST_POOL primes, by trial division."""
+    primes: list[int] = []
+    candidate = 2
+    while len(primes) < LARGEST_POOL:
+        if all(candidate % prime for prime in primes if prime * prime <= candidate):
+            primes.append(candidate)
+        candidate += 1
+    return tuple(primes)
+
+
+@dataclass(frozen=True)
+class PrimePool:
+    """Neighbouring primes. Some of them are drawn at random, without repetition.
+
+    Attributes:
+        size: how many primes are in the pool, at least 1.
+        largest_difference: the largest |n − t| of any item, at least 1.
+        left_out: how many primes are smaller than those of the pool.
+    """
+
+    size: int
+    largest_difference: int
+    left_out: int = 0
+
+    @property
+    def primes(self) -> tuple[int, ...]:
+        """In ascending order."""
+        return smallest_primes()[self.left_out : self.left_out + self.size]
+
+    @staticmethod
+    def collision_free(largest_difference: int) -> "PrimePool | None":
+        """The smallest prime that divides no difference, alone; None if it is none of LARGEST_POOL."""
+        left_out = bisect_right(smallest_primes(), largest_difference)
+        return PrimePool(1, largest_difference, left_out) if left_out < LARGEST_POOL else None
+
+    @cached_property
+    def _colliding(self) -> int:
+        """How many primes of the pool divide any difference at all."""
+        return sum(prime <= self.largest_difference for prime in self.primes)
+
+    @cached_property
+    def _most_divisors(self) -> int:
+        """How many different primes of the pool can divide one difference: the smallest ones fit best."""
+        return most_divisors(self.primes, self.largest_difference)
+
+    def excess(self, drawn: int, failure_probability: float) -> float:
+        """A bound on the smallest excess among this number of drawn primes: the fraction of items that
+        appeared t times modulo p, but not t times. It fails with at most this probability of the drawing.
+
+        The excesses of all primes of the pool add up to d at most, if no difference has more than d of them
+        as divisors. So at most b primes have an excess above d/(b + 1); and that all drawn ones are
+        among them has probability C(b, drawn)/C(size, drawn). (Markov's inequality, as in the proof of PPS
+        Theorem 5.1, is d/size for the mean.)
+
+        Args:
+            drawn: at most `size`.
+        """
+        probability = 1 / math.comb(self.size, drawn)
+        for colliding in range(drawn, self._colliding + 1):
+            if probability > failure_probability:
+                return min(1.0, self._most_divisors / colliding)
+            probability *= (colliding + 1) / (colliding + 1 - drawn)
+        return 0.0
+
+
+def most_divisors(primes: tuple[int, ...], largest_difference: int) -> int:
+    """How many of the primes, in ascending order, can divide one number from 1 to `largest_difference`."""
+    product = 1
+    for count, prime in enumerate(primes):
+        product *= prime
+        if product > largest_difference:
+            return count
+    return len(primes)
+
+
+@lru_cache(maxsize=1_000)
+def best_pool(epsilon: float, table_size: int, largest_difference: int) -> tuple[PrimePool, int]:
+    """The pool of primes, and how many are drawn from it: those with the smallest expected error.
+
+    The printed pool has the smallest (4 log N)/α primes. O(log(1/β)) of them are drawn, for an error α that
+    the table must be made large enough for. Here the table is given. More and larger primes keep numbers of
+    appearances apart better, and cost precision: of ℓ counters each has only ε/ℓ. A single prime above every
+    difference keeps all of them apart, and is often best. Minimized is `PrimePool.excess` plus the noise's
+    error for the largest prime of the pool, both at 95% confidence; if that is 1 or more whatever is chosen,
+    both at 50%.
+    """
+    # Pools of the smallest primes, as in Figure 4, Init, and that of the one prime without collisions.
+    sizes = sorted({math.ceil(1.15**step) for step in range(60)})
+    pools = [PrimePool(size, largest_difference) for size in sizes if size <= LARGEST_POOL]
+    collision_free = PrimePool.collision_free(largest_difference)
+    if collision_free is not None:
+        pools.append(collision_free)
+    candidates = [(pool, drawn) for pool in pools for drawn in range(1, min(pool.size, MOST_DRAWN) + 1)]
+
+    def error(candidate: tuple[PrimePool, int], failure_probability: float) -> float:
+        pool, drawn = candidate
+        prime = pool.primes[-1]
+        step = epsilon / drawn / (prime - 1)
+        # Two values of a counter count; an item shows either with the likeliest noise's probability at most.
+        variance = (1 + math.exp(-2 * step)) / (math.expm1(-step) * math.expm1(-step * prime)) / table_size
+        quantile = math.sqrt(2 * math.log(2 * drawn / failure_probability))
+        return pool.excess(drawn, failure_probability) + quantile * math.sqrt(variance)
+
+    # Own rule in place of the printed sizes: see the docstring.
+    careful = min(candidates, key=lambda candidate: error(candidate, (1 - CONFIDENCE) / 2))
+    if error(careful, (1 - CONFIDENCE) / 2) < 1:
+        return careful
+    return min(candidates, key=lambda candidate: error(candidate, 0.5))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +192,7 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
     Each intrusion costs ε: all ℓ counters of an item are seen together, so each is protected with ε/ℓ, in the
     state and in the result.
 
-    If a single prime above every difference of appearances is best (`chosen_pool`), the estimate is unbiased
+    If a single prime above every difference of appearances is best (`best_pool`), the estimate is unbiased
     and has a standard error. Otherwise there is none: the smallest of several noisy numbers is too low on
     average, and items whose number of appearances is mistaken for t make it too high; the bound then relies
     on a stream that was not made with knowledge of the primes.
@@ -100,7 +221,7 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
 
     def __init__(self, parameters: IncidenceParameters) -> None:
         super().__init__(parameters)
-        self.pool, self.drawn = chosen_pool(
+        self.pool, self.drawn = best_pool(
             parameters.epsilon, parameters.table_size, parameters.largest_difference
         )
         self._output_scale = 2 * self.drawn / Fraction(parameters.epsilon)
@@ -113,6 +234,7 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         return ResidueNoise(prime, self.parameters.epsilon / self.drawn)
 
     def start(self, random_source: random.Random) -> StreamState:
+        # Figure 4, Init: ℓ random primes p of the pool, and for each a counter modulo p (Figure 5) per item.
         primes = sorted(random_source.sample(self.pool.primes, self.drawn))
         state = StreamState(
             self.statistic,
@@ -128,24 +250,17 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         for prime, counters in zip(state.arrays["primes"].tolist(), state.arrays["counters"], strict=True):
             counters[:] = (counters + self._noise(prime).draw(len(counters), random_source)) % prime
 
-    def process(
-        self,
-        state: StreamState,
-        cell: int,
-        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
-    ) -> None:
+    def count_item(self, state: StreamState, cell: int) -> tuple[()]:
+        # Figure 4, Processing: all counters of the item go up, each modulo its prime.
         counters = state.arrays["counters"]
         counters[:, cell] = (counters[:, cell] + 1) % state.arrays["primes"]
+        return ()
 
-    def process_batch(
-        self,
-        state: StreamState,
-        cells: NDArray[np.int64],
-        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
-    ) -> None:
+    def count_batch(self, state: StreamState, cells: NDArray[np.int64]) -> tuple[()]:
         seen, appearances = np.unique(cells, return_counts=True)
         for prime, counters in zip(state.arrays["primes"].tolist(), state.arrays["counters"], strict=True):
             counters[seen] = (counters[seen] + appearances) % prime
+        return ()
 
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
         count_announcement(state, self.parameters.announced_intrusions)
@@ -172,19 +287,21 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         primes = state.arrays["primes"].tolist()
         sizes = [self._offsets(prime, noises).size for prime in primes]
         noisy_counts = np.split(self.noisy_counts(state, random_source), np.cumsum(sizes)[:-1])
+        # Figure 4, Output: for each prime the fraction of items that appeared t times modulo it.
         estimates = [
             self._congruent(prime, noisy, noises) for prime, noisy in zip(primes, noisy_counts, strict=True)
         ]
         noise = max(self._noise_bound(prime, noises, confidence) for prime in primes)
         excess = self._excess(primes, confidence)
+        # Figure 4, Output: the smallest of them.
         value = min(estimates)
         projection = min(max(value, 0.0), 1.0)
         return Estimate(
             values=(value,),
             standard_errors=(self._standard_error(primes[0], noises, projection),)
-            if self.tells_all_apart
+            if self.is_collision_free
             else (),
-            standard_error_note=UNBIASED_NOTE if self.tells_all_apart else BIASED_NOTE,
+            standard_error_note=UNBIASED_NOTE if self.is_collision_free else BIASED_NOTE,
             projection=(projection,),
             error_bounds=(noise + excess,),
             confidence=confidence,
@@ -215,7 +332,7 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         )
 
     @property
-    def tells_all_apart(self) -> bool:
+    def is_collision_free(self) -> bool:
         """Whether one counter shows that no item with at most `n_max` appearances is mistaken for one with
         t."""
         return self.drawn == 1 and self.pool.primes[0] > self.parameters.largest_difference

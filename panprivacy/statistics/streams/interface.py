@@ -6,7 +6,9 @@ without one leave the state unchanged.
 
 import random
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -16,6 +18,7 @@ from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.streams.item_bits import TouchedBits
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.streams.state import StreamState
 
@@ -24,11 +27,51 @@ P = TypeVar("P", bound=StreamParameters)
 CONFIDENCE = 0.95
 """The default confidence of an error bound."""
 
+SURPRISE_COMES_LAST = (
+    "the intrusion by surprise coming after the announced ones, each announced at once: two readings of the "
+    "state between which nothing was randomized again protect no item (PPS section 6.1)"
+)
+"""The assumption of every pan guarantee of a stream."""
+
 
 def require_confidence(confidence: float) -> None:
     """ValueError unless it is above 0 and below 1."""
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be above 0 and below 1, not {confidence}")
+
+
+def require_allowed(announced_intrusions: int, allowed: int) -> None:
+    """ValueError unless it is a number of announced intrusions that the parameters allow."""
+    if not 0 <= announced_intrusions <= allowed:
+        raise ValueError(f"announced intrusions must be 0..{allowed}, not {announced_intrusions}")
+
+
+def count_announcement(state: StreamState, allowed: int) -> None:
+    """Note one more announced intrusion; ValueError if there have been as many as allowed."""
+    require_allowed(state.announced_intrusions + 1, allowed)
+    state.announced_intrusions += 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class CloseStreams:
+    """The streams that an estimate is about if it is not about the stream itself (PPS section 4).
+
+    Attributes:
+        counted_from: this many appearances and more count in full.
+        not_counted_up_to: this many and fewer do not count; in between, they count in part.
+        universe_size: number of items.
+    """
+
+    counted_from: float
+    not_counted_up_to: float
+    universe_size: int
+
+    def truth_range(self, counts: Mapping[Any, int]) -> tuple[float, float]:
+        """The fractions of items that count in full, and of those that count at all: the lowest and the
+        highest value that the estimated number can have. Arguments as in `StreamStatistic.truth`."""
+        in_full = sum(count >= self.counted_from for count in counts.values())
+        at_all = sum(count > self.not_counted_up_to for count in counts.values())
+        return in_full / self.universe_size, at_all / self.universe_size
 
 
 class StreamStatistic(Statistic[P]):
@@ -53,15 +96,30 @@ class StreamStatistic(Statistic[P]):
     def start(self, random_source: random.Random) -> StreamState:
         """The initial state."""
 
-    @abstractmethod
     def process(self, state: StreamState, cell: int, random_source: random.Random) -> None:
-        """Process one item, by the definition in the paper."""
+        """Process one item, by the definition in the paper: count it, then draw the bits that it touches."""
+        for touched in self.count_item(state, cell):
+            touched.draw(random_source)
 
-    @abstractmethod
     def process_batch(
         self, state: StreamState, cells: NDArray[np.int64], random_source: random.Random
     ) -> None:
         """Process items in their order, in one call: distributed like `process` of one after the other."""
+        for touched in self.count_batch(state, cells):
+            touched.draw(random_source)
+
+    @abstractmethod
+    def count_item(self, state: StreamState, cell: int) -> Iterable[TouchedBits]:
+        """Add one item to the counters of `state`, which draws nothing.
+
+        Returns:
+            The bits that it touches, in the order in which they are drawn; none if the state has no bits. The
+            counters are right once all have been taken.
+        """
+
+    @abstractmethod
+    def count_batch(self, state: StreamState, cells: NDArray[np.int64]) -> Iterable[TouchedBits]:
+        """The same for items in their order, in one call."""
 
     @abstractmethod
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
@@ -91,24 +149,19 @@ class StreamStatistic(Statistic[P]):
     def truth(self, counts: Mapping[Any, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: item → how often it appeared; without those that did not."""
 
-    def truth_range(
-        self,
-        counts: Mapping[Any, int],  # noqa: ARG002  # most estimate `truth` itself
-    ) -> tuple[float, float] | None:
-        """The lowest and the highest value that the estimated number can have, if it is not `truth`."""
+    @property
+    def close_streams(self) -> CloseStreams | None:
+        """The streams that the estimate is about; None if `truth` is what it estimates."""
+        return None
+
+    @property
+    def bit_epsilon(self) -> float | Fraction | None:
+        """ε of every bit of the state (`BitDistributions.original`); None if it is not made of such bits."""
         return None
 
     @abstractmethod
     def guarantee(self, announced_intrusions: int) -> Guarantee:
         """The guarantee against one surprise intrusion, this number of announced ones, and the result."""
-
-    def bit_probabilities(
-        self,
-        announced_intrusions: int,  # noqa: ARG002  # for states of bits
-    ) -> tuple[float, float] | None:
-        """The probability that a bit of the state is 1 after this number of announced intrusions: for an item
-        that never came, and the highest for one that did. None if the state is not made of such bits."""
-        return None
 
     @abstractmethod
     def expected_error_bound(self, confidence: float = CONFIDENCE, announced_intrusions: int = 0) -> float:

@@ -79,6 +79,25 @@ class BitDistributions:
         return one * self.present + (1 - one) * self.absent
 
 
+@dataclass(frozen=True, eq=False)
+class TouchedBits:
+    """Bits that arriving items draw from D₁ (PPS Figures 1 to 3, Processing).
+
+    Attributes:
+        bits: an array of the state, one bit for each cell; changed in place.
+        cells: those whose bit is drawn. If a cell is named twice, its last draw stays.
+        distributions: of the bits.
+    """
+
+    bits: Bits
+    cells: NDArray[np.int64]
+    distributions: BitDistributions
+
+    def draw(self, random_source: random.Random) -> None:
+        """Draw each of them."""
+        self.bits[self.cells] = self.distributions.draw_present(self.cells.size, random_source)
+
+
 def total_epsilon(
     epsilon: float | Fraction, announced_intrusions: int, output_epsilon: float | Fraction
 ) -> float:
@@ -100,18 +119,21 @@ def total_epsilon(
         announced_intrusions: at least 0.
     """
     original = BitDistributions.original(epsilon)
-    phases = [BitDistributions.after(epsilon, announced) for announced in range(announced_intrusions + 1)]
+    phases = [BitDistributions.after(epsilon, count) for count in range(announced_intrusions + 1)]
     drawn = [Fraction(phase.present_threshold, WORD) for phase in phases]  # by an occurrence in each phase
+    # The output, given what the surprise intrusion saw.
     losses = {bit: _output_loss(bit, drawn[-1], output_epsilon) for bit in (0, 1)}
+    # Backwards, each intrusion that follows an announced one, given what that one saw.
     for phase in reversed(range(1, announced_intrusions + 1)):
         losses = {
-            seen: _look_loss(original.present if seen else original.absent, drawn[phase], losses)
+            seen: _intrusion_loss(original.present if seen else original.absent, drawn[phase], losses)
             for seen in (0, 1)
         }
-    return _look_loss(original.absent, drawn[0], losses)
+    # The first intrusion: every bit comes from D₀.
+    return _intrusion_loss(original.absent, drawn[0], losses)
 
 
-def _look_loss(quiet: Fraction, occurred: Fraction, losses_after: dict[int, float]) -> float:
+def _intrusion_loss(quiet: Fraction, occurred: Fraction, losses_after: dict[int, float]) -> float:
     """The largest loss from the next intrusion on: the bit is 1 with one or the other probability."""
     return max(
         math.log((one if seen else 1 - one) / (other if seen else 1 - other)) + losses_after[seen]

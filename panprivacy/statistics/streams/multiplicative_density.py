@@ -1,22 +1,127 @@
-"""Density with an error in proportion to it (PPS section 3, "Obtaining a multiplicative error")."""
+"""Density with an error in proportion to it (PPS section 3, "Obtaining a multiplicative error").
+
+All items are hashed to ℓ sets of places of many sizes. The density estimator of Figure 1 runs for each set,
+and the largest set that is dense enough is read.
+"""
 
 import math
+import random
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
 
 from panprivacy.intervals.estimate import LEVELS, Estimate, Interval
-from panprivacy.statistics.streams.bit_table import BitTable
-from panprivacy.statistics.streams.density_readings import DensityReading, hashing_errors
+from panprivacy.statistics.streams import four_wise
+from panprivacy.statistics.streams.density import BitTable, DensityReading, hashing_errors
 from panprivacy.statistics.streams.hashed_places import HashedPlaces
 from panprivacy.statistics.streams.interface import CONFIDENCE
-from panprivacy.statistics.streams.multi_scale_sample import set_bits
-from panprivacy.statistics.streams.parameters import StreamParameters
+from panprivacy.statistics.streams.item_bytes import ItemBytes
+from panprivacy.statistics.streams.parameters import MULTI_SCALE, StreamParameters
+from panprivacy.statistics.streams.sample import (
+    CellLookup,
+    Numbers,
+    UnlistedSample,
+    packed_numbers,
+    some_places,
+    unpacked_numbers,
+)
+from panprivacy.statistics.streams.siphash import KEY_BYTES, siphash_items
 
 DENSEST = 0.5
 """No set need be denser than that to be chosen."""
 
 
-class ManySizes(DensityReading):
+def set_bits(parameters: StreamParameters) -> range:
+    """log₂ of the sets' sizes: from one that fills a table to one that is as large as the universe."""
+    smallest = max(1, (parameters.table_size - 1).bit_length())  # in one place, nothing could be counted
+    return range(smallest, (parameters.universe_size - 1).bit_length() + 1)
+
+
+class MultiScaleSample(UnlistedSample):
+    """Some of the places of each set, or all: then a place is its own cell of the set's table.
+
+    The hash of an item, of 61 bits, is hashed again for each set, by 4-wise independent functions.
+
+    Attributes:
+        table_size: number of places of each set that have a cell. Those of the i-th set have the cells
+            i·table_size, …, (i + 1)·table_size − 1.
+        polynomials: one row of coefficients for each set (`four_wise`).
+        places: for each set the places that have a cell; empty if all have.
+    """
+
+    kind = MULTI_SCALE
+
+    def __init__(
+        self,
+        key: bytes,
+        universe_size: int,
+        table_size: int,
+        bits: Sequence[int],
+        polynomials: Sequence[Numbers],
+        places: Sequence[Numbers],
+    ) -> None:
+        super().__init__(key, universe_size)
+        self.table_size = table_size
+        self.bits = tuple(bits)
+        self.polynomials = tuple(polynomials)
+        self.places = tuple(places)
+
+    @cached_property
+    def _lookups(self) -> tuple[CellLookup, ...]:
+        return tuple(CellLookup(places) for places in self.places)
+
+    @classmethod
+    def _draw(cls, parameters: StreamParameters, random_source: random.Random) -> Self:
+        # Section 3: sets X_i of 2^i places, and for each a 4-wise independent hash into it.
+        bits = set_bits(parameters)
+        return cls(
+            random_source.randbytes(KEY_BYTES),
+            parameters.universe_size,
+            parameters.table_size,
+            bits,
+            [four_wise.draw_polynomial(random_source) for _ in bits],
+            [some_places(parameters.table_size, 2**set_, random_source) for set_ in bits],
+        )
+
+    @classmethod
+    def _read(cls, key: bytes, content: dict[str, Any]) -> Self:
+        return cls(
+            key,
+            content["universe_size"],
+            content["table_size"],
+            content["bits"],
+            [unpacked_numbers(polynomial) for polynomial in content["polynomials"]],
+            [unpacked_numbers(places) for places in content["places"]],
+        )
+
+    def _fields(self) -> dict[str, Any]:
+        return {
+            "table_size": self.table_size,
+            "bits": self.bits,
+            "polynomials": [packed_numbers(polynomial) for polynomial in self.polynomials],
+            "places": [packed_numbers(places) for places in self.places],
+        }
+
+    def _cells(self, items: ItemBytes) -> NDArray[np.int64]:
+        """One row for each item, one column for each set; so an item's cells stand together."""
+        # Section 3: hash each item into every set X_i.
+        fingerprints = siphash_items(self.key, items) >> np.uint64(64 - four_wise.PRIME_BITS)
+        fingerprints %= np.uint64(four_wise.PRIME)
+        cells = np.empty((fingerprints.size, len(self.bits)), dtype=np.int64)
+        for number, (bits, polynomial, lookup) in enumerate(
+            zip(self.bits, self.polynomials, self._lookups, strict=True)
+        ):
+            hashes = four_wise.evaluate(polynomial, fingerprints)
+            places = hashes >> np.uint64(four_wise.PRIME_BITS - bits)
+            found = lookup.cells_of(places) if self.places[number].size else places.astype(np.int64)
+            cells[:, number] = np.where(found >= 0, found + number * self.table_size, -1)
+        return cells
+
+
+class MultiScaleReading(DensityReading):
     """Items are hashed to sets of places of many sizes; the largest set that is dense enough is read.
 
     In a large set hardly any place is touched, and the table's error outweighs it; in a small one items
@@ -35,11 +140,13 @@ class ManySizes(DensityReading):
         super().__init__(table)
         self.sets = [HashedPlaces(2**bits) for bits in set_bits(table.parameters)]
 
-    @classmethod
-    def tables(cls, parameters: StreamParameters) -> int:
-        return len(set_bits(parameters))
+    @property
+    def tables(self) -> int:
+        return len(self.sets)
 
     def read(self, shares: Sequence[float], announced_intrusions: int, confidence: float) -> Estimate:
+        # Section 3: of the outputs of Figure 1, select that of the right set; its density gives the number of
+        # items.
         chosen = self._chosen(shares, announced_intrusions)
         items = self.sets[chosen].items(shares[chosen])
         density = items / self.universe_size

@@ -1,5 +1,10 @@
-"""How often each item of a small universe appeared, under record-level pan-privacy (RSP section 5)."""
+"""How often each item of a small universe appeared, under record-level pan-privacy (RSP section 5).
 
+Every item has a counter by Algorithm 7 (Theorem 5.1), whose noise is a sum of fair bits. Theorem 5.2 is for
+all counters together.
+"""
+
+import math
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,22 +13,98 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy.accounting import binomial
+from panprivacy.accounting.binomial_noise import least_noise
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import DELTA, EPSILON, described
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.statistics.streams.binary_noise import NOISE_NOTE, BinaryNoise
-from panprivacy.statistics.streams.counter_parameters import CounterParameters
-from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic, require_confidence
-from panprivacy.statistics.streams.intrusions import SURPRISE_COMES_LAST, count_announcement, require_allowed
-from panprivacy.statistics.streams.parameters import NUMBERED
+from panprivacy.statistics.streams.interface import (
+    CONFIDENCE,
+    SURPRISE_COMES_LAST,
+    StreamStatistic,
+    count_announcement,
+    require_allowed,
+    require_confidence,
+)
+from panprivacy.statistics.streams.parameters import NUMBERED, CounterParameters
 from panprivacy.statistics.streams.state import StreamState
 from panprivacy.statistics.trust_models.curator import Curator
 
+_BITS_AT_ONCE = 1 << 23
+
+NOISE_NOTE = (
+    "Includes the noise before the stream, after each announced intrusion and of the result; the standard "
+    "error is exact."
+)
+
 MOST_BITS = 4_000_000_000
 """Random bits that may be drawn at once: seconds of work."""
+
+
+def noise_bits(epsilon: float, delta: float) -> int:
+    """λ: how many fair bits added up hide a change by 1 (RSP Lemma 2.4, Theorem 5.1).
+
+    The smallest whole number of at least 20·((e^ε + 1)/(e^ε − 1))²·ln(2/δ).
+    """
+    return math.ceil(2 * least_noise(epsilon, delta))
+
+
+def binomial_noise(bits: int, count: int, random_source: random.Random) -> NDArray[np.int64]:
+    """`count` independent draws from Bin(bits, 1/2), exactly: by adding up random bits."""
+    drawn = np.zeros(count, dtype=np.int64)
+    for start in range(0, bits, _BITS_AT_ONCE):
+        some = min(_BITS_AT_ONCE, bits - start)
+        drawn += np.array([random_source.getrandbits(some).bit_count() for _ in range(count)], dtype=np.int64)
+    return drawn
+
+
+@dataclass(frozen=True, kw_only=True)
+class BinaryNoise:
+    """The noise of one counter of whole numbers (Algorithm 7); each element of the stream moves it by at most
+    1.
+
+    Noise is added at the start, after every announced intrusion and to the result. An element that precedes
+    an intrusion is hidden by the last noise added ahead of that intrusion, which no previous intrusion has
+    seen. An element that follows all intrusions is hidden by the noise of the result. Later intrusions see an
+    element only through what a previous one has already seen. So (ε, δ) is paid once, for any number of
+    announced intrusions.
+
+    Attributes:
+        epsilon, delta: of a change by 1.
+    """
+
+    epsilon: float
+    delta: float
+
+    @property
+    def bits(self) -> int:
+        """λ."""
+        return noise_bits(self.epsilon, self.delta)
+
+    def draw(self, count: int, random_source: random.Random) -> NDArray[np.int64]:
+        """Fresh noise for this number of counters."""
+        return binomial_noise(self.bits, count, random_source)
+
+    def mean(self, announced_intrusions: int) -> float:
+        """Of all noise in a result: λ without announced intrusions, which the paper leaves in."""
+        return self._all_bits(announced_intrusions) / 2
+
+    def standard_error(self, announced_intrusions: int) -> float:
+        """Of a result."""
+        return math.sqrt(self._all_bits(announced_intrusions)) / 2
+
+    def error_bound(self, announced_intrusions: int, failure_probability: float) -> float:
+        """The bound that the error of a result exceeds with at most this probability; never above `mean`, as
+        in Theorem 5.1."""
+        bits = self._all_bits(announced_intrusions)
+        _, highest = binomial.window(bits, 0.5, 0.5, failure_probability / 2)
+        return highest - bits / 2
+
+    def _all_bits(self, announced_intrusions: int) -> int:
+        return (announced_intrusions + 2) * self.bits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,24 +196,18 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
         return f"item {position + 1} of the list"
 
     def start(self, random_source: random.Random) -> StreamState:
+        # Algorithm 7, step 1: I_0 ~ Bin(λ, 1/2).
         counters = self.parameters.noise.draw(self.parameters.universe_size, random_source)
         return StreamState(self.statistic, arrays={"counters": counters})
 
-    def process(
-        self,
-        state: StreamState,
-        cell: int,
-        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
-    ) -> None:
+    def count_item(self, state: StreamState, cell: int) -> tuple[()]:
+        # Algorithm 7, steps 2 and 3: I_i = I_{i−1} + x_i, in the counter of the item.
         state.arrays["counters"][cell] += 1
+        return ()
 
-    def process_batch(
-        self,
-        state: StreamState,
-        cells: NDArray[np.int64],
-        random_source: random.Random,  # noqa: ARG002  # counting draws nothing
-    ) -> None:
+    def count_batch(self, state: StreamState, cells: NDArray[np.int64]) -> tuple[()]:
         np.add.at(state.arrays["counters"], cells, 1)
+        return ()
 
     def announce_intrusion(self, state: StreamState, random_source: random.Random) -> None:
         count_announcement(state, self.parameters.announced_intrusions)
@@ -140,22 +215,21 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
 
     def noisy_counts(self, state: StreamState, random_source: random.Random) -> NDArray[np.int64]:
         """Every counter, with as much noise once more as it started with."""
+        # Algorithm 7, steps 4 and 5: η ~ Bin(λ, 1/2), and c̃ = I_n + η.
         counters: NDArray[np.int64] = state.arrays["counters"]
         return counters + self.parameters.noise.draw(counters.size, random_source)
 
     def estimate(
         self, state: StreamState, random_source: random.Random, confidence: float = CONFIDENCE
     ) -> Estimate:
-        size, noise, announced = (
-            self.parameters.universe_size,
-            self.parameters.noise,
-            state.announced_intrusions,
-        )
-        error_bound = self._error_bound(announced, confidence)
-        values = self.noisy_counts(state, random_source) - noise.mean(announced)
+        size, noise = self.parameters.universe_size, self.parameters.noise
+        intrusions = state.announced_intrusions
+        error_bound = self._error_bound(intrusions, confidence)
+        # Step 6 returns c̃; less the mean of its noise, it is unbiased.
+        values = self.noisy_counts(state, random_source) - noise.mean(intrusions)
         return Estimate(
             values=tuple(values.tolist()),
-            standard_errors=(noise.standard_error(announced),) * size,
+            standard_errors=(noise.standard_error(intrusions),) * size,
             standard_error_note=NOISE_NOTE,
             projection=tuple(np.maximum(values, 0.0).tolist()),
             error_bounds=(error_bound,) * size,

@@ -1,13 +1,23 @@
-"""The public parameters that every stream recipe has."""
+"""The public parameters that every stream recipe has, and those of algorithms with counters."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import PublicParameters, described
 
-LISTED, NUMBERED, HASHED = "listed", "numbered", "hashed"
+ITEM_LIST, NUMBERED, HASHED = "listed", "numbered", "hashed"
 MULTI_SCALE = "many_sizes"
-"""Kinds of samples (`sample.SAMPLES`); the first three are also kinds of items."""
+"""Types of samples (`sample.Sample.draw`); the first three are also types of items."""
+
+MOST_APPEARANCES: Mapping[str, Any] = {
+    "label": "Largest number of appearances",
+    "help": "How often an item appears at most. If one appears more often, the error may exceed its bound.",
+    "minimum": 1,
+    "maximum": 1_000_000,
+}
+"""Description of N, the largest number of appearances of an item."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +41,7 @@ class StreamParameters(PublicParameters):
         label="Items",
         help="Listed: a list that is known when the recipe is published. Numbered: the whole numbers from 0 "
         "to the universe size − 1. Hashed: anything, hashed to as many places as the universe size says.",
-        choices=(LISTED, NUMBERED, HASHED),
+        choices=(ITEM_LIST, NUMBERED, HASHED),
         default=HASHED,
     )
     table_size: int = described(
@@ -54,7 +64,7 @@ class StreamParameters(PublicParameters):
 
     @property
     def sample_kind(self) -> str:
-        """Which kind of `Sample` the items are given cells by."""
+        """The type of the sample that gives items their cells."""
         return self.items
 
     def __post_init__(self) -> None:
@@ -64,3 +74,25 @@ class StreamParameters(PublicParameters):
                 "table_size",
                 f"must be at most the universe size of {self.universe_size:,}, not {self.table_size:,}",
             )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterParameters(StreamParameters):
+    """Items that are known one by one, listed or numbered: counters need that no two share a place."""
+
+    items: str = described(
+        label="Items",
+        help="Listed: a list that is known when the recipe is published. Numbered: the whole numbers from 0 "
+        "to the universe size − 1.",
+        choices=(ITEM_LIST, NUMBERED),
+        default=ITEM_LIST,
+    )
+
+    def __post_init__(self) -> None:
+        if self.items == HASHED:
+            raise FieldError(
+                "items",
+                "must not be hashed here: items in one place would be counted together; list the items in "
+                "`universe`, or choose items = numbered",
+            )
+        super().__post_init__()

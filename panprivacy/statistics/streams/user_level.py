@@ -7,8 +7,7 @@ from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
-from panprivacy.statistics.streams.interface import StreamStatistic
-from panprivacy.statistics.streams.intrusions import SURPRISE_COMES_LAST, require_allowed
+from panprivacy.statistics.streams.interface import SURPRISE_COMES_LAST, StreamStatistic, require_allowed
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.trust_models.curator import Curator
 

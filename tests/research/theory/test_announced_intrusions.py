@@ -32,7 +32,8 @@ def seen(probabilities):
 
 def test_one_item_always_and_another_are_not_one_step_apart_as_lemma_6_4():
     # The state of a density with a cell for each of two items, after either came.
-    absent, present = full_density(theory.EPSILON, 2, 0).bit_probabilities(0)
+    first = full_density(theory.EPSILON, 2, 0).distributions(0)
+    absent, present = float(first.absent), float(first.present)
     nothing, one, other = (seen(p) for p in ((absent, absent), (present, absent), (absent, present)))
     epsilon = np.abs(np.log(one / nothing)).max()
     assert np.abs(np.log(other / nothing)).max() == pytest.approx(epsilon)

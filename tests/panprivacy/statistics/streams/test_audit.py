@@ -7,7 +7,7 @@ import pytest
 
 from panprivacy.statistics.streams.cropped_mean import CroppedMean
 from panprivacy.statistics.streams.density import Density
-from panprivacy.statistics.streams.primes import PrimePool
+from panprivacy.statistics.streams.incidence import PrimePool
 from tests.panprivacy.statistics.streams.audit import Event, require_private
 from tests.panprivacy.statistics.streams.scene import (
     cropped_mean_parameters,
@@ -114,9 +114,7 @@ def test_incidence_is_as_private_as_its_guarantee(monkeypatch):
 
     The item appears 5 times before the look, or 5 times after it, which is 1 modulo 2 and 2 modulo 3.
     """
-    monkeypatch.setattr(
-        "panprivacy.statistics.streams.incidence.chosen_pool", lambda *_: (PrimePool(2, 2), 2)
-    )
+    monkeypatch.setattr("panprivacy.statistics.streams.incidence.best_pool", lambda *_: (PrimePool(2, 2), 2))
     statistic = incidence(t=2, n_max=4, size=2 * RUNS, epsilon=EPSILON, announced=1)
     event = Event(
         (5, 0), (0, 5),

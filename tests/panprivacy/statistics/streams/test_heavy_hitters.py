@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from panprivacy.statistics.streams import item_bits as item_bits
-from panprivacy.statistics.streams.ladder import UNIT, Ladder
+from panprivacy.statistics.streams.heavy_hitters import UNIT, ThresholdLevels
 from tests.panprivacy.statistics.streams.contract import RUNS, StreamContract
 from tests.panprivacy.statistics.streams.scene import heavy_hitters, no_noise
 from tests.refusals import field_refused
@@ -30,7 +30,7 @@ class TestHeavyHitters(StreamContract):
     def states_after(self, statistic, processed):
         """As of the contract, with the counters' real numbers in quarters of their moduli."""
         source = random.Random(f"{statistic.statistic} {processed.__name__}")
-        moduli = np.array(statistic.parameters.ladder.units)[:, None]
+        moduli = np.array(statistic.parameters.levels.units)[:, None]
         rows = []
         for _ in range(RUNS):
             state = statistic.start(source)
@@ -80,12 +80,12 @@ def spread_as_printed(appearances, rho, count=4_001):
 @pytest.mark.parametrize("rho", [1.0, 0.5, 0.2])
 @pytest.mark.parametrize("n_max", [3, 20, 33])
 def test_weights_give_the_sum_of_all_intervals_of_figure_3(rho, n_max):
-    ladder = Ladder(3, rho, n_max)
-    means = cropped_means(ladder.thresholds, np.random.default_rng(1).integers(0, n_max, 500) * 1.0)
-    whole = sum(printed_intervals(ladder.thresholds, means))
+    levels = ThresholdLevels(3, rho, n_max)
+    means = cropped_means(levels.thresholds, np.random.default_rng(1).integers(0, n_max, 500) * 1.0)
+    whole = sum(printed_intervals(levels.thresholds, means))
     ours = sum(
         weight * mean / threshold
-        for weight, mean, threshold in zip(ladder.weights, means, ladder.thresholds, strict=True)
+        for weight, mean, threshold in zip(levels.weights, means, levels.thresholds, strict=True)
     )
     assert ours == pytest.approx(whole)
 
@@ -93,17 +93,17 @@ def test_weights_give_the_sum_of_all_intervals_of_figure_3(rho, n_max):
 def test_one_interval_as_printed_misses_most_heavy_hitters():
     # Half of the items are heavy hitters, most of them far above k = 4.
     appearances = np.array([0, 0, 0, 0, 0, 9, 20, 40, 70, 100])
-    ladder = Ladder(4, 1.0, 100)
+    levels = ThresholdLevels(4, 1.0, 100)
     spread = spread_evenly(appearances, 1.0)
-    intervals = printed_intervals(ladder.thresholds, cropped_means(ladder.thresholds, spread))
+    intervals = printed_intervals(levels.thresholds, cropped_means(levels.thresholds, spread))
     assert sum(intervals) == pytest.approx(0.5, abs=1e-3)
     assert abs(intervals[0]) < 0.1  # v'_i, as printed
 
 
 @pytest.mark.parametrize("rho", [1.0, 0.5])
 def test_multiplicities_over_one_interval_as_printed_are_off_by_a_half(rho):
-    ladder = Ladder(4, rho, 1_000)
-    thresholds = ladder.thresholds
+    levels = ThresholdLevels(4, rho, 1_000)
+    thresholds = levels.thresholds
     counted = []
     for lower, upper in ((2, 3), (3, 4)):
         appearances = np.array([(thresholds[lower] + thresholds[upper]) / 2])
@@ -123,7 +123,7 @@ def test_last_threshold_as_printed_loses_items_beyond_it():
     printed = [8.0, 16.0, 32.0]
     counted = sum(printed_intervals(printed, cropped_means(printed, spread)))
     assert counted == pytest.approx(0, abs=1e-6)  # and not at all, with one threshold less
-    assert Ladder(4, 1.0, 32).thresholds[-1] >= 64
+    assert ThresholdLevels(4, 1.0, 32).thresholds[-1] >= 64
 
 
 def test_noise_on_one_interval_as_printed_costs_a_constant(monkeypatch):
@@ -169,12 +169,12 @@ def test_number_of_tables_of_theorem_4_1_exceeds_the_natural_logarithm():
 
 @pytest.mark.parametrize("rho", [1.0, 0.3])
 def test_what_an_item_adds_is_one_above_the_threshold_or_nothing(rho):
-    ladder = Ladder(5, rho, 60)
+    levels = ThresholdLevels(5, rho, 60)
     added = []
     for appearances in range(61):
         spread = spread_evenly(np.array([float(appearances)]), rho)
-        means = cropped_means(ladder.thresholds, spread)
-        added.append(sum(w * e / t for w, e, t in zip(ladder.weights, means, ladder.thresholds, strict=True)))
+        means = cropped_means(levels.thresholds, spread)
+        added.append(sum(w * e / t for w, e, t in zip(levels.weights, means, levels.thresholds, strict=True)))
     for appearances, found in enumerate(added):
         if appearances >= (1 + rho) * 4.5:
             assert found == pytest.approx(1, abs=3e-3)
@@ -201,7 +201,7 @@ def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
     state.arrays["bits"][:] = 0
     statistic.process_batch(state, np.repeat(np.arange(40_000), 3), Low())
     for threshold, ones in zip(
-        statistic.parameters.ladder.thresholds, state.arrays["bits"].sum(axis=1), strict=True
+        statistic.parameters.levels.thresholds, state.arrays["bits"].sum(axis=1), strict=True
     ):
         probability = min(1.0, 3.9 / threshold)
         assert (
@@ -213,7 +213,7 @@ def test_counter_wraps_with_the_probability_of_its_real_multiplicity():
 def test_counters_are_uniformly_random_again_after_an_announced_intrusion():
     # Each pair of quarters has expectation 3,750 and standard deviation below 60: 48 comparisons of 2e-9.
     statistic, source = heavy_hitters(k=1, n_max=1, size=60_000), random.Random(13)
-    moduli = np.array(statistic.parameters.ladder.units)[:, None]
+    moduli = np.array(statistic.parameters.levels.units)[:, None]
     state = statistic.start(source)
     before = state.arrays["counters"] * 4 // moduli
     statistic.announce_intrusion(state, source)
@@ -252,10 +252,13 @@ def test_estimates_are_unbiased_for_items_away_from_the_threshold():
 def test_truth_lies_between_items_that_count_in_full_and_at_all():
     statistic = heavy_hitters(k=4, rho=1.0, n_max=20, size=10)
     counts = {0: 20, 1: 7, 2: 6, 3: 4, 4: 2, 5: 1}
-    low, high = statistic.truth_range(counts)
+    low, high = statistic.close_streams.truth_range(counts)
     assert (low, high) == (0.2, 0.5)
     # Exactly (k − 1/2)/(1 + ρ) = 2 appearances count in no close stream.
-    assert heavy_hitters(k=4, rho=0.75, n_max=20, size=10).truth_range({0: 2, 1: 3}) == (0.0, 0.1)
+    assert heavy_hitters(k=4, rho=0.75, n_max=20, size=10).close_streams.truth_range({0: 2, 1: 3}) == (
+        0.0,
+        0.1,
+    )
     assert low <= statistic.truth(counts)[0] <= high
 
 

@@ -7,10 +7,15 @@ import numpy as np
 import pytest
 
 from panprivacy.accounting import discrete_laplace
-from panprivacy.statistics.streams.chosen_primes import chosen_pool
 from panprivacy.statistics.streams.deviation import deviation
-from panprivacy.statistics.streams.incidence import Incidence, IncidenceParameters
-from panprivacy.statistics.streams.primes import PrimePool, most_divisors, smallest_primes
+from panprivacy.statistics.streams.incidence import (
+    Incidence,
+    IncidenceParameters,
+    PrimePool,
+    best_pool,
+    most_divisors,
+    smallest_primes,
+)
 from tests.panprivacy.statistics.streams.contract import StreamContract
 from tests.panprivacy.statistics.streams.scene import incidence, no_noise
 from tests.refusals import field_refused
@@ -36,9 +41,7 @@ class TestIncidence(StreamContract):
 @pytest.fixture
 def several(monkeypatch):
     """Three counters of each item, modulo three of the primes up to 11."""
-    monkeypatch.setattr(
-        "panprivacy.statistics.streams.incidence.chosen_pool", lambda *_: (PrimePool(5, 7), 3)
-    )
+    monkeypatch.setattr("panprivacy.statistics.streams.incidence.best_pool", lambda *_: (PrimePool(5, 7), 3))
     return incidence(size=100_000)
 
 
@@ -136,21 +139,21 @@ def test_excess_is_nothing_if_some_prime_drawn_must_be_too_large():
 
 @pytest.mark.parametrize(("difference", "prime"), [(1, 2), (7, 11), (100, 101), (1_000, 1_009)])
 def test_one_prime_above_every_difference_is_used_if_affordable(difference, prime):
-    pool, drawn = chosen_pool(0.5, 1_000_000, difference)
+    pool, drawn = best_pool(0.5, 1_000_000, difference)
     assert (pool.primes, drawn) == ((prime,), 1)
     assert pool.excess(1, 1e-9) == 0.0
 
     # Where no prime is large enough, more are drawn if they are affordable.
-    small, large = chosen_pool(0.5, 100_000, 10_000), chosen_pool(0.5, 1_000_000, 10_000)
+    small, large = best_pool(0.5, 100_000, 10_000), best_pool(0.5, 1_000_000, 10_000)
     assert small[1] < large[1]
     assert small[0].primes[-1] < large[0].primes[-1]
 
 
-def test_undeceivable_prime_is_the_next_above_the_difference():
-    assert PrimePool.undeceivable(6).primes == (7,)
-    assert PrimePool.undeceivable(7).primes == (11,)
-    assert PrimePool.undeceivable(7_918).primes == (7_919,)
-    assert PrimePool.undeceivable(7_919) is None
+def test_collision_free_prime_is_the_next_above_the_difference():
+    assert PrimePool.collision_free(6).primes == (7,)
+    assert PrimePool.collision_free(7).primes == (11,)
+    assert PrimePool.collision_free(7_918).primes == (7_919,)
+    assert PrimePool.collision_free(7_919) is None
 
 
 def test_standard_error_of_one_prime_is_the_sum_of_its_parts():
@@ -175,13 +178,13 @@ def test_standard_error_of_one_prime_is_the_sum_of_its_parts():
 def test_several_primes_tell_nothing_apart_for_certain(monkeypatch):
     # The smallest of several estimates is too low on average, whatever they are.
     monkeypatch.setattr(
-        "panprivacy.statistics.streams.incidence.chosen_pool", lambda *_: (PrimePool(3, 7, 4), 2)
+        "panprivacy.statistics.streams.incidence.best_pool", lambda *_: (PrimePool(3, 7, 4), 2)
     )
-    assert not incidence().tells_all_apart
+    assert not incidence().is_collision_free
     monkeypatch.setattr(
-        "panprivacy.statistics.streams.incidence.chosen_pool", lambda *_: (PrimePool(3, 7, 4), 1)
+        "panprivacy.statistics.streams.incidence.best_pool", lambda *_: (PrimePool(3, 7, 4), 1)
     )
-    assert incidence().tells_all_apart
+    assert incidence().is_collision_free
 
 
 def test_estimate_believes_the_counter_that_counts_fewest(several):

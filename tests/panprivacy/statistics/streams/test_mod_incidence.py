@@ -6,9 +6,13 @@ from itertools import product
 import numpy as np
 import pytest
 
-from panprivacy.statistics.streams.mod_incidence import ModIncidenceParameters
-from panprivacy.statistics.streams.residues import ResidueErrors, ResidueNoise, cyclic_convolution
-from panprivacy.statistics.streams.violation import closest_fractions
+from panprivacy.statistics.streams.mod_incidence import (
+    ModIncidenceParameters,
+    ResidueErrors,
+    ResidueNoise,
+    closest_fractions,
+    cyclic_convolution,
+)
 from tests.panprivacy.statistics.streams.contract import StreamContract
 from tests.panprivacy.statistics.streams.scene import mod_incidence, no_noise
 from tests.refusals import field_refused

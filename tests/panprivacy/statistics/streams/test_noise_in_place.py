@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from panprivacy.statistics.streams import draws
-from panprivacy.statistics.streams.binary_noise import BinaryNoise
 from panprivacy.statistics.streams.cropped_mean import CroppedMean
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.item_bits import BitDistributions
+from panprivacy.statistics.streams.pan_histogram import BinaryNoise
 from tests.panprivacy.statistics.streams.scene import (
     cropped_mean_parameters,
     density_parameters,

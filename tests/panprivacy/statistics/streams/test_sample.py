@@ -13,7 +13,7 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.streams.density import DensityParameters
 from panprivacy.statistics.streams.item_bytes import ItemError
-from panprivacy.statistics.streams.sample import Sample, SampleFormatError
+from panprivacy.statistics.streams.sample import CellLookup, Sample, SampleFormatError
 from tests.panprivacy.statistics.streams.siphash_by_definition import siphash
 from tests.refusals import field_refused
 
@@ -143,7 +143,7 @@ def test_list_of_a_universe_that_needs_none_is_refused(items):
 
 
 def test_key_under_which_two_items_fall_together_is_not_taken(monkeypatch):
-    from panprivacy.statistics.streams import known_sample as module
+    from panprivacy.statistics.streams import sample as module
 
     hashed = iter([[5, 7, 5], [1, 1, 1], [3, 1, 2]])
     monkeypatch.setattr(module, "siphash_items", lambda *_: np.array(next(hashed), dtype=np.uint64))
@@ -174,3 +174,22 @@ def test_bytes_that_are_no_sample_are_refused(encoded):
     assert Sample.from_bytes(json.dumps(HASHED).encode()).cells_of(["a"]).size == 1
     with pytest.raises(SampleFormatError):
         Sample.from_bytes(encoded if isinstance(encoded, bytes) else json.dumps(encoded).encode())
+
+
+NUMBERS = st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=60)
+
+
+@given(NUMBERS, st.lists(st.integers(0, 2**64 - 1)))
+def test_cells_of_numbers_are_their_places_and_of_others_none(numbers, others):
+    lookup = CellLookup(np.array(numbers, dtype=np.uint64))
+    asked = numbers[::-1] + others + numbers
+    expected = [numbers.index(number) if number in numbers else -1 for number in asked]
+    assert lookup.cells_of(np.array(asked, dtype=np.uint64)).tolist() == expected
+
+
+@pytest.mark.parametrize("step", [1, 2**20, 2**44, 2**45 + 1])
+def test_cells_of_numbers_in_a_regular_order_are_found(step):
+    numbers = np.arange(2**16, dtype=np.uint64) * np.uint64(step)
+    lookup = CellLookup(numbers)
+    assert np.array_equal(lookup.cells_of(numbers), np.arange(2**16))
+    assert (lookup.cells_of(numbers + np.uint64(2**63 + 1)) == -1).all()
