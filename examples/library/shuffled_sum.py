@@ -2,7 +2,7 @@
 
 import secrets
 
-from panprivacy.statistics.shuffle.bit_sum import ShuffledBitSum
+from panprivacy.statistics.shuffle.histogram import ShuffledBitSum
 
 source = secrets.SystemRandom()
 protocol = ShuffledBitSum(users=20_000, epsilon=1.0, delta=1e-6)

@@ -6,8 +6,7 @@ import numpy as np
 
 from panprivacy.statistics.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
 from panprivacy.statistics.shuffle.interface import CONFIDENCE
-from panprivacy.statistics.shuffle.uniformity import FINAL, PRELIMINARY
-from panprivacy.statistics.shuffle.uniformity_statistic import CALIBRATED_LEVEL
+from panprivacy.statistics.shuffle.uniformity import CALIBRATED_LEVEL, FINAL, PRELIMINARY
 from panprivacy.statistics.simulation import source
 from research.statements import Basis, Figure, Line, Statement, one_panel
 from research.theory.demonstration import Demonstration

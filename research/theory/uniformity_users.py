@@ -6,9 +6,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.statistics.shuffle.domain_compression import compressed_size
-from panprivacy.statistics.shuffle.uniformity import PRELIMINARY, UniformityParameters
-from panprivacy.statistics.shuffle.uniformity_statistic import CALIBRATED_LEVEL, chi_squared_statistic
+from panprivacy.statistics.shuffle.uniformity import (
+    CALIBRATED_LEVEL,
+    PRELIMINARY,
+    UniformityParameters,
+    chi_squared_statistic,
+    compressed_size,
+)
 from panprivacy.statistics.simulation import simulation_generator, source
 
 EPSILON = 0.5

@@ -1,4 +1,10 @@
-"""How many different values the users have (RSP Algorithms 1 and 2, Theorem 3.3; Appendix A.2)."""
+"""How many different values the users have (RSP Algorithms 1 and 2, Theorem 3.3; Appendix A.2).
+
+A place is odd with probability ½ if it is touched, and with a smaller one if it is empty. `touched_places`
+and `odd_probability` return the answers that agree with the observed number of odd places: any other would
+give that number, or a more extreme one, with half of a failure probability at most. So the truth is left out
+with no more than this probability, whatever it is.
+"""
 
 import math
 import random
@@ -7,14 +13,18 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
+
+# Its parts are loaded when they are first used (see accounting/discrete_gaussian_sum.py).
+import scipy
 from numpy.typing import NDArray
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import LEVELS, Estimate, Interval
+from panprivacy.intervals.exact import bounds
+from panprivacy.intervals.randomized_bits import RandomizedBits
 from panprivacy.statistics.shuffle.coins import coin
 from panprivacy.statistics.shuffle.interface import CONFIDENCE, ShuffleStatistic
-from panprivacy.statistics.shuffle.odd_places import odd_probability, touched_places
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 from panprivacy.statistics.shuffle.public_randomness import LARGEST_SEED, hashed_place, public_seed
 from panprivacy.statistics.shuffle.split_and_mix import log2_distance, shares_for, split
@@ -132,12 +142,16 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
 
     def randomize(self, value: int, random_source: random.Random) -> list[int]:
         self.require_value(value)
+        # Algorithm 1, steps 2 and 3: p′, and the number of shares m for σ.
         flip, shares = self.flip_probability, self.parameters.shares
         messages = []
+        # Step 4: for every place j.
         for place in range(self.parameters.k):
             # Always make both draws: the amount of randomness does not depend on the value.
             fair, rare = random_source.getrandbits(1), coin(flip, random_source)
+            # Steps 5 to 8: u ~ Ber(1/2) for the user's own place, else u ~ Ber(p′).
             bit = fair if place == value else rare
+            # Steps 9 to 11: the shares of u, each with its place.
             messages += [2 * place + share for share in split(bit, shares, random_source)]
         return messages
 
@@ -165,8 +179,10 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         """(2Ce^ε − k)/(e^ε − 1) places for n users, if C places have an odd number of ones."""
         self.require_total(total, reports)
+        # Algorithm 2, steps 2 to 7: C_j is the parity of the ones of place j, and C the sum of them.
         k, odd = self.parameters.k, sum(ones & 1 for ones in total[1::2])
         log_keep = self._log_keep(reports)
+        # Step 8: z = (2Ce^ε − k)/(e^ε − 1), with what keeps it unbiased if fewer than n users reported.
         places = (2 * odd + k * math.expm1(log_keep)) / math.exp(log_keep)
         if self.parameters.hashed == YES:
             return self._hashed_estimate(odd, places, reports)
@@ -199,14 +215,14 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         share = min(places / k, hashed.full)
         value, most = hashed.items(share), float(max(1, reports))
         fewest, largest, saturated = self._hashed_bounds(odd, reports, 1 - CONFIDENCE)
-        tellable = self._tellable(reports)
+        is_stated = self._is_error_stated(reports)
         return Estimate(
             values=(value,),
-            standard_errors=(self._hashed_standard_error(share, log_keep),) if tellable else (),
+            standard_errors=(self._hashed_standard_error(share, log_keep),) if is_stated else (),
             standard_error_note=(
                 "Includes the randomization by the users, and the random places of the values; by the delta "
                 "method."
-                if tellable
+                if is_stated
                 else "None is stated: if nearly all users' values differ, too few places stay empty to tell "
                 "how many there are."
             ),
@@ -238,7 +254,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         # There are no more values than users, however full the table is.
         return fewest, most if saturated else min(max(hashed.items(highest), 1.0), most), saturated
 
-    def _tellable(self, reports: int) -> bool:
+    def _is_error_stated(self, reports: int) -> bool:
         """Whether there is a standard error if values are hashed; it must not depend on the result."""
         k = self.parameters.k
         largest = self._hashed_standard_error(HashedPlaces(k).touched(reports), self._log_keep(reports))
@@ -279,7 +295,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     def expected_note(self) -> str:
         if self.parameters.hashed == NO:
             return ""
-        if not self._tellable(self.cohort_size):
+        if not self._is_error_stated(self.cohort_size):
             return (
                 "The result will have an error bound, but no standard error: if nearly all users' values "
                 "differ, too few places stay empty to tell how many there are. A larger k helps."
@@ -314,3 +330,43 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
 def log_one_minus_exp(x: float) -> float:
     """ln(1 − e^−x) for x > 0, without cancellation (Mächler 2012)."""
     return math.log(-math.expm1(-x)) if x < math.log(2) else math.log1p(-math.exp(-x))
+
+
+def touched_places(
+    odd: int, places: int, empty: float, most: int, failure_probability: float
+) -> tuple[int, int]:
+    """The fewest and the most touched places, from 1 to `most`, that agree with this number of odd ones.
+
+    By exact tails of the sum of two binomial counts, which grows with the number of touched places.
+
+    Args:
+        empty: the probability with which an empty place is odd, from 0 to ½.
+        most: from 1 to `places`.
+    """
+    (fewest,), (largest,) = bounds(RandomizedBits(places, empty, 0.5), [odd], most, failure_probability)
+    return max(1, int(fewest)), max(1, int(largest))
+
+
+def odd_probability(odd: int, places: int, failure_probability: float) -> tuple[float, float]:
+    """The lowest and the highest mean probability of being odd that agrees with this number of odd places.
+
+    By Chernoff's bound for binomial counts. The bound also holds for every count whose moment generating
+    function is at most as large, such as one over independent places of different probabilities (Hoeffding
+    1963).
+    """
+    allowed = math.log(2 / failure_probability) / places
+    return _lowest(odd / places, allowed), 1 - _lowest(1 - odd / places, allowed)
+
+
+def _lowest(share: float, allowed: float) -> float:
+    """The lowest probability from which a share diverges by at most `allowed`."""
+    if share <= 0:
+        return 0.0
+
+    def excess(probability: float) -> float:
+        first = scipy.special.rel_entr(share, probability)
+        second = scipy.special.rel_entr(1 - share, 1 - probability)
+        return float(first + second) - allowed
+
+    # One odd place of a probability of 1e-300 is rarer than any failure probability that is asked for.
+    return float(scipy.optimize.brentq(excess, 1e-300, share, xtol=1e-300, rtol=1e-12))

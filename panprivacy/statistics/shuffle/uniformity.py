@@ -1,4 +1,12 @@
-"""Whether all values are equally frequent (RSP Algorithms 4 and 5, Theorems 4.2 and 4.8)."""
+"""Whether all values are equally frequent (RSP Algorithms 4 and 5, Theorems 4.2 and 4.8).
+
+Of k values, c_j users have value j; the analyzer knows c_j + E_j with E_j ~ Bin(ℓ_j, 1/2) − ℓ_j/2, and
+ℓ_j. The paper's analysis draws the number of samples from a Poisson distribution, so that the c_j are
+independent. Here exactly n users take part, so their counts are multinomial. The calibrated threshold and
+the standard error are those of multinomial counts.
+
+The final test runs over fewer, coarser values (`compressed_size`).
+"""
 
 import math
 import random
@@ -8,15 +16,16 @@ from fractions import Fraction
 from typing import ClassVar, Self
 
 import numpy as np
+
+# Its parts are loaded when they are first used (see accounting/discrete_gaussian_sum.py).
+import scipy
 from numpy.typing import NDArray
 
 from panprivacy.accounting.binomial_noise import least_noise, poisson_epsilon
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.statistics.shuffle import uniformity_statistic
 from panprivacy.statistics.shuffle.coins import poisson
-from panprivacy.statistics.shuffle.domain_compression import compressed_distance, compressed_size
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 from panprivacy.statistics.shuffle.public_randomness import LARGEST_SEED, partition, public_seed
@@ -30,6 +39,12 @@ NO_DIFFERENCE_FOUND = "no_difference_found"
 
 LARGEST_EXPECTED_MESSAGES = 1_000_000
 """The largest allowed expected number of a user's messages."""
+
+
+CALIBRATED_LEVEL = 0.1
+"""How often uniform values exceed the calibrated threshold; the paper's proof has 1/10 too."""
+
+Counts = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +76,8 @@ class UniformityParameters(ShuffleParameters):
     def __post_init__(self) -> None:
         """Raises FieldError also if the noise would take too many messages."""
         super().__post_init__()
-        room = LARGEST_EXPECTED_MESSAGES - self.groups
-        least = math.ceil(self.groups * self.noise_messages / room)
+        most_noise = LARGEST_EXPECTED_MESSAGES - self.groups
+        least = math.ceil(self.groups * self.noise_messages / most_noise)
         if self.cohort_size < least:
             raise FieldError(
                 "cohort_size",
@@ -102,10 +117,9 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     """A statistic Z′ of noisy counts, which is large if they are far from equal, and two verdicts.
 
     Uniform values do not leave Z′ at 0 but, on average, at about k̂²λ/(4m) − 1, because the users' noise is
-    in it
-    too: `details` has this as `expected_if_uniform`, for the noise that came. Of the preliminary test it has
-    as `expected_shift_at_alpha` by how much values at a distance of α raise Z′ at least. It also has the
-    verdict of the printed threshold τ, and that of a threshold calibrated for uniform values.
+    in it too: `details` has this as `expected_if_uniform`, for the noise that came. Of the preliminary test
+    it has as `expected_shift_at_alpha` by how much values at a distance of α raise Z′ at least. It also has
+    the verdict of the printed threshold τ, and that of a threshold calibrated for uniform values.
 
     The final test is run once, whatever k̂; its proof repeats it a constant number of times.
     """
@@ -174,9 +188,13 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         own = self.group_of()[value]
         mean = Fraction(self.parameters.noise_messages, self.cohort_size)
         messages = []
+        # Algorithm 4, step 1: for every group j.
         for group in range(self.parameters.groups):
+            # Steps 2 to 4: (j, 1) if it is the user's own, else (j, 0).
             messages.append(2 * group + int(group == own))
+            # Step 5: s_j ~ Pois(λ/n).
             noise = poisson(mean, random_source)
+            # Steps 6 to 8: s_j messages with fair bits.
             messages += [2 * group + random_source.getrandbits(1) for _ in range(noise)]
         return messages
 
@@ -208,20 +226,23 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         """Z′ and the verdicts, with m = `reports`."""
         self.require_total(total, reports)
+        # Algorithm 5, step 2: the noise scale ℓ_j, the number of messages beyond one for each user.
         zeros, ones = np.asarray(total[::2], dtype=float), np.asarray(total[1::2], dtype=float)
         noise = zeros + ones - reports
         # Users that break the protocol may have left messages out.
         trials = np.maximum(noise, 0.0)
-        value = float(uniformity_statistic.chi_squared_statistic(ones - noise / 2, reports))
+        # Steps 3 and 4: c_j is the number of ones less ℓ_j/2, and Z′ is computed from all c_j.
+        value = float(chi_squared_statistic(ones - noise / 2, reports))
         parameters = self.parameters
         alpha = compressed_distance(parameters.k, parameters.groups, parameters.alpha)
-        threshold = uniformity_statistic.printed_threshold(trials, reports, alpha)
-        calibrated = uniformity_statistic.calibrated_threshold(trials, reports)
-        expected = uniformity_statistic.UniformMoments.of(trials, reports).mean
+        # Step 5: the verdict, by τ and by the calibrated threshold.
+        threshold = printed_threshold(trials, reports, alpha)
+        calibrated = calibrated_threshold(trials, reports)
+        expected = UniformMoments.of(trials, reports).mean
         preliminary = parameters.test == PRELIMINARY
         return Estimate(
             values=(value,),
-            standard_errors=(uniformity_statistic.uniform_standard_error(trials, reports),),
+            standard_errors=(uniform_standard_error(trials, reports),),
             standard_error_note=(
                 "If the values are uniform; includes which values the users drew. Z′ is then "
                 f"{expected:,.1f} on average, which is of the users' noise: measure from there, not from 0."
@@ -234,14 +255,14 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
                 "threshold": threshold,
                 "calibrated_verdict": _verdict(value, calibrated),
                 "calibrated_threshold": calibrated,
-                "calibrated_level": uniformity_statistic.CALIBRATED_LEVEL,
+                "calibrated_level": CALIBRATED_LEVEL,
             },
         )
 
     def expected_standard_error(self) -> float:
         """Of Z′ if the values are uniform."""
         trials = np.full(self.parameters.groups, float(self.parameters.noise_messages))
-        return uniformity_statistic.uniform_standard_error(trials, self.cohort_size)
+        return uniform_standard_error(trials, self.cohort_size)
 
     @property
     def expected_note(self) -> str:
@@ -272,7 +293,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         if samples < 1:
             raise ValueError("without users there are no counts")
         noise = self.parameters.noise_messages * samples / self.cohort_size
-        z = float(uniformity_statistic.chi_squared_statistic(counts, samples))
+        z = float(chi_squared_statistic(counts, samples))
         return (z + groups**2 * noise / (4 * samples),)
 
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:
@@ -291,3 +312,115 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
 
 def _verdict(value: float, threshold: float) -> str:
     return NOT_UNIFORM if value > threshold else NO_DIFFERENCE_FOUND
+
+
+def chi_squared_statistic(counts: NDArray[np.floating], samples: int) -> NDArray[np.float64]:
+    """Z′ = (k/m)·Σ_j (c_j − m/k)² − c_j, along the last axis, of length k; m is the number of samples."""
+    k = counts.shape[-1]
+    return np.asarray(k / samples * np.sum((counts - samples / k) ** 2 - counts, axis=-1))
+
+
+def printed_threshold(noise_trials: Counts, samples: int, alpha: float) -> float:
+    """τ of RSP equation (8), from the noise scales ℓ_j that were observed.
+
+    Uniform values stay below it with probability 9/10 at least, and values at a distance above α
+    exceed it with 21/50, if m is large enough: from 1000·√k/α² on the first summand covers Z.
+    """
+    k = len(noise_trials)
+    total, squares = float(np.sum(noise_trials)), float(np.sum(noise_trials**2))
+    signal = alpha**2 * samples / 500 + math.sqrt(50 * alpha**4 * samples**2 / 500_000)
+    a = k * total / (4 * samples) + math.sqrt(50 * k**2 * squares / (8 * samples**2))
+    b = math.sqrt(50 * k * total / samples)
+    c = math.sqrt(50 * k**2 * total / (4 * samples**2))
+    return signal + a + b + c
+
+
+@dataclass(frozen=True)
+class UniformMoments:
+    """Mean, variance and third central moment of Z′ for uniform values, given the ℓ_j: exact."""
+
+    mean: float
+    variance: float
+    third: float
+
+    @classmethod
+    def of(cls, noise_trials: Counts, samples: int) -> "UniformMoments":
+        """Args: ℓ_j ≥ 0 of the k values, and m ≥ 1.
+
+        With d_j = c_j − m/k and a = k/m, Z′ = a·Σ(d_j² + E_j² + (2d_j − 1)·E_j) − k. Each of the moments is
+        that over the d_j of what is expected given these, plus what is left: the law of total cumulance.
+
+        Σd_j² is twice the number of pairs of users with the same value, plus a constant. Any two pairs
+        are independent, and of three only those among three users are not.
+        """
+        k, m = len(noise_trials), samples
+        a, same = k / m, 1 / k
+        # Central moments of one d_j, and of the number of pairs.
+        spread = m * same * (1 - same)
+        pairs = m * (m - 1) / 2 * same * (1 - same)
+        pairs_third = pairs * (1 - 2 * same) + m * (m - 1) * (m - 2) * same**2 * (1 - same)
+        # Of each E_j, and of its square.
+        second = noise_trials / 4
+        fourth = second * (3 * second - 0.5)
+        sixth = second * (15 * second**2 - 7.5 * second + 1)
+        square_variance = fourth - second**2
+        square_third = sixth - 3 * second * fourth + 2 * second**3
+
+        left = np.sum(square_variance + (4 * spread + 1) * second)
+        left_third = np.sum(square_third + 3 * (4 * spread + 1) * square_variance)
+        together = 4 * float(np.mean(second)) * 4 * pairs  # of Σd_j² with the variance that is left
+        return cls(
+            mean=a * float(np.sum(second)) - 1,
+            variance=a**2 * (4 * pairs + float(left)),
+            third=a**3 * (8 * pairs_third + float(left_third) + 3 * together),
+        )
+
+
+def calibrated_threshold(noise_trials: Counts, samples: int) -> float:
+    """The threshold that Z′ of uniform values exceeds with a probability close to `CALIBRATED_LEVEL`, given
+    the ℓ_j.
+
+    The quantile of the gamma distribution, moved and scaled (Pearson's type III), that has the mean, variance
+    and skewness of Z′. It is that of Z′ in the limit of many users, and in that of much noise; with the
+    least noise that parameters allow the probability is between 0.095 and 0.105, for all k and m, by
+    simulations. All users are taken to follow the protocol.
+    """
+    moments = UniformMoments.of(noise_trials, samples)
+    if moments.third == 0:  # at most two users, and hardly any noise: Cantelli's inequality
+        return moments.mean + math.sqrt(moments.variance * (1 / CALIBRATED_LEVEL - 1))
+    shape = 4 * moments.variance**3 / moments.third**2
+    scale = moments.third / (2 * moments.variance)
+    return moments.mean + scale * (float(scipy.special.gammainccinv(shape, CALIBRATED_LEVEL)) - shape)
+
+
+def uniform_standard_error(noise_trials: Counts, samples: int) -> float:
+    """The standard deviation of Z′ for `samples` uniform values, given the ℓ_j: exact."""
+    return math.sqrt(UniformMoments.of(noise_trials, samples).variance)
+
+
+def compressed_size(k: int, epsilon: float, alpha: float) -> int:
+    """k̂: into how many groups of one size to cut k values at random.
+
+    The rule of RSP Theorem 4.8, k^{2/3}·(ε/α)^{4/3} between 2 and k, brought to the largest divisor of k that
+    is no larger (the smallest from 2 on if there is none): with groups of two sizes, uniform values
+    would not be uniform over groups.
+    """
+    wanted = k ** (2 / 3) * (epsilon / alpha) ** (4 / 3) * (1 + 1e-12)  # 1000^{2/3} is 99.99999999999997
+    divisors = _divisors_from_two(k)
+    return max((size for size in divisors if size <= wanted), default=divisors[0])
+
+
+def compressed_distance(k: int, groups: int, alpha: float) -> float:
+    """α̂: how far from uniform the groups are if the values are α or more away.
+
+    With probability at least 1/954 over the partition (RSP Lemma 4.7); always if each group is a value.
+    """
+    if groups == k:
+        return alpha
+    return alpha * math.sqrt(groups) / (477 * math.sqrt(10 * k))
+
+
+def _divisors_from_two(k: int) -> list[int]:
+    """All divisors of k ≥ 2 but 1, in order."""
+    small = [size for size in range(1, math.isqrt(k) + 1) if k % size == 0]
+    return sorted({*small, *(k // size for size in small)} - {1})

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from panprivacy.intervals import exact
-from panprivacy.statistics.shuffle import odd_places
+from panprivacy.statistics.shuffle import distinct_elements
 
 
 def leave_out_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,5 +13,5 @@ def leave_out_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
     def widest(_family, observed, most, *_args):
         return np.zeros(len(observed), dtype=np.int64), np.full(len(observed), most)
 
-    for module in (exact, odd_places):
+    for module in (exact, distinct_elements):
         monkeypatch.setattr(module, "bounds", widest)

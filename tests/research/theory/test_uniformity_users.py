@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom, binom
 
-from panprivacy.statistics.shuffle.uniformity import FINAL, PRELIMINARY, Uniformity, UniformityParameters
-from panprivacy.statistics.shuffle.uniformity_statistic import chi_squared_statistic
+from panprivacy.statistics.shuffle.uniformity import (
+    FINAL,
+    PRELIMINARY,
+    Uniformity,
+    UniformityParameters,
+    chi_squared_statistic,
+)
 from panprivacy.statistics.simulation import simulation_generator, source
 from research.theory import uniformity_users as theory
 

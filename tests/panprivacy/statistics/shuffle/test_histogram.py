@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from panprivacy.statistics.shuffle.bit_sum import ShuffledBitSum, least_users
-from panprivacy.statistics.shuffle.histogram import ShuffleHistogram
+from panprivacy.statistics.shuffle.histogram import ShuffledBitSum, ShuffleHistogram, least_users
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 from tests.panprivacy.statistics.shuffle.contract import ShuffleContract
 from tests.refusals import field_refused

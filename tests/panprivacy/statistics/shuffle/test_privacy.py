@@ -12,8 +12,8 @@ import pytest
 from scipy.stats import binom, poisson
 
 from panprivacy.accounting.binomial_noise import poisson_epsilon, shift_delta
-from panprivacy.statistics.shuffle.bit_sum import ShuffledBitSum, least_users
 from panprivacy.statistics.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
+from panprivacy.statistics.shuffle.histogram import ShuffledBitSum, least_users
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 from panprivacy.statistics.shuffle.uniformity import Uniformity, UniformityParameters
 

@@ -8,9 +8,13 @@ import pytest
 from scipy.stats import binom
 
 from panprivacy.statistics.shuffle.distinct_elements import DistinctElements, DistinctElementsParameters
-from panprivacy.statistics.shuffle.domain_compression import compressed_size
-from panprivacy.statistics.shuffle.uniformity import Uniformity, UniformityParameters
-from panprivacy.statistics.shuffle.uniformity_statistic import chi_squared_statistic, printed_threshold
+from panprivacy.statistics.shuffle.uniformity import (
+    Uniformity,
+    UniformityParameters,
+    chi_squared_statistic,
+    compressed_size,
+    printed_threshold,
+)
 from panprivacy.statistics.streams.hashed_places import HashedPlaces
 
 

@@ -9,18 +9,17 @@ import pytest
 from scipy.stats import binom
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.statistics.shuffle.domain_compression import compressed_distance, compressed_size
 from panprivacy.statistics.shuffle.uniformity import (
+    CALIBRATED_LEVEL,
     NO_DIFFERENCE_FOUND,
     NOT_UNIFORM,
     Uniformity,
     UniformityParameters,
-)
-from panprivacy.statistics.shuffle.uniformity_statistic import (
-    CALIBRATED_LEVEL,
     UniformMoments,
     calibrated_threshold,
     chi_squared_statistic,
+    compressed_distance,
+    compressed_size,
     uniform_standard_error,
 )
 from tests.panprivacy.statistics.shuffle.contract import ShuffleContract
