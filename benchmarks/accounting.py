@@ -37,8 +37,8 @@ from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum, sma
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.sampling import Sampled
-from panprivacy.accounting.shuffling import Shuffled
+from panprivacy.accounting.sampling import Sampling
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse
 
 RESULT = ROOT / "benchmarks" / "results" / "accounting.json"
 N, EPSILON0, DELTA = 10_000, 2.0, 1e-6
@@ -114,11 +114,11 @@ def peer_sigma() -> float:
 def rows() -> list[Row]:
     responses = RandomizedResponseSum(n=N, epsilon0=EPSILON0)
     one_hot = OneHotSum(n=N, k=10, epsilon0=EPSILON0)
-    reports = Shuffled(n=N, epsilon0=EPSILON0)
+    reports = ShuffledRandomizedResponse(n=N, epsilon0=EPSILON0)
     rounds = Gaussian(sigma=5.1, sampling_rate=0.02, rounds=2_500)
 
     sampled = RandomizedResponseSum(n=N, epsilon0=EPSILON0, sampling_rate=0.1)
-    sampled_reports = Sampled(event=reports, n=N, sampling_rate=0.1)
+    sampled_reports = Sampling(event=reports, n=N, sampling_rate=0.1)
     discrete = DiscreteGaussianSum(n=100, scale=0.5, value_range=5)
     gaussians = [Gaussian(sigma=10.0 + i) for i in range(20)]
     different = [RandomizedResponseSum(n=N, epsilon0=2 + i / 10) for i in range(20)]

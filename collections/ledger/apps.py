@@ -7,6 +7,6 @@ class LedgerConfig(AppConfig):
 
     def ready(self) -> None:
         from ledger.numbers import CachedNumbers
-        from panprivacy.accounting.loss_cache import cache_set
+        from panprivacy.accounting.number_cache import cache_set
 
         cache_set(CachedNumbers())

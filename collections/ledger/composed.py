@@ -24,9 +24,9 @@ from ledger.budget import Budget, Rule
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.number_cache import number_key
 from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.accounting.registry import event_from_mapping
-from panprivacy.accounting.version import number_key
 from panprivacy.formats.errors import FieldError
 from storage.connections import connection_release
 

@@ -10,7 +10,7 @@ from django.db.models import Max
 from ledger.composed import CACHE, Allowance
 from ledger.models import Population
 from ledger.selectors import balance_of, lines_of, spendings_list
-from panprivacy.accounting.version import number_key
+from panprivacy.accounting.number_cache import number_key
 
 LINES = 200
 """Lines of a book that its page shows, the newest ones."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from panprivacy.accounting.interruption import interruptible
-from panprivacy.accounting.version import number_key
+from panprivacy.accounting.number_cache import number_key
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.recipe.draft import RecipeDraft

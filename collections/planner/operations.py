@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.accounting.loss_cache import recalling_only
+from panprivacy.accounting.number_cache import cache_read_only
 from panprivacy.planning.plan import Depth, Plan, Question, plan_of
 from planner import store
 from planner.checkpoints import checkpoint_until
@@ -86,7 +86,7 @@ def plan_compute(*, question: Question, slot: int) -> None:
     checkpoint = checkpoint_until(TASK_SECONDS, time.monotonic)
     try:
         # Anyone may ask for plans: only their results are stored.
-        with recalling_only():
+        with cache_read_only():
             if store.slot_is_held(key, slot) and store.result_get(key) is None:
                 store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())
                 if store.slot_is_held(key, slot):
@@ -110,7 +110,7 @@ def _state_of(plan: dict[str, Any]) -> State:
 def plan_quick(question: Question) -> Plan:
     """As much of a plan as a request may take time for."""
     seconds = QUICK_SECONDS + (FIRST_SECONDS if _is_first.acquire(blocking=False) else 0.0)
-    with recalling_only():
+    with cache_read_only():
         return plan_of(question, checkpoint_until(seconds, time.thread_time), Depth.QUICK)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.core.cache import caches
 
-from panprivacy.accounting.version import number_key
+from panprivacy.accounting.number_cache import number_key
 from panprivacy.planning.plan import Question
 
 KEPT_SECONDS = 3_600

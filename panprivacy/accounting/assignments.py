@@ -75,17 +75,21 @@ def worst_divergence(
         growth: e^ε − 1, at least 0.
         most_ranges: the more, the tighter and the slower.
     """
+    # Step 1: unanimous bits give a first value that is reached.
     inversion = Inversion(others, others * _UNKNOWN, p, math.log1p(growth / excess))
     ends = np.array([0, others])
     upper = found = float(inversion.bound(ends, ends[::-1], excess, growth).max())
+    # Step 2: ranges a..b of m, each bounded by g(a, N − b).
     edges = np.linspace(0, others + 1, FEWEST_OTHERS + 1).astype(np.int64)
     first, last = edges[:-1], edges[1:] - 1
     while len(first):
         bounds = inversion.bound(first, others - last, excess, growth)
+        # Step 3: single assignments raise the value reached; ranges that cannot exceed it are settled.
         single = first == last
         found = max(found, float(bounds[single].max(initial=0.0)))
         settled = single | (bounds <= found * (1 + _TOLERANCE)) | (len(first) > most_ranges)
         upper = max(upper, float(bounds[settled].max(initial=0.0)))
+        # Step 4: halve the others.
         first, last = first[~settled], last[~settled]
         middle = (first + last) // 2
         first, last = np.concatenate([first, middle + 1]), np.concatenate([middle, last])
@@ -154,12 +158,15 @@ class Inversion:
             ])  # fmt: skip
         if self._hidden < 1:
             ones, zeros = np.floor(ones * self._hidden), np.floor(zeros * self._hidden)
+        # Step 1: t is 1 + the mode of the tilted sum, its mean rounded up or down (Darroch 1964).
         ratio = growth / excess
         tilt = math.log1p(ratio) if isinstance(ratio, float) else np.log1p(ratio)
         mean = ones * (1 - _tilted(self._p, -tilt)) + zeros * _tilted(self._p, tilt)
         shift = np.floor(mean) + 1 - ones
+        # Step 2: e^{K(s) − s·t} at each frequency, in units of its value e^height at frequency 0.
         height = ones * self._one[0].real + zeros * self._zero[0].real - shift * self._s[0].real
         terms = self._terms(ones, zeros, shift)
+        # Step 3: the sum over frequencies, for both t; its maximum is g.
         if isinstance(excess, float):
             found = (terms @ (excess * self._at - growth * self._tail)).real.max(axis=1)
         else:
@@ -167,7 +174,7 @@ class Inversion:
             both = np.einsum("ij,kj->ik", terms.view(float), self._real)
             at, tail = both[:, :2], both[:, 2:]
             found = (excess[:, None] * at - np.reshape(growth, (-1, 1)) * tail).max(axis=1)
-        # No term is larger than 1, and each errs by the rounding of its exponent.
+        # Step 4: the errors. No term is larger than 1, and each errs by the rounding of its exponent.
         sizes = ones, zeros, np.abs(shift)
         at_error, tail_error = (
             part[0] + sum(size * per for size, per in zip(sizes, part[1:], strict=True))

@@ -5,6 +5,15 @@ them. So each loss is first weighted by e^{θL}, with θ such that the weighted 
 the ε in question, and the weight is divided out again at the end: what was a tail is then the
 bulk, and errors are relative to δ, however small.
 
+One ε is computed in these steps; all are our own but for the dots of step 3:
+
+1. losses too rare to matter are taken as infinite (`ComposedLoss._without_rare_losses`);
+2. a tilt θ puts the weighted mean near ε, and very negative losses are raised (`_Sum.tilted`);
+3. every loss moves to a lattice, by connecting the dots (Doroshenko et al. 2022, Algorithm 1) or upwards;
+4. the lattice ends beyond which little weight lies, by Chernoff's bound (`_Sum._end`);
+5. the weighted losses are convolved by one transform (`_convolved`);
+6. the weights are divided out, and the bounds on all errors added (`_Tilted.delta`).
+
 The errors of rounding, of the finite transform and of the tails outside it are bounded and added, so that
 every δ is an upper bound. If losses are rare and far larger than ε, no weights suit both ε and them; then
 that bound may be a part of δ, and the transform is repeated in extended precision, if the processor has it.
@@ -16,7 +25,7 @@ end, and raised to the next one at the lower: otherwise a lattice that has to re
 is as fine as `_ACCURACY` asks for. All ε of one cell have the same lattice, so that δ(ε) and ε(δ) are inverse
 to each other.
 
-Two losses need none of this: `two_losses` adds up all pairs of their values.
+Two losses need none of this: `LossSum` adds up all pairs of their values.
 """
 
 import math
@@ -59,14 +68,14 @@ class ComposedLoss:
     def __init__(self, parts: Sequence[tuple[PrivacyLoss, int]]) -> None:
         self._parts = parts
         self._count = sum(times for _, times in parts)
-        self._tells_all = any(loss.masses.sum() == 0 for loss, _ in parts)
+        self._reveals_all = any(loss.masses.sum() == 0 for loss, _ in parts)
         self._infinite = -math.expm1(sum(times * _log_rest(loss.infinite) for loss, times in parts))
         self._largest = sum(times * loss.largest for loss, times in parts)
         self._cells: dict[int, _Tilted] = {}
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on δ(ε), ε ≥ 0, in [0, 1]."""
-        if self._tells_all:
+        if self._reveals_all:
             return 1.0
         if epsilon >= self._largest:  # basic composition: the largest losses add up
             return min(1.0, self._infinite * _ROUNDED_UP)
@@ -74,7 +83,7 @@ class ComposedLoss:
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity if there is none."""
-        if self._tells_all or delta < self._infinite * _ROUNDED_UP:
+        if self._reveals_all or delta < self._infinite * _ROUNDED_UP:
             return math.inf
         if self._largest == 0.0:
             return 0.0
@@ -98,6 +107,7 @@ class ComposedLoss:
             interruption_point()
             while len(self._cells) > 1:  # up to 16 MB each
                 self._cells.pop(next(iter(self._cells)))
+            # The lattice of a cell is chosen for its middle.
             epsilon = math.sqrt(_start_of(cell) * _start_of(cell + 1))
             self._cells[cell] = self._without_rare_losses(epsilon).tilted(epsilon)
         return self._cells[cell]
@@ -108,6 +118,7 @@ class ComposedLoss:
         A bound on δ gives how rare that is: one of the largest losses occurs, or the others exceed ε
         (Chernoff), for the best choice of what is large.
         """
+        # Step 1.
         rough = math.exp(min(0.0, self._without_losses_below(NEGLIGIBLE).log_height(epsilon)))
         while rough > NEGLIGIBLE:
             large = 1e-2 * rough
@@ -150,10 +161,11 @@ class _Sum:
 
     def tilted(self, epsilon: float) -> "_Tilted":
         """The sum on a lattice that is right for ε near this one."""
+        # Step 2.
         tilt = self._tilt_near(epsilon)
         parts = [(loss.raised(_RAISED / self._count, tilt), times) for loss, times in self._parts]
-        # δ(ε) bends at single likely losses, and splitting one over the lattice would be visible. A few of
-        # them are rounded up instead: each moves the sum by one spacing.
+        # Step 3: how fine the lattice is. δ(ε) bends at single likely losses, and splitting one over the
+        # lattice would be visible. A few of them are rounded up instead: each moves the sum by one spacing.
         likely = [
             float(_weights(losses, masses, tilt)[0].max()) > _ATOM for losses, masses, _ in self._finite
         ]
@@ -167,6 +179,7 @@ class _Sum:
             )
         # Whatever ε asks for, floating point cannot distinguish losses that are closer.
         spacing = max(spacing, _FINEST * max(float(np.abs(loss.losses).max()) for loss, _ in parts))
+        # Steps 3 and 4, on a coarser lattice if the transform would be too long.
         while True:
             lattice: list[_OnLattice] = [
                 (*loss.on_lattice(spacing, upwards=is_atom), times)
@@ -192,6 +205,7 @@ class _Sum:
             log_moment, infinite = _moment(finite, tilt).log, self._infinite * _ROUNDED_UP
             return _Tilted(tilt, log_moment, first, spacing, masses, errors, infinite)
 
+        # Step 5, with more digits if rounding were a part of δ.
         result = convolved(np.float64)
         if _FINER_UNIT < UNIT and result.share_of_rounding(epsilon) > _OF_ROUNDING:
             return convolved(np.longdouble)
@@ -354,6 +368,7 @@ def _convolved(
     log_size, relative_error, phase = np.zeros(half, number), np.zeros(half), np.zeros(half, number)
     turns, of_weights, of_each, of_transforms = 0, 0.0, 0.0, 0.0
     for index, masses, times in lattice:
+        # The weighted part on the lattice, its largest probability turned to 0 and left out there.
         weights, _ = _weights(index.astype(float), masses, tilt)
         dense = np.bincount(index % size, weights=weights, minlength=size).astype(number)
         largest = int(dense.argmax())
@@ -367,6 +382,7 @@ def _convolved(
         # The largest is 1 less the rest, so it is off by what they are.
         of_each += times * of_weight * max(1.0, rest / max(1 - rest, 1e-300))
         of_transforms += times * unit * 8 * math.log2(size) * math.sqrt(size * float(dense @ dense))
+        # Its transform to the power of `times`, by logarithms, at the frequencies that are not negligible.
         transform = scipy.fft.rfft(dense)[kept]
         real, imaginary = transform.real - sum_of_rest, transform.imag
         # What the square of the modulus differs from 1 by; near −1 it has only its absolute digits.
@@ -407,6 +423,7 @@ class _Tilted:
     infinite: float
 
     def delta(self, epsilon: float) -> float:
+        # Step 6: e^{log_moment − θε}·E[e^{−θ(L−ε)}·(1 − e^{ε−L})] of the weighted sum, and the errors.
         within, rounding = self._beyond(epsilon)
         found = within + rounding
         heaviest = _heaviest(self.tilt)

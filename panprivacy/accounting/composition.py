@@ -41,13 +41,13 @@ from panprivacy.accounting.composed_loss import ComposedLoss, composed, require_
 from panprivacy.accounting.interface import (
     LARGEST_EPSILON,
     SMALLEST_DELTA,
+    NestedEvent,
     PrivacyEvent,
     require_delta,
     require_epsilon,
 )
-from panprivacy.accounting.loss_cache import parts_of
 from panprivacy.accounting.loss_sum import LossSum
-from panprivacy.accounting.nested_event import NestedEvent
+from panprivacy.accounting.number_cache import parts_of
 from panprivacy.accounting.privacy_loss import Decomposable, Directions
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
@@ -94,6 +94,7 @@ def _epsilon_of(counted: _Counted, delta: float) -> float:
         return 0.0
     if sum(times for _, times in counted) == 1:
         return counted[0][0].epsilon(delta)
+    # The worse direction of the composed losses (Zhu, Dong & Wang 2022, Theorem 10), or basic composition.
     found = max(direction.epsilon(delta) for direction in _composed(counted))
     return require_reachable(min(found, _added_up(counted, delta, found)), delta)
 
@@ -103,6 +104,7 @@ def _added_up(counted: _Counted, delta: float, composed_epsilon: float) -> float
 
     It is smaller by the last digits at most, if composing gains nothing.
     """
+    # Basic composition: ε's and δ's of all events add up (Dwork, Rothblum & Vadhan 2010).
     count = sum(times for _, times in counted)
     # the share of δ that each needs at any ε
     certain = [event.delta(LARGEST_EPSILON) for event, _ in counted]
@@ -110,6 +112,7 @@ def _added_up(counted: _Counted, delta: float, composed_epsilon: float) -> float
     share = (delta - needed) / count * (1 - 1e-12)
     if share < SMALLEST_DELTA or composed_epsilon == math.inf:
         return math.inf
+    # By the losses, which costs little: exact ε's are only asked for if this is close.
     roughly = sum(
         times * part_count * max(loss.epsilon(least + share) for loss in both)
         for (event, times), least in zip(counted, certain, strict=True)
@@ -150,11 +153,13 @@ def _counted(events: Iterable[PrivacyEvent]) -> _Counted:
         raise FieldError(
             "relation", f"must be the same for all events that are composed, not {' and '.join(relations)}"
         )
+    # Names of classes are part of `repr`. If they sort in another order, last digits may change.
     return tuple(sorted(counts.items(), key=lambda item: (item[0].kind, repr(item[0]))))
 
 
 @lru_cache(maxsize=16)  # of a ledger's most recent questions
 def _composed(counted: _Counted) -> tuple[ComposedLoss | LossSum, ...]:
+    # Every part as a loss (`privacy_loss`), and these convolved (`composed_loss`).
     return composed([(both, times * count) for event, times in counted for both, count in parts_of(event)])
 
 
@@ -164,12 +169,12 @@ def _roughly_composed(event: PrivacyEvent, times: int) -> tuple[ComposedLoss | L
 
 
 @dataclass(frozen=True, kw_only=True)
-class Repeated(NestedEvent, Decomposable):
+class Repetition(NestedEvent, Decomposable):
     """`times` independent events with the same parameters.
 
     Also bounds one release with independent parts. For example, replacing a one-hot vector changes two
-    coordinates: Repeated(event=Shuffled(n, ε₀), times=2). If the event is pure ((ε₀, 0)-private), ε is at
-    most times·ε₀.
+    coordinates: Repetition(event=RandomizedResponseSum(n, ε₀), times=2). If the event is pure
+    ((ε₀, 0)-private), ε is at most times·ε₀.
     """
 
     kind: ClassVar[str] = "repeated"
@@ -187,8 +192,8 @@ class Repeated(NestedEvent, Decomposable):
     def method(self) -> str:
         return f"{self.times} times ({self.event.method}), composed by privacy loss distributions, from above"
 
-    def over(self, n: int) -> "Repeated":
-        return Repeated(event=self.event.over(n), times=self.times)
+    def over(self, n: int) -> "Repetition":
+        return Repetition(event=self.event.over(n), times=self.times)
 
     def delta(self, epsilon: float) -> float:
         return _delta_of(((self.event, self.times),), epsilon)

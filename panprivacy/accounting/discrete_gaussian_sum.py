@@ -236,10 +236,12 @@ class _Wide:
     merging_error: float
 
     def delta(self, shift: int, epsilon: float) -> float:
+        # Step 1: the threshold of the loss of N_Z(0, σ²) (Canonne, Kamath & Steinke 2020, Theorem 7).
         sigma_squared = self.sigma**2
         # The smallest a with P(a) > e^ε·P(a + shift); a tie that rounding misjudges contributes nothing.
         a = math.floor(epsilon * sigma_squared / shift - shift / 2) + 1
         loss = shift * (2 * a + shift) / (2 * sigma_squared)
+        # Step 2: δ = T(a) − e^ε·T(a + d), rounded up.
         relative_error = 2e-13 + 2 * self.merging_error + 8 * UNIT * (epsilon + loss)
         if a < 1:
             tail = 1 - self._tail(1 - a)
@@ -310,9 +312,11 @@ class _Narrow:
         self._points: dict[int, _Point] = {}
 
     def delta(self, shift: int, epsilon: float) -> float:
+        # Step 1: the threshold, the first a with a loss above ε.
         a = self._first_beyond(shift, epsilon)
         if a is None:
             return _NOTHING
+        # Step 2: δ = T(a) − e^ε·T(a + d), rounded up.
         shifted = self._point(a + shift)
         if a >= 1:
             point = self._point(a)
@@ -374,6 +378,7 @@ class _Narrow:
         return self._points[a]
 
     def _invert(self, a: int) -> _Point:
+        # Step 1: θ with the tilted mean at a, and what the tilted sum is like.
         n = self._n
         theta = self._tilt(max(float(a), math.sqrt(self._variance), 0.5))
         x, weights = self._tilted(theta)
@@ -381,13 +386,14 @@ class _Narrow:
         deviation = math.sqrt(n * float((weights * (x - mean) ** 2).sum()))
         cumulant, cumulant_error = self._cumulant(theta)
         height = n * cumulant - theta * a
-        # Values are counted from the one nearest to the mean, which keeps phases small.
+        # Step 2: L. Values are counted from the one nearest to the mean, which keeps phases small.
         nearest = round(mean)
         distance = a - n * nearest
         wide = max(32.0, 10 * deviation)
         if a <= wide:  # if T(a − L) is no small probability, e^{−θL} alone makes the term m = −1 small
             wide = max(wide, (40 - height) / theta)
         length = int(2 ** math.ceil(math.log2(wide)))
+        # Step 3: the sums over L frequencies, for P(a) and T(a), until aliasing does not matter.
         while True:
             log_phi, spread, frequency = self._characteristic(x - nearest, weights, length)
             term = np.exp(n * log_phi - 1j * frequency * distance)
@@ -404,6 +410,7 @@ class _Narrow:
                 if aliased < 1e-14:
                     break
             length *= 2
+        # Step 4: rounding of every term, what is left out, aliasing, and the error of K.
         error = 8 * UNIT * (4 + n * spread + frequency * abs(distance))
         left_out = math.exp(-_NEGLIGIBLE)
         probability_error = float((count * np.abs(term) * error).sum()) / length + left_out

@@ -11,8 +11,8 @@ import scipy
 from panprivacy.accounting.composed_loss import ComposedLoss, composed
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import RELATIVE_TOLERANCE, require_delta, require_epsilon
-from panprivacy.accounting.loss_cache import parts_of
 from panprivacy.accounting.loss_sum import LossSum
+from panprivacy.accounting.number_cache import parts_of
 from panprivacy.accounting.privacy_loss import (
     LARGEST_LOSS,
     Array,
@@ -91,14 +91,14 @@ class Gaussian(Decomposable):
             at = np.array([epsilon])
             return max(float(_removed(*single, at)[0]), float(_added(*single, at)[0]))
         found = max(direction.delta(epsilon) for direction in _composed(self))
-        return min(found, self._everybody.delta(epsilon))
+        return min(found, self._unsampled.delta(epsilon))
 
     def epsilon(self, delta: float) -> float:
         require_delta(delta)
         if self._single() is not None:
             return super().epsilon(delta)
         found = max(direction.epsilon(delta) for direction in _composed(self)) * (1 + RELATIVE_TOLERANCE)
-        return min(found, self._everybody.epsilon(delta))
+        return min(found, self._unsampled.epsilon(delta))
 
     def parts(self) -> tuple[tuple[Directions, int], ...]:
         if self.sampling_rate == 1:
@@ -106,7 +106,7 @@ class Gaussian(Decomposable):
         return ((_losses(self.sigma, self.sampling_rate), self.rounds),)
 
     @property
-    def _everybody(self) -> "Gaussian":
+    def _unsampled(self) -> "Gaussian":
         """The same without sampling, which loses no less: by convexity, sampling lowers a round's curve."""
         return replace(self, sampling_rate=1.0)
 

@@ -11,8 +11,7 @@ import numpy as np
 from panprivacy.accounting import binomial
 from panprivacy.accounting.binomial import Numbers
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_epsilon
-from panprivacy.accounting.nested_event import NestedEvent
+from panprivacy.accounting.interface import LARGEST_N, NestedEvent, PrivacyEvent, require_epsilon
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 
@@ -26,7 +25,7 @@ _STEP, _SMALLEST, _LARGEST = math.log(1.06), 1e-3, 600.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportanceSampled(NestedEvent):
+class ImportanceSampling(NestedEvent):
     """An event over the devices that take part: (sum, count) is released, not who; values decide how likely.
 
     A device with value x takes part with a probability π_x between `lowest_rate` l and `highest_rate` h
@@ -117,11 +116,11 @@ class ImportanceSampled(NestedEvent):
         unknown = 1 - self.highest_rate + self.lowest_rate  # λ
         bias = min(1.0, self.lowest_rate / unknown)
         return sum(
-            probability * self._given(coins, bias, here, there, epsilon)
+            probability * self._with_coins(coins, bias, here, there, epsilon)
             for probability, coins in _ranges(self.n - 1, unknown)
         )
 
-    def _given(self, coins: int, bias: float, here: float, there: float, epsilon: float) -> float:
+    def _with_coins(self, coins: int, bias: float, here: float, there: float, epsilon: float) -> float:
         """The same if this number of others toss a coin of this bias, and the observer is given all of the
         rest."""
         growth = math.exp(epsilon)

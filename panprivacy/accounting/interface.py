@@ -23,7 +23,7 @@ from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interruption import interruption_point
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.formats.parameters import description_of, kind_of, require_members
+from panprivacy.formats.parameters import described, description_of, kind_of, require_members
 
 LARGEST_N = 10**12
 """Number of devices up to which floating point can represent a difference of one device."""
@@ -53,7 +53,7 @@ class PrivacyEvent(ABC):
     Attributes:
         kind: registered name; it is stored, so its meaning never changes.
         proved: whether `delta` is an upper bound by proof; otherwise it belongs to the worst case that
-            was found, the lower end of a bracket (see proved_bound.py).
+            was found, the lower end of a bracket (see question.py).
     """
 
     kind: ClassVar[str]
@@ -138,6 +138,52 @@ class PrivacyEvent(ABC):
         """Build from exactly these fields; FieldError names an unknown, missing or impossible one."""
         require_members(cls, members, f"is not a field of {cls.kind}; it has")
         return cls(**members)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NestedEvent(PrivacyEvent):
+    """A privacy event over `event`, another one, whose relation and proof it shares."""
+
+    event: PrivacyEvent = described(  # noqa: RUF009  # makes a field, not a default
+        label="Event", help="The event that this one is made of."
+    )
+
+    def __post_init__(self) -> None:
+        """FieldError naming a field that is out of range."""
+        if not isinstance(self.event, PrivacyEvent):
+            raise FieldError("event", "must be a privacy event")
+        for field in dataclasses.fields(self):
+            if field.name != "event":
+                checked = description_of(field).check(field.name, kind_of(field), getattr(self, field.name))
+                object.__setattr__(self, field.name, checked)
+
+    @property
+    def quick(self) -> bool:
+        return self.event.quick
+
+    @property
+    def largest_loss(self) -> float:
+        return self.event.largest_loss
+
+    @property
+    def dots_apart(self) -> float:
+        return self.event.dots_apart
+
+    @property
+    def neighbours(self) -> Relation:
+        return self.event.neighbours
+
+    @property
+    def proved(self) -> bool:
+        return self.event.proved
+
+    def as_dict(self) -> dict[str, Any]:
+        rest = {
+            field.name: getattr(self, field.name)
+            for field in dataclasses.fields(self)
+            if field.name != "event"
+        }
+        return {"kind": self.kind, "event": self.event.as_dict(), **rest}
 
 
 def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float = 0.0) -> float:

@@ -29,7 +29,7 @@ class LossSum:
         # The larger one is searched for values, the smaller one gone through.
         self._outer, inner = sorted((first, second), key=lambda loss: loss.losses.size)
         self._beyond = _Beyond(inner)
-        self._tells_all = any(loss.masses.sum() == 0 for loss in (first, second))
+        self._reveals_all = any(loss.masses.sum() == 0 for loss in (first, second))
         self._infinite = -math.expm1(
             sum(math.log1p(-min(loss.infinite, 1 - UNIT)) for loss in (first, second))
         )
@@ -39,7 +39,7 @@ class LossSum:
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on δ(ε), ε ≥ 0, in [0, 1]."""
-        if self._tells_all:
+        if self._reveals_all:
             return 1.0
         found = self._infinite
         if epsilon < self._largest:
@@ -53,7 +53,7 @@ class LossSum:
 
     def epsilon(self, delta: float) -> float:
         """The smallest ε ≥ 0 with δ(ε) ≤ `delta`, from above; infinity if there is none."""
-        if self._tells_all or delta < self._infinite * self._rounded_up:
+        if self._reveals_all or delta < self._infinite * self._rounded_up:
             return math.inf
         return min(smallest_epsilon(self.delta, delta), self._largest)
 

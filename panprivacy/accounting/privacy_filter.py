@@ -18,7 +18,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
-from panprivacy.accounting.loss_cache import parts_of
+from panprivacy.accounting.number_cache import parts_of
 from panprivacy.accounting.privacy_loss import Array, PrivacyLoss
 from panprivacy.formats.errors import FieldError
 

@@ -87,6 +87,7 @@ class PrivacyLoss:
         """One above this: the smallest losses are raised to the next one: the most that have at most a
         probability `mass` there, all probabilities weighted by e^{tilt·L}.
         """
+        # e^{tilt·L} as a part of the largest, and the probability below each loss.
         exponents = tilt * (self.losses - self.losses[-1])
         below = np.concatenate([[0.0], np.cumsum(self.masses[:-1])])
         allowed = mass * float(self.masses @ np.exp(exponents))
@@ -104,6 +105,8 @@ class PrivacyLoss:
         if upwards:
             kept = self.masses > 0
             return np.ceil(self.losses[kept] / spacing).astype(np.int64), self.masses[kept]
+        # Doroshenko et al. 2022, Algorithm 1: of a mass at L, between l and l + spacing, the part
+        # (1 − e^{l−L})/(1 − e^{−spacing}) goes up, and the rest down.
         below = np.floor(self.losses / spacing)
         up = np.expm1(-np.maximum(0.0, self.losses - below * spacing)) / math.expm1(-spacing)
         up = np.clip(up, 0.0, 1.0)
@@ -140,13 +143,17 @@ def symmetric_loss(curve: Callable[[float], float], dots_apart: float = 0.0) -> 
         interruption_point()
         return curve(epsilon)
 
+    # Step 1: the ε from which on nothing matters.
     end = _end(delta)
     if end == 0.0:
         return PrivacyLoss(np.zeros(1), np.array([1 - delta(0.0)]), delta(0.0))
+    # Step 2: dots of the curve, dense where it bends.
     epsilons, deltas = _dots(delta, end, dots_apart)
+    # Step 3: one pair (P, Q) for both directions needs a curve at negative ε, too (own).
     # The curve at −ε is 1 − e^{−ε}·(1 − δ(ε)); the line from there to ε passes 0 at this height.
     growth = np.expm1(epsilons[1:])
     deltas[0] = min(deltas[0], float(((2 * deltas[1:] + growth) / (growth + 2)).min()))
+    # Step 4: connect the dots.
     return loss_of_curves(epsilons, deltas, epsilons, deltas)
 
 
@@ -164,6 +171,7 @@ def loss_of_curves(
         The loss whose curves are the lower convex hulls (in e^ε) of the points, and constant after the last.
         As divergences are convex in e^ε, no curve below the points is above it.
     """
+    # Losses above 0 from P's divergence, those below 0 from Q's; what is left of P's mass has the loss 0.
     losses, under_p, _ = _connected(epsilons, deltas)
     reverse_losses, _, reverse_under_p = _connected(reverse_epsilons, reverse_deltas)
     infinite = float(deltas[-1])
@@ -224,6 +232,8 @@ def _dots(delta: Callable[[float], float], end: float, apart: float) -> tuple[Ar
 
 def _connected(epsilons: Array, deltas: Array) -> tuple[Array, Array, Array]:
     """Losses above 0 of the curve that connects the dots, their masses under P, and those under Q."""
+    # Doroshenko et al. 2022, Algorithm 1: the slope in e^ε is −Q[L > ε]. So its steps are masses under Q, and
+    # e^L times them masses under P.
     growth = np.expm1(epsilons)
     kept = _lower_hull(growth, deltas)
     losses, deltas, growth = epsilons[kept], deltas[kept], growth[kept]

@@ -5,18 +5,20 @@ for that parameter. Names of mechanisms and fields are those of the public inter
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.calibration import calibrated, solvable_fields
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.gaussian import Gaussian
-from panprivacy.accounting.guarantees import bracket
+from panprivacy.accounting.guarantees import Relation, bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent, require_delta, require_epsilon
 from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.proved_bound import proved_epsilon
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffling import Shuffled
+from panprivacy.accounting.sampling import Sampling
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse
 from panprivacy.formats.errors import FieldError
 
 LARGEST_SAMPLED_N = 10**9
@@ -38,7 +40,7 @@ MECHANISMS: Mapping[str, _Mechanism] = {
     "one_hot": _Mechanism(OneHotSum, {}, LARGEST_ONE_HOT_N),
     "discrete_gaussian_sum": _Mechanism(DiscreteGaussianSum, {"range": "value_range"}),
     "gaussian": _Mechanism(Gaussian, {}),
-    "shuffled": _Mechanism(Shuffled, {}, LARGEST_SAMPLED_N),
+    "shuffled": _Mechanism(ShuffledRandomizedResponse, {}, LARGEST_SAMPLED_N),
 }
 """Mechanism → event, and names that differ."""
 
@@ -79,6 +81,41 @@ def answer(question: object) -> dict[str, Any]:
         if error.field in public:
             raise FieldError(public[error.field], error.message) from None
         raise
+
+
+def proved_bound(event: PrivacyEvent) -> PrivacyEvent | None:
+    """An event that bounds `event` by proof: itself if it is proved, None if none is known.
+
+    - Of a sum of bits over a sample, what `RandomizedResponseSum.proved_delta` proves.
+    - Replacing a one-hot vector changes two coordinates, whose sums are independent given all inputs; each
+      is a sum of randomized responses.
+    """
+    if event.proved:
+        return event
+    if isinstance(event, RandomizedResponseSum):
+        unsampled = RandomizedResponseSum(n=event.n, epsilon0=event.epsilon0)
+        return Sampling(event=unsampled, n=event.n, sampling_rate=event.sampling_rate)
+    if isinstance(event, OneHotSum) and event.neighbours is Relation.REPLACE:
+        return Repetition(event=RandomizedResponseSum(n=event.n, epsilon0=event.epsilon0), times=2)
+    return None
+
+
+def proved_epsilon(event: PrivacyEvent, delta: float) -> float | None:
+    """ε by proof: the event's own, or the upper end of its bracket; None if none is known.
+
+    A further report is independent noise (post-processing): what is exact for the largest number of one-hot
+    vectors whose assignments are all gone through holds for more of them.
+    """
+    bound = proved_bound(event)
+    if bound is None:
+        return None
+    epsilon = bound.epsilon(delta)
+    if isinstance(event, OneHotSum) and not event.proved:
+        # The lower end for one vector more is quickly found, and cannot be above what is exact for fewer.
+        lower = replace(event, n=LARGEST_ENUMERATED + 1).epsilon(delta)
+        if epsilon > lower:
+            epsilon = min(epsilon, replace(event, n=LARGEST_ENUMERATED).epsilon(delta))
+    return epsilon
 
 
 def _own_names(mechanism: _Mechanism, members: Mapping[str, object]) -> dict[str, object]:

@@ -8,20 +8,18 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from panprivacy.accounting.additional_delta import AdditionalDelta
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVector
-from panprivacy.accounting.epsilon_delta import EpsilonDelta
+from panprivacy.accounting.epsilon_delta import AdditionalDelta, EpsilonDelta
 from panprivacy.accounting.gaussian import Gaussian
-from panprivacy.accounting.importance_sampling import ImportanceSampled
-from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.nested_event import NestedEvent
+from panprivacy.accounting.importance_sampling import ImportanceSampling
+from panprivacy.accounting.interface import NestedEvent, PrivacyEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.rejection_sampling import RejectionSampling
-from panprivacy.accounting.sampling import Sampled
-from panprivacy.accounting.shuffling import Shuffled, ShuffledClones
+from panprivacy.accounting.sampling import Sampling
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse, ShuffledReports
 from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
 from panprivacy.formats.errors import FieldError
 
@@ -37,12 +35,12 @@ EVENTS: Mapping[str, type[PrivacyEvent]] = MappingProxyType(
             DiscreteGaussianSum,
             DiscreteGaussianVector,
             Gaussian,
-            Shuffled,
-            ShuffledClones,
-            Sampled,
+            ShuffledRandomizedResponse,
+            ShuffledReports,
+            Sampling,
             SubsampledResponseSum,
-            ImportanceSampled,
-            Repeated,
+            ImportanceSampling,
+            Repetition,
             EpsilonDelta,
             AdditionalDelta,
             RejectionSampling,

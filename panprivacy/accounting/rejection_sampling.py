@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
-from panprivacy.accounting.interface import DEVICES, require_epsilon
-from panprivacy.accounting.nested_event import NestedEvent
+from panprivacy.accounting.interface import DEVICES, NestedEvent, require_epsilon
 from panprivacy.formats.parameters import described
 
 _EDGES = 4

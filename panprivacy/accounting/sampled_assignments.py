@@ -71,6 +71,7 @@ def every_divergence(n: int, p: float, rate: float, epsilon: float, ones: int | 
         epsilon: ε ≥ 0.
         ones: m, to compute no other.
     """
+    # δ_m = Σ over (count, sum) of max(0, Pr[outcome | 1] − e^ε·Pr[outcome | 0]).
     one, zero = _outcomes(n, p, rate)
     if ones is not None:
         one, zero = one[ones : ones + 1], zero[ones : ones + 1]
@@ -86,6 +87,7 @@ def every_divergence(n: int, p: float, rate: float, epsilon: float, ones: int | 
 def _outcomes(n: int, p: float, rate: float) -> tuple[Numbers, Numbers]:
     """Pr[(count, sum)] at [m, outcome] for m ones among the others, if the device's bit is 1, and if 0."""
     low, high = binomial.window(n, rate, 1 - rate, _OUTSIDE)
+    # Step 1: Pr[I = i] and Pr[J = j] for every m.
     m, numbers = np.arange(n)[:, None], np.arange(n)
     ones = binomial.probability(numbers, m, rate, 1 - rate)  # this number of the m take part
     zeros = binomial.probability(numbers, n - 1 - m, rate, 1 - rate)
@@ -93,15 +95,18 @@ def _outcomes(n: int, p: float, rate: float) -> tuple[Numbers, Numbers]:
     sums = np.ones((1, 1))  # at [a, x]: Pr[x] for the sum of c reports, a of them about ones
     before = np.zeros((n, 0))
     for c in range(high + 1):
+        # Step 2: the sum of c reports, from that of c − 1, with one more report about a zero or a one.
         if c > 0:
             with_zero = np.pad((1 - p) * sums, ((0, 0), (0, 1))) + np.pad(p * sums, ((0, 0), (1, 0)))
             with_one = np.pad(p * sums[-1], (0, 1)) + np.pad((1 - p) * sums[-1], (1, 0))
             sums = np.vstack([with_zero, with_one])
         if c < low - 1:
             continue
+        # Step 3: Pr[c others take part, sum x] for every m: i of the ones and c − i of the zeros.
         others = np.zeros((n, c + 1))
         if c < n:
             others = (ones[:, : c + 1] * zeros[:, c::-1]) @ sums
+        # Step 4: the device is absent, or present with a report that is 1 with 1 − p or p.
         if c >= low:
             absent = (1 - rate) * others
             for block, up, down in ((blocks[0], 1 - p, p), (blocks[1], p, 1 - p)):
@@ -128,6 +133,7 @@ def worst_sampled_divergence(
         reached: the larger δ of the two unanimous assignments.
         most_work: blocks; the more, the tighter and the slower.
     """
+    # Branch and bound over m, as in assignments.py. Unanimous assignments are known: ranges begin at 1.
     others, upper = n - 1, reached * (1 + _CLOSE)
     if others < 2:
         return upper
@@ -178,6 +184,7 @@ class _Bound:
 
     def of(self, ones: int, zeros: int, blocks: int) -> float:
         """U of these numbers of ones and zeros among the others, in about this number of blocks at most."""
+        # Step 1: the i and j that matter, in coarse blocks.
         windows = [self._window(number) for number in (ones, zeros)]
         sizes = [high - low + 1 for low, high in windows]
         coarse = self._most(sizes, ones, zeros, _COARSE)
@@ -186,6 +193,7 @@ class _Bound:
             for (low, high), size, most in zip(windows, sizes, coarse, strict=True)
         ]
         added = self._added(ones, zeros, edges, windows)
+        # Step 2: narrow blocks where coarse ones add much.
         if blocks > _COARSE and any(len(of) < size for of, size in zip(edges, sizes, strict=True)):
             most = self._most(sizes, ones, zeros, blocks)
             edges = [
@@ -193,6 +201,7 @@ class _Bound:
                 for axis, (of, (_, high)) in enumerate(zip(edges, windows, strict=True))
             ]
             added = self._added(ones, zeros, edges, windows)
+        # Step 3: U = q·Σ Pr[I = i]·Pr[J = j]·D_ij, and what lies outside.
         return self._rate * float(added.sum()) + self._outside
 
     def _most(self, sizes: list[int], ones: int, zeros: int, blocks: int) -> tuple[int, int]:
@@ -208,6 +217,7 @@ class _Bound:
             self._blocks(number, first, high)
             for number, first, (_, high) in zip((ones, zeros), edges, windows, strict=True)
         )
+        # κ and c of a block at its last i and j: absent is κ·c.
         reports = np.add.outer(i_last, j_last) + 1
         absent = np.add.outer((ones - i_last) * (1 - self._p), (zeros - j_last) * self._p)
         excess = self._excess - self._growth * absent / reports
@@ -215,6 +225,7 @@ class _Bound:
         matters = excess > 0
         if not matters.any():
             return added
+        # D_ij at the first i and j of the block, by inversion.
         excess = excess[matters]
         growth = self._growth * (ones + zeros + 1) / reports[matters]
         mass = np.outer(i_mass, j_mass)[matters]

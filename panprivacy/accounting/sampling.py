@@ -9,8 +9,7 @@ from typing import ClassVar
 from panprivacy.accounting import binomial
 from panprivacy.accounting.assignments import LARGEST_ENUMERATED
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interface import LARGEST_EPSILON, LARGEST_N, require_epsilon
-from panprivacy.accounting.nested_event import NestedEvent
+from panprivacy.accounting.interface import LARGEST_EPSILON, LARGEST_N, NestedEvent, require_epsilon
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampled_assignments import LESS_WORK
 from panprivacy.formats.errors import FieldError
@@ -48,7 +47,7 @@ def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sampled(NestedEvent):
+class Sampling(NestedEvent):
     """An event over the devices that take part, each with probability q: (sum, count) is released, not who.
 
     Holds for any event over n reports under replacement, whose reports are independent of each other.

@@ -37,7 +37,7 @@ _BLOCKS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ShuffledReports(PrivacyEvent):
+class _ShuffleEvent(PrivacyEvent):
     n: int = described(**DEVICES)
 
     neighbours = Relation.REPLACE
@@ -66,7 +66,7 @@ class _ShuffledReports(PrivacyEvent):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shuffled(_ShuffledReports):
+class ShuffledRandomizedResponse(_ShuffleEvent):
     """n shuffled reports by FMT 2022, for randomized response on bits or on k values."""
 
     kind: ClassVar[str] = "shuffled"
@@ -77,7 +77,7 @@ class Shuffled(_ShuffledReports):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShuffledClones(_ShuffledReports):
+class ShuffledReports(_ShuffleEvent):
     """n shuffled reports by FMT 2021, for any ε₀-private randomizers."""
 
     kind: ClassVar[str] = "shuffled_2021"

@@ -122,12 +122,12 @@ class SubsampledResponseSum(PrivacyEvent):
         """δ if the observer is given which of the others report a one for certain, and none of the rest has
         one."""
         _, keep = flip_probabilities(self.epsilon0)
-        told = self.rate * math.tanh(self.epsilon0 / 2) / keep  # β
-        low, high = binomial.window(self.n - 1, 1 - told, told, _OUTSIDE)
+        beta = self.rate * math.tanh(self.epsilon0 / 2) / keep
+        low, high = binomial.window(self.n - 1, 1 - beta, beta, _OUTSIDE)
         width = -(-(high - low + 1) // _BLOCKS)
         first = np.arange(low, high + 1, width)
-        mass = binomial.probability(np.arange(low, high + 1), self.n - 1, 1 - told, told)
-        error = float(binomial.relative_error(high, self.n - 1, 1 - told)) + 2.0**-50 * width
+        mass = binomial.probability(np.arange(low, high + 1), self.n - 1, 1 - beta, beta)
+        error = float(binomial.relative_error(high, self.n - 1, 1 - beta)) + 2.0**-50 * width
         weight = np.add.reduceat(mass, first - low) * (1 + error)
         return min(1.0, float(weight @ self._zeros(first, epsilon)) + 2 * _OUTSIDE)
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import Any, Self
 
-from panprivacy.accounting.loss_cache import parts_of
+from panprivacy.accounting.number_cache import parts_of
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
 from panprivacy.formats.display import duration

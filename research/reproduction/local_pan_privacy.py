@@ -14,7 +14,7 @@ from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum, sma
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffling import Shuffled
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse
 from research.reproduction.sampled_gaussian import noise_multiplier
 from research.statements import Figure, Line, Panel, Paper, Role, Statement
 
@@ -97,7 +97,7 @@ def _theorem_7() -> Iterator[Statement]:
             method="exact sum over outcomes, for the worst assignment of the other bits",
         )
         yield claim(
-            Shuffled(n=n, epsilon0=epsilon0).epsilon(delta),
+            ShuffledRandomizedResponse(n=n, epsilon0=epsilon0).epsilon(delta),
             method="Feldman, McMillan & Talwar 2022, numerical",
             why="A proved bound on the same sum.",
         )

@@ -17,7 +17,7 @@ from panprivacy.accounting.interface import require_delta
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import amplified_epsilon
-from panprivacy.accounting.shuffling import Shuffled, ShuffledClones
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse, ShuffledReports
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.measured import BUCKETS as BUCKETS_MEASURED
@@ -116,7 +116,7 @@ def _example_4() -> Iterator[Statement]:
     yield claim(
         case,
         "0.61",
-        Shuffled(n=n, epsilon0=epsilon0).epsilon(delta),
+        ShuffledRandomizedResponse(n=n, epsilon0=epsilon0).epsilon(delta),
         "Feldman, McMillan & Talwar 2022, numerical",
         "For randomized response, and others that decompose like it: the authors' erratum takes the bound "
         "back for “any ε₀-local DP mechanism”, as the example has it.",
@@ -124,7 +124,7 @@ def _example_4() -> Iterator[Statement]:
     yield claim(
         case,
         "0.61",
-        ShuffledClones(n=n, epsilon0=epsilon0).epsilon(delta),
+        ShuffledReports(n=n, epsilon0=epsilon0).epsilon(delta),
         "Feldman, McMillan & Talwar 2021, numerical: the source that the example cites",
         "0.61 comes from the authors' later paper (2022), and so does the closed form in footnote 3. The "
         "cited bound gives more, and it is the one that holds for any randomizer that is ε₀-private under "
@@ -237,7 +237,7 @@ def _example_5() -> Iterator[Statement]:
 
 def _example_6() -> Iterator[Statement]:
     rate, delta = 0.02, 1e-10
-    base = Shuffled(n=10_000, epsilon0=4.0)
+    base = ShuffledRandomizedResponse(n=10_000, epsilon0=4.0)
     yield compared(
         "ε of Example 4 with q = 0.02 of 1,000,000 clients",
         "below 0.02",
@@ -340,7 +340,8 @@ def _section_4() -> Iterator[Statement]:
         delta=1e-8,
     )
     yield halved(
-        Shuffled(n=5_000, epsilon0=4.0).epsilon(1e-10) / Shuffled(n=10_000, epsilon0=4.0).epsilon(1e-10),
+        ShuffledRandomizedResponse(n=5_000, epsilon0=4.0).epsilon(1e-10)
+        / ShuffledRandomizedResponse(n=10_000, epsilon0=4.0).epsilon(1e-10),
         "Feldman, McMillan & Talwar 2022, Example 4 with 5,000 honest reports",
         relation=_REPLACE,
         delta=1e-10,

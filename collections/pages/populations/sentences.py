@@ -4,7 +4,7 @@ import dataclasses
 
 from ledger.composed import Event
 from ledger.selectors import LIKE_THE_LAST, UNREADABLE, Balance
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.formats.display import sentence
@@ -23,7 +23,7 @@ def event_in_words(event: Event) -> str:
 
 
 def _in_words(event: PrivacyEvent) -> str:
-    if isinstance(event, Repeated):
+    if isinstance(event, Repetition):
         return f"{number(event.times)} times {_in_words(event.event)}"
     *first, last = [
         f"{_uncapitalized(description_of(field).label)} = {_plain(getattr(event, field.name))}"

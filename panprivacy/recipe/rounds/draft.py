@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.loss_cache import symmetric_loss_of
+from panprivacy.accounting.number_cache import symmetric_loss_of
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
 from panprivacy.formats.times import LATEST, format_time, time_after

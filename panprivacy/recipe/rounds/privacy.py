@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any
 
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
-from panprivacy.accounting.loss_cache import epsilon_at
+from panprivacy.accounting.number_cache import epsilon_at
 from panprivacy.accounting.sampling import amplified_epsilon
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
@@ -42,7 +42,7 @@ def rounds_event(
     if once:
         return statistic.aggregator_event(dishonest_fraction)
     sampled = statistic.sampled_event(dishonest_fraction)
-    return Repeated(event=sampled or statistic.aggregator_event(dishonest_fraction), times=rounds)
+    return Repetition(event=sampled or statistic.aggregator_event(dishonest_fraction), times=rounds)
 
 
 def events_composed(statistic: CohortStatistic[Any], *, once: bool) -> tuple[PrivacyEvent, ...]:
@@ -128,7 +128,7 @@ def _sampled(statistic: CohortStatistic[Any], rounds: int, fraction: float) -> G
 
 
 def _composed(one: Guarantee, event: PrivacyEvent, rounds: int, delta: float) -> Guarantee:
-    repeated = Repeated(event=event, times=rounds)
+    repeated = Repetition(event=event, times=rounds)
     try:
         epsilon = epsilon_at(repeated, delta)
     except FieldError:
@@ -186,7 +186,7 @@ def donation_amplified(statistic: CohortStatistic[Any], rounds: int) -> Donation
         raise ValueError("every device takes part")
     of_round = epsilon_at(statistic.aggregator_event(), delta)
     return DonationAmplified(
-        epsilon=epsilon_at(Repeated(event=sampled, times=rounds), delta),
+        epsilon=epsilon_at(Repetition(event=sampled, times=rounds), delta),
         delta=delta,
         printed_epsilon=donation_closed_form(of_round, delta, rounds),
         printed_delta=(rounds + 1) * delta,

@@ -9,8 +9,8 @@ from typing import ClassVar, Self, TypeVar
 
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.loss_cache import epsilon_at
-from panprivacy.accounting.sampling import Sampled
+from panprivacy.accounting.number_cache import epsilon_at
+from panprivacy.accounting.sampling import Sampling
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import CohortParameters
@@ -146,7 +146,7 @@ class CohortStatistic(ReportStatistic[P]):
 
     def _sampled(self, n: int) -> PrivacyEvent:
         """The release over those of n honest devices that take part, proved."""
-        return Sampled(event=self._release(n), n=n, sampling_rate=self.parameters.sampling_rate)
+        return Sampling(event=self._release(n), n=n, sampling_rate=self.parameters.sampling_rate)
 
     @abstractmethod
     def expected_standard_error(self, population: int) -> float:

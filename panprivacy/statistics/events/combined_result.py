@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation, bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
-from panprivacy.accounting.loss_cache import epsilon_at
+from panprivacy.accounting.number_cache import epsilon_at
 from panprivacy.formats.display import sentence
 from panprivacy.formats.parameters import CohortParameters
 from panprivacy.statistics.events.dummies import Dummies

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
@@ -180,7 +180,7 @@ class Histogram(Mechanism[HistogramParameters]):
 
     def _release(self, n: int) -> PrivacyEvent:
         # Two coordinates move under replacement; given all inputs, their noise is independent.
-        return Repeated(event=self._coordinate(n), times=2)
+        return Repetition(event=self._coordinate(n), times=2)
 
     def _coordinate(self, n: int) -> PrivacyEvent:
         return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Self
 
-from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.discrete_gaussian_sum import (
     SMALLEST_EPSILON,
     DiscreteGaussianSum,
@@ -16,7 +15,7 @@ from panprivacy.accounting.discrete_gaussian_sum import (
     smallest_scale,
     variance,
 )
-from panprivacy.accounting.epsilon_delta import EpsilonDelta
+from panprivacy.accounting.epsilon_delta import AdditionalDelta, EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.encryption.interface import PublicKey

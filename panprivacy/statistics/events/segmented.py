@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
@@ -249,7 +249,7 @@ class Segmented(Mechanism[Any]):
 
     def _release(self, n: int) -> PrivacyEvent:
         # As in Histogram: two cells move.
-        return Repeated(event=RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon), times=2)
+        return Repetition(event=RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon), times=2)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         return tuple(map(_of_segments, self._within.local_guarantees()))

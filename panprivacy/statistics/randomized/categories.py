@@ -11,7 +11,7 @@ from typing import Self
 import numpy as np
 
 from panprivacy.accounting import binomial
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
@@ -368,7 +368,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
     def _release(self, n: int) -> PrivacyEvent:
         # Two places move under replacement; given all inputs, their flips are independent.
         return RejectionSampling(
-            event=Repeated(event=self._place(n), times=2),
+            event=Repetition(event=self._place(n), times=2),
             n=n,
             probability=self._again,
             largest_epsilon=2 * self.parameters.epsilon,

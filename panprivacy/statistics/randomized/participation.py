@@ -6,15 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
-from panprivacy.accounting.importance_sampling import ImportanceSampled
+from panprivacy.accounting.importance_sampling import ImportanceSampling
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.loss_cache import epsilon_at
+from panprivacy.accounting.number_cache import epsilon_at
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.rejection_sampling import RejectionSampling
 from panprivacy.accounting.rounding import upwards
-from panprivacy.accounting.sampling import Sampled
+from panprivacy.accounting.sampling import Sampling
 from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
 from panprivacy.formats.display import plain, sentence
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
@@ -143,10 +143,10 @@ class _Cover(Way):
 
     def release(self, n: int) -> PrivacyEvent:
         # Two places move under replacement; given all inputs, they are independent.
-        return self._redrawn(Repeated(event=self._place(n), times=2), n, self._replaced)
+        return self._redrawn(Repetition(event=self._place(n), times=2), n, self._replaced)
 
     def _sampled(self, n: int) -> PrivacyEvent:
-        return Sampled(event=self.release(n), n=n, sampling_rate=self._parameters.sampling_rate)
+        return Sampling(event=self.release(n), n=n, sampling_rate=self._parameters.sampling_rate)
 
     def _added(self, n: int) -> PrivacyEvent:
         return self._redrawn(self._place(n), n, self._reference)
@@ -277,7 +277,7 @@ class _Relayed(Way):
     def aggregator_event(self, dishonest_fraction: float) -> PrivacyEvent:
         parameters = self._parameters
         default, other = parameters.rates
-        return ImportanceSampled(
+        return ImportanceSampling(
             event=self.release(honest_devices(parameters.cohort_size, dishonest_fraction)),
             n=honest_devices(parameters.devices, dishonest_fraction),
             lowest_rate=default,
@@ -287,7 +287,7 @@ class _Relayed(Way):
     def release(self, n: int) -> PrivacyEvent:
         epsilon = self._parameters.epsilon
         return RejectionSampling(
-            event=Repeated(event=RandomizedResponseSum(n=n, epsilon0=epsilon), times=2),
+            event=Repetition(event=RandomizedResponseSum(n=n, epsilon0=epsilon), times=2),
             n=n,
             probability=self._again,
             largest_epsilon=2 * epsilon,

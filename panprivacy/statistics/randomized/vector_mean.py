@@ -12,9 +12,9 @@ from typing import Self
 
 import numpy as np
 
-from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.discrete_gaussian_sum import WIDE, variance
 from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVector
+from panprivacy.accounting.epsilon_delta import AdditionalDelta
 from panprivacy.accounting.guarantees import NONE_HOLDS, Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain

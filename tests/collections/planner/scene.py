@@ -7,7 +7,7 @@ import pytest
 from django.core.cache import caches
 
 from panprivacy.accounting.composition import _composed, _roughly_composed
-from panprivacy.accounting.loss_cache import epsilon_at, symmetric_loss_of
+from panprivacy.accounting.number_cache import epsilon_at, symmetric_loss_of
 from planner import guarantees
 
 

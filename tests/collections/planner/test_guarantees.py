@@ -104,7 +104,7 @@ def test_numbers_of_a_task_are_complete_everywhere(
         compute_guarantees(members, slot)
     another_process()
     with monkeypatch.context() as patched:
-        patched.setattr("panprivacy.accounting.sampling.Sampled.delta", lambda *_: pytest.fail("once more"))
+        patched.setattr("panprivacy.accounting.sampling.Sampling.delta", lambda *_: pytest.fail("once more"))
         assert guarantees_state(asked=made()) == State.COMPLETE
     if name != "dummies":
         another_process()
@@ -214,7 +214,7 @@ def test_task_out_of_time_or_broken_keeps_what_it_finished_and_rests(
     ((members, slot),) = sent
     raised = pytest.raises(end) if end is ZeroDivisionError else nullcontext()
     with monkeypatch.context() as patched, raised:
-        patched.setattr("panprivacy.accounting.sampling.Sampled.epsilon", raising(end))
+        patched.setattr("panprivacy.accounting.sampling.Sampling.epsilon", raising(end))
         compute_guarantees(members, slot)
     assert not store.slot_is_held(guarantees._key(one().bare), slot)
     another_process()

@@ -8,8 +8,8 @@ from django.core.cache import caches
 from kombu.exceptions import OperationalError
 
 from ledger.numbers import CachedNumbers
-from panprivacy.accounting import version
-from panprivacy.accounting.loss_cache import epsilon_at, symmetric_loss_of
+from panprivacy.accounting import number_cache
+from panprivacy.accounting.number_cache import epsilon_at, symmetric_loss_of
 from panprivacy.planning.plan import Depth, Question, plan_of
 from planner import operations, sending, store, tasks
 from planner.operations import plan_answer, plan_begun, plan_compute, plan_quick, plan_state
@@ -51,14 +51,14 @@ def test_answer_without_time_is_completed_by_one_task(
     assert sending.START_SECONDS + SHIPPED_TASK_SECONDS + 20 <= store.PENDING_SECONDS
     # Neither another question nor another version has this answer.
     assert plan_state(question=question(epsilon=1.5)) != State.COMPLETE
-    monkeypatch.setattr(version, "SOFTWARE", ("another",))
+    monkeypatch.setattr(number_cache, "SOFTWARE", ("another",))
     assert plan_state(question=question()) != State.COMPLETE
 
 
 def test_plans_keep_no_number_for_others(sent: list[Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """Anyone may ask for as many as they like, and the ledger's numbers must not make room for theirs."""
     kept: list[Any] = []
-    for name in ("epsilon_remember", "loss_remember"):
+    for name in ("epsilon_set", "loss_set"):
         monkeypatch.setattr(CachedNumbers, name, lambda *given: kept.append(given))
     for number_of in (epsilon_at, symmetric_loss_of):
         number_of.cache_clear()

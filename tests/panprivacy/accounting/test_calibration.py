@@ -12,7 +12,7 @@ from panprivacy.accounting.interface import LARGEST_N
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.registry import EVENTS
-from panprivacy.accounting.shuffling import Shuffled
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse
 from panprivacy.formats.errors import FieldError
 from tests.refusals import field_refused
 
@@ -21,8 +21,8 @@ CASES = [
     (RandomizedResponseSum, {"n": 40, "sampling_rate": 0.2}, "epsilon0", 0.5, 1e-4),
     (RandomizedResponseSum, {"epsilon0": 2.0}, "n", 0.05, 1e-8),
     (OneHotSum, {"n": 500, "k": 3}, "epsilon0", 0.5, 1e-6),
-    (Shuffled, {"n": 1_000}, "epsilon0", 0.5, 1e-6),
-    (Shuffled, {"epsilon0": 3.0}, "n", 0.5, 1e-6),
+    (ShuffledRandomizedResponse, {"n": 1_000}, "epsilon0", 0.5, 1e-6),
+    (ShuffledRandomizedResponse, {"epsilon0": 3.0}, "n", 0.5, 1e-6),
     (Gaussian, {}, "sigma", 1.0, 1e-8),
     (Gaussian, {"sampling_rate": 0.01, "rounds": 1_000}, "sigma", 1.0, 1e-6),
     (DiscreteGaussianSum, {"n": 10_000, "value_range": 10}, "scale", 1.0, 1e-6),
@@ -59,7 +59,12 @@ def test_calibrated_where_no_value_suffices_says_what_is_reachable(
 def test_calibrated_never_looks_beyond_the_largest_value_it_is_given():
     with field_refused("n", match="1000"):
         calibrated(
-            Shuffled, members={"epsilon0": 3.0}, solve_for="n", epsilon=0.01, delta=1e-6, largest=1_000
+            ShuffledRandomizedResponse,
+            members={"epsilon0": 3.0},
+            solve_for="n",
+            epsilon=0.01,
+            delta=1e-6,
+            largest=1_000,
         )
 
 

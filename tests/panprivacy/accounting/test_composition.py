@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panprivacy.accounting.composed_loss import ComposedLoss
-from panprivacy.accounting.composition import Repeated, delta_of, epsilon_of
+from panprivacy.accounting.composition import Repetition, delta_of, epsilon_of
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.shuffling import Shuffled
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse
 from panprivacy.formats.errors import FieldError
 from tests.panprivacy.accounting.by_definition import hockey_stick, randomized, released, sampled
 from tests.panprivacy.accounting.contract import EventContract
@@ -25,7 +25,7 @@ from tests.panprivacy.accounting.contract import EventContract
 class TestContract(EventContract):
     @pytest.fixture
     def event(self):
-        return Repeated(event=Shuffled(n=1_000, epsilon0=1.0), times=2)
+        return Repetition(event=ShuffledRandomizedResponse(n=1_000, epsilon0=1.0), times=2)
 
 
 class TestContractOfGiven(EventContract):
@@ -59,7 +59,7 @@ def sum_of_discrete_gaussians(n, scale):
 MANY = (
     RandomizedResponseSum(n=200, epsilon0=1.0),
     RandomizedResponseSum(n=50, epsilon0=0.2),
-    Shuffled(n=500, epsilon0=2.0),
+    ShuffledRandomizedResponse(n=500, epsilon0=2.0),
     DiscreteGaussianSum(n=100, scale=0.5, value_range=1),
     EpsilonDelta(epsilon_given=0.05, delta_given=1e-9),
     OneHotSum(n=12, k=4, epsilon0=0.5),
@@ -140,12 +140,12 @@ def test_epsilon_of_rounds_split_over_events_is_that_of_all_rounds():
 
 def test_repeated_equals_composition_and_is_at_most_the_sum():
     event = RandomizedResponseSum(n=1_000, epsilon0=1.0)
-    assert Repeated(event=event, times=3).epsilon(1e-6) == epsilon_of([event] * 3, 1e-6)
-    assert Repeated(event=event, times=1).epsilon(1e-6) == event.epsilon(1e-6)
-    pure = Repeated(event=Shuffled(n=2, epsilon0=3.0), times=2)
+    assert Repetition(event=event, times=3).epsilon(1e-6) == epsilon_of([event] * 3, 1e-6)
+    assert Repetition(event=event, times=1).epsilon(1e-6) == event.epsilon(1e-6)
+    pure = Repetition(event=ShuffledRandomizedResponse(n=2, epsilon0=3.0), times=2)
     assert pure.epsilon(1e-30) <= 6.0
     assert pure.delta(6.0) == pytest.approx(0.0, abs=1e-37)
-    nested = Repeated(event=Repeated(event=event, times=2), times=3)
+    nested = Repetition(event=Repetition(event=event, times=2), times=3)
     assert nested.epsilon(1e-6) == pytest.approx(epsilon_of([event] * 6, 1e-6), rel=1e-9)
 
 
@@ -153,7 +153,7 @@ def test_repeated_equals_composition_and_is_at_most_the_sum():
     pytest.param([RandomizedResponseSum(n=341_244, epsilon0=2e-5)] * 2, 1e-9, marks=pytest.mark.long),
     ([RandomizedResponseSum(n=1_000, epsilon0=1e-4)] * 2, 1e-6),
     ([DiscreteGaussianSum(n=208, scale=505, value_range=5),
-      Repeated(event=RandomizedResponseSum(n=7, epsilon0=0.34), times=2)], 1e-20),
+      Repetition(event=RandomizedResponseSum(n=7, epsilon0=0.34), times=2)], 1e-20),
 ])  # fmt: skip
 def test_epsilon_where_two_bounds_differ_is_found_in_few_looks(monkeypatch, events, delta):
     """Bounds with and without far tails differ by up to a thousandth here; a creep would take minutes."""

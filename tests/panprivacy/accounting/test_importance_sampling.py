@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 import scipy
 
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
-from panprivacy.accounting.importance_sampling import ImportanceSampled
+from panprivacy.accounting.importance_sampling import ImportanceSampling
 from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.accounting.sampling import Sampled
+from panprivacy.accounting.sampling import Sampling
 from tests.panprivacy.accounting.by_definition import hockey_stick, randomized, released, sampled, unit
 from tests.panprivacy.accounting.contract import EventContract
 from tests.refusals import field_refused
@@ -22,13 +22,13 @@ NOISE = DiscreteGaussianSum(n=1_000, scale=1.0, value_range=3)
 
 def categories(cohort, epsilon0):
     """Replacing a category moves two of the sums over a cohort."""
-    return Repeated(event=RandomizedResponseSum(n=cohort, epsilon0=epsilon0), times=2)
+    return Repetition(event=RandomizedResponseSum(n=cohort, epsilon0=epsilon0), times=2)
 
 
 class TestContract(EventContract):
     @pytest.fixture
     def event(self):
-        return ImportanceSampled(event=NOISE, n=100_000, lowest_rate=0.01, highest_rate=0.2)
+        return ImportanceSampling(event=NOISE, n=100_000, lowest_rate=0.01, highest_rate=0.2)
 
 
 def shown(values, *, rates, k, epsilon0, cohort):
@@ -48,7 +48,7 @@ def shown(values, *, rates, k, epsilon0, cohort):
 @pytest.mark.parametrize(("epsilon0", "cohort"), [(3.0, 1), (0.5, 2)])
 def test_delta_lies_above_every_value_of_everybody(rates, epsilon0, cohort):
     n, k = 4, 3
-    event = ImportanceSampled(
+    event = ImportanceSampling(
         event=OneHotSum(n=cohort, k=k, epsilon0=epsilon0),
         n=n,
         lowest_rate=min(rates),
@@ -66,7 +66,7 @@ def test_delta_lies_above_every_value_of_everybody(rates, epsilon0, cohort):
 def test_delta_at_the_rate_of_one_is_near_the_worst_there_is():
     """The bound is of use: of two devices it is at most a third above the worst case."""
     rates, epsilon0 = (0.2, 0.7), 1.0
-    event = ImportanceSampled(
+    event = ImportanceSampling(
         event=OneHotSum(n=1, k=2, epsilon0=epsilon0), n=2, lowest_rate=0.2, highest_rate=0.7
     )
     worst = 0.0
@@ -82,7 +82,7 @@ def test_delta_at_the_rate_of_one_is_near_the_worst_there_is():
 ])  # fmt: skip
 def test_delta_is_at_least_what_the_number_of_reports_alone_tells(n, lowest, highest):
     """Everybody else of the least common rate: two binomial numbers, by another library's functions."""
-    event = ImportanceSampled(event=categories(100, 1e-6), n=n, lowest_rate=lowest, highest_rate=highest)
+    event = ImportanceSampling(event=categories(100, 1e-6), n=n, lowest_rate=lowest, highest_rate=highest)
     counts = np.arange(n + 1)
     for rate in (lowest, highest):
         others = scipy.stats.binom.pmf(counts, n - 1, rate)
@@ -99,21 +99,21 @@ def test_delta_is_at_least_what_the_number_of_reports_alone_tells(n, lowest, hig
 
 
 def test_equal_rates_are_plain_sampling():
-    plain = Sampled(event=NOISE, n=10_000, sampling_rate=0.1).epsilon(1e-6)
-    event = ImportanceSampled(event=NOISE, n=10_000, lowest_rate=0.1, highest_rate=0.1)
+    plain = Sampling(event=NOISE, n=10_000, sampling_rate=0.1).epsilon(1e-6)
+    event = ImportanceSampling(event=NOISE, n=10_000, lowest_rate=0.1, highest_rate=0.1)
     assert event.epsilon(1e-6) == pytest.approx(plain, rel=0.05)
 
 
 def test_importance_sampling_loses_less_than_known_senders():
-    event = ImportanceSampled(event=NOISE, n=1_000_000, lowest_rate=0.005, highest_rate=0.05)
+    event = ImportanceSampling(event=NOISE, n=1_000_000, lowest_rate=0.005, highest_rate=0.05)
     assert event.epsilon(1e-6) < 0.2 * NOISE.epsilon(1e-6)
 
 
 def test_rate_of_one_as_in_saa_section_3_1_shows_the_value():
     """Printed: min(M/(2γN), 1). If everybody else has another value, the number of reports is certain."""
-    event = ImportanceSampled(event=categories(100, 0.1), n=1_000_000, lowest_rate=0.005, highest_rate=1.0)
+    event = ImportanceSampling(event=categories(100, 0.1), n=1_000_000, lowest_rate=0.005, highest_rate=1.0)
     assert event.delta(10.0) >= 1 - 0.005
-    below = ImportanceSampled(event=categories(100, 0.1), n=1_000_000, lowest_rate=0.005, highest_rate=0.99)
+    below = ImportanceSampling(event=categories(100, 0.1), n=1_000_000, lowest_rate=0.005, highest_rate=0.99)
     assert below.delta(1.0) < 1e-6
 
 
@@ -121,7 +121,9 @@ def test_rate_of_one_as_in_saa_section_3_1_shows_the_value():
 @pytest.mark.parametrize("rates", [(1e-9, 1e-9), (1e-9, 0.99), (1.0, 1.0)])
 @pytest.mark.parametrize("n", [1, 2, pytest.param(10**9, marks=pytest.mark.long)])
 def test_delta_at_the_ends_of_all_ranges_is_a_probability_that_falls(n, rates, epsilon0):
-    event = ImportanceSampled(event=categories(2, epsilon0), n=n, lowest_rate=rates[0], highest_rate=rates[1])
+    event = ImportanceSampling(
+        event=categories(2, epsilon0), n=n, lowest_rate=rates[0], highest_rate=rates[1]
+    )
     found = [event.delta(epsilon) for epsilon in (0.0, 1e-3, 1.0, 30.0)]
     assert all(a >= b * (1 - 1e-12) for a, b in itertools.pairwise(found))
     assert all(0 <= delta <= 1 for delta in found)
@@ -131,4 +133,4 @@ def test_delta_at_the_ends_of_all_ranges_is_a_probability_that_falls(n, rates, e
 
 def test_lowest_rate_above_the_highest_is_refused_by_name():
     with field_refused("lowest_rate"):
-        ImportanceSampled(event=categories(2, 1.0), n=9, lowest_rate=0.5, highest_rate=0.4)
+        ImportanceSampling(event=categories(2, 1.0), n=9, lowest_rate=0.5, highest_rate=0.4)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from panprivacy.accounting.composed_loss import ComposedLoss
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.interface import smallest_epsilon
-from panprivacy.accounting.loss_cache import symmetric_loss_of
 from panprivacy.accounting.loss_sum import LossSum
+from panprivacy.accounting.number_cache import symmetric_loss_of
 from panprivacy.accounting.privacy_loss import PrivacyLoss
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 
@@ -77,7 +77,7 @@ def test_a_loss_that_tells_all_or_more_often_than_delta_promises_nothing():
 
 
 def test_quick_bound_of_two_events_is_never_below_and_hardly_above():
-    event = Repeated(event=RandomizedResponseSum(n=20, epsilon0=3.0), times=2)
+    event = Repetition(event=RandomizedResponseSum(n=20, epsilon0=3.0), times=2)
     for delta in (1e-3, 1e-8, 1e-15):
         epsilon = event.epsilon(delta)
         quick = smallest_epsilon(event.delta_bound, delta)

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from panprivacy.accounting.additional_delta import AdditionalDelta
-from panprivacy.accounting.composition import Repeated, epsilon_of
-from panprivacy.accounting.epsilon_delta import EpsilonDelta
+from panprivacy.accounting.composition import Repetition, epsilon_of
+from panprivacy.accounting.epsilon_delta import AdditionalDelta, EpsilonDelta
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.one_hot_sum import OneHotSum
@@ -98,7 +97,7 @@ def some_event(draws: random.Random) -> PrivacyEvent:
             RandomizedResponseSum(n=n, epsilon0=draws.uniform(0.1, 4.0)),
             OneHotSum(n=n, epsilon0=draws.uniform(0.1, 3.0), k=4),
             EpsilonDelta(epsilon_given=draws.uniform(0.01, 2.0), delta_given=draws.choice([0.0, 1e-8])),
-            Repeated(event=RandomizedResponseSum(n=n, epsilon0=0.5), times=3),
+            Repetition(event=RandomizedResponseSum(n=n, epsilon0=0.5), times=3),
             AdditionalDelta(event=RandomizedResponseSum(n=n, epsilon0=1.0), probability=1e-9),
         ]
     )
@@ -142,7 +141,7 @@ def test_cost_of_randomized_response_is_its_renyi_divergence(epsilon0: float) ->
 
 def test_release_that_is_repeated_may_fail_each_time() -> None:
     once = EpsilonDelta(epsilon_given=0.1, delta_given=1e-8)
-    cost = PrivacyFilter(1.0, 1e-6).cost(Repeated(event=once, times=3))
+    cost = PrivacyFilter(1.0, 1e-6).cost(Repetition(event=once, times=3))
     assert cost.failing == pytest.approx(3e-8)
 
 

@@ -14,7 +14,7 @@ from panprivacy.accounting.randomized_response_sum import (
     _excess,
     _sampled,
 )
-from panprivacy.accounting.shuffling import Shuffled
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from tests.panprivacy.accounting.by_definition import (
     DIGITS,
@@ -155,7 +155,7 @@ def test_delta_is_at_most_that_of_the_shuffled_reports_themselves(n, epsilon0, s
     """The sum is a function of the shuffled bits, and FMT 2022 is proved for randomized response."""
     epsilon = share * epsilon0
     of_sum = RandomizedResponseSum(n=n, epsilon0=epsilon0).delta(epsilon)
-    assert of_sum <= Shuffled(n=n, epsilon0=epsilon0).delta(epsilon) * (1 + 1e-6) + 1e-39
+    assert of_sum <= ShuffledRandomizedResponse(n=n, epsilon0=epsilon0).delta(epsilon) * (1 + 1e-6) + 1e-39
 
 
 @pytest.mark.parametrize("epsilon0", [1e-3, 1.0, 20.0])

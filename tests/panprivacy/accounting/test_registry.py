@@ -1,14 +1,10 @@
-"""Reading events from stored data, and the proved bound beside a found number."""
+"""Reading events from stored data."""
 
 import json
 
 import pytest
 
-from panprivacy.accounting.composition import Repeated
-from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.proved_bound import proved_bound
 from panprivacy.accounting.registry import DEEPEST_NESTING, EVENTS, event_from_mapping
 from panprivacy.formats.errors import FieldError
 from tests.refusals import field_refused
@@ -81,22 +77,3 @@ def test_reading_events_nested_without_end_is_refused():
     assert event_from_mapping(members)
     with pytest.raises(FieldError, match="deep"):
         event_from_mapping({"kind": "repeated", "event": members, "times": 2})
-
-
-@pytest.mark.parametrize("members", [
-    {"kind": "randomized_response", "n": 250, "epsilon0": 2.0, "sampling_rate": 0.1},
-    {"kind": "one_hot", "n": 250, "k": 5, "epsilon0": 2.0, "relation": "replace"},
-])  # fmt: skip
-def test_proved_bound_is_proved_and_above_the_number_found(members):
-    event = event_from_mapping(members)
-    bound = proved_bound(event)
-    assert not event.proved
-    assert bound.proved
-    assert bound.neighbours is event.neighbours
-    assert event.epsilon(1e-6) < bound.epsilon(1e-6) < 4 * event.epsilon(1e-6)
-
-
-def test_proved_bound_is_the_proved_event_itself_or_none_if_unknown():
-    assert proved_bound(Gaussian(sigma=1.0)) == Gaussian(sigma=1.0)
-    found = OneHotSum(n=1_000, k=3, epsilon0=1.0)
-    assert proved_bound(Repeated(event=found, times=2)) is None

@@ -5,7 +5,7 @@ from itertools import combinations_with_replacement
 import pytest
 from mpmath import mp
 
-from panprivacy.accounting.composition import Repeated
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.rejection_sampling import RejectionSampling
 from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick, randomized, released, unit
@@ -47,7 +47,7 @@ def test_delta_is_at_least_that_of_every_assignment_if_drawn_again(n, k, most, s
                     pairs = max(pairs, hockey_stick(sums[i], sums[j], share * epsilon0))
     bits = RandomizedResponseSum(n=n, epsilon0=epsilon0)
     replaced = RejectionSampling(
-        event=Repeated(event=bits, times=2), n=n, probability=again, largest_epsilon=2 * epsilon0
+        event=Repetition(event=bits, times=2), n=n, probability=again, largest_epsilon=2 * epsilon0
     )
     added = RejectionSampling(
         event=bits, n=n, probability=again, largest_epsilon=float(epsilon0 - mp.log1p(-again))

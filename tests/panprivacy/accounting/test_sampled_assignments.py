@@ -14,7 +14,7 @@ from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.question import answer
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampled_assignments import _Bound, every_divergence, worst_sampled_divergence
-from panprivacy.accounting.sampling import Sampled
+from panprivacy.accounting.sampling import Sampling
 
 
 def one_by_one(n, epsilon0, rate, ones, epsilon):
@@ -148,7 +148,7 @@ def test_proved_epsilon_does_not_jump_where_enumeration_ends(n, rate, epsilon0, 
     """It jumped from 1.226 to 2.678 at 64 devices, q = 0.1, ε₀ = 4, δ = 1e-5."""
     everybody = RandomizedResponseSum(n=n, epsilon0=epsilon0)
     found = [
-        Sampled(event=everybody, n=devices, sampling_rate=rate).epsilon(delta)
+        Sampling(event=everybody, n=devices, sampling_rate=rate).epsilon(delta)
         for devices in (n, n + 1, n + 2)
     ]
     assert all(after <= before * (1 + 2e-3) for before, after in pairwise(found))

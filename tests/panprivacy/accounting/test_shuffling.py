@@ -5,7 +5,7 @@ import math
 import pytest
 from mpmath import mp
 
-from panprivacy.accounting.shuffling import Shuffled, ShuffledClones
+from panprivacy.accounting.shuffling import ShuffledRandomizedResponse, ShuffledReports
 from research.reproduction.samplable_anonymous_aggregation import largest_epsilon0_2022
 from tests.panprivacy.accounting.by_definition import DIGITS, hockey_stick
 from tests.panprivacy.accounting.contract import CohortContract
@@ -14,20 +14,20 @@ from tests.panprivacy.accounting.contract import CohortContract
 class TestContract(CohortContract):
     @pytest.fixture
     def event(self):
-        return Shuffled(n=1_000, epsilon0=1.0)
+        return ShuffledRandomizedResponse(n=1_000, epsilon0=1.0)
 
 
 class TestContractOfClones(CohortContract):
     @pytest.fixture
     def event(self):
-        return ShuffledClones(n=1_000, epsilon0=1.0)
+        return ShuffledReports(n=1_000, epsilon0=1.0)
 
 
 @pytest.mark.parametrize(("event", "delta", "epsilon"), [
-    (Shuffled(n=10_000, epsilon0=4.0), 1e-10, 0.605256),
-    (Shuffled(n=10_000, epsilon0=2.0), 1e-6, 0.1143996),
-    (Shuffled(n=1_000, epsilon0=1.0), 1e-6, 0.148671),
-    (ShuffledClones(n=10_000, epsilon0=4.0), 1e-10, 0.893913),
+    (ShuffledRandomizedResponse(n=10_000, epsilon0=4.0), 1e-10, 0.605256),
+    (ShuffledRandomizedResponse(n=10_000, epsilon0=2.0), 1e-6, 0.1143996),
+    (ShuffledRandomizedResponse(n=1_000, epsilon0=1.0), 1e-6, 0.148671),
+    (ShuffledReports(n=10_000, epsilon0=4.0), 1e-10, 0.893913),
 ])  # fmt: skip
 def test_epsilon_agrees_with_reference_numbers(event, delta, epsilon):
     assert event.epsilon(delta) == pytest.approx(epsilon, rel=1e-5)
@@ -35,7 +35,7 @@ def test_epsilon_agrees_with_reference_numbers(event, delta, epsilon):
 
 def test_epsilon_of_fmt_2021_lies_between_its_authors_bounds():
     """Their example: n = 100,000, ε₀ = 4, δ = 1e-6, blocks of 100."""
-    assert 0.1675385583317841 < ShuffledClones(n=100_000, epsilon0=4.0).epsilon(1e-6) < 0.172790550755978
+    assert 0.1675385583317841 < ShuffledReports(n=100_000, epsilon0=4.0).epsilon(1e-6) < 0.172790550755978
 
 
 def pair_by_definition(n, epsilon0, clone):
@@ -57,8 +57,8 @@ def pair_by_definition(n, epsilon0, clone):
 def test_delta_of_few_reports_is_that_of_the_dominating_pair_by_definition(n, epsilon0, share):
     with mp.workdps(DIGITS):
         for event, clone in [
-            (Shuffled(n=n, epsilon0=epsilon0), 2 / (mp.exp(mp.mpf(epsilon0)) + 1)),
-            (ShuffledClones(n=n, epsilon0=epsilon0), mp.exp(-mp.mpf(epsilon0))),
+            (ShuffledRandomizedResponse(n=n, epsilon0=epsilon0), 2 / (mp.exp(mp.mpf(epsilon0)) + 1)),
+            (ShuffledReports(n=n, epsilon0=epsilon0), mp.exp(-mp.mpf(epsilon0))),
         ]:
             exact = hockey_stick(*pair_by_definition(n, epsilon0, clone), share * epsilon0)
             found = event.delta(share * epsilon0)
@@ -69,7 +69,7 @@ def test_delta_of_grouped_numbers_of_clones_is_hardly_above_the_ungrouped(monkey
     """At 10⁷ reports the clones' numbers are grouped; ungrouped, it is the definition."""
     from panprivacy.accounting import shuffling
 
-    event = Shuffled(n=10**7, epsilon0=2.0)
+    event = ShuffledRandomizedResponse(n=10**7, epsilon0=2.0)
     epsilon = event.epsilon(1e-8)
     grouped = event.delta(epsilon)
     shuffling._clones.cache_clear()
@@ -98,8 +98,8 @@ def closed_form_2022(n, epsilon0, delta):
 @pytest.mark.parametrize("delta", [1e-4, 1e-12])
 def test_closed_forms_lie_above_the_numerical_bounds_where_they_hold(n, epsilon0, delta):
     if epsilon0 <= math.log(n / (16 * math.log(2 / delta))):
-        numerical = ShuffledClones(n=n, epsilon0=epsilon0).epsilon(delta)
+        numerical = ShuffledReports(n=n, epsilon0=epsilon0).epsilon(delta)
         assert numerical <= closed_form_2021(n, epsilon0, delta) < epsilon0
     if epsilon0 <= largest_epsilon0_2022(n=n, delta=delta):
-        numerical = Shuffled(n=n, epsilon0=epsilon0).epsilon(delta)
+        numerical = ShuffledRandomizedResponse(n=n, epsilon0=epsilon0).epsilon(delta)
         assert numerical <= closed_form_2022(n, epsilon0, delta) < epsilon0

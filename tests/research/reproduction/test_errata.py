@@ -8,7 +8,7 @@ from mpmath import mp, mpf, ncdf
 from scipy.stats import binom
 
 from panprivacy.accounting.discrete_gaussian_sum import delta_of
-from panprivacy.accounting.shuffling import ShuffledClones
+from panprivacy.accounting.shuffling import ShuffledReports
 from research.reproduction import histogram_errors as errors
 from research.reproduction.histogram_errors import Setting
 from research.reproduction.local_pan_privacy import continuous_scale
@@ -50,7 +50,7 @@ def test_sigma_of_example_3_as_printed_misses_its_guarantee():
 
 
 def test_shuffle_bound_that_example_4_cites_gives_more_than_printed():
-    assert ShuffledClones(n=10_000, epsilon0=4.0).epsilon(1e-10) > 0.89
+    assert ShuffledReports(n=10_000, epsilon0=4.0).epsilon(1e-10) > 0.89
 
 
 def test_closed_form_of_footnote_3_is_used_beyond_its_condition():

@@ -14,7 +14,7 @@ from ledger.models import Spending
 from ledger.operations import population_create
 from pages.rounds_together import guarantees_together, main_guarantee
 from pages.words.sentences import guarantee_from_mapping, guarantee_texts
-from panprivacy.accounting import loss_cache
+from panprivacy.accounting import number_cache
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from planner import guarantees
@@ -235,12 +235,12 @@ def test_rounds_are_published_with_what_a_worker_computed(
     another_process()
     with monkeypatch.context() as patched:
         patched.setattr(
-            "panprivacy.accounting.sampling.Sampled.delta_bound", lambda *_: pytest.fail("computed again")
+            "panprivacy.accounting.sampling.Sampling.delta_bound", lambda *_: pytest.fail("computed again")
         )
         assert signed_in.post(address, GIVEN).status_code == 302
     stated = RoundsDocument.objects.get().stated["privacy"]
     another_process()
-    monkeypatch.setattr(loss_cache, "_memory", None)
+    monkeypatch.setattr(number_cache, "_cache", None)
     assert stated == [dict(one) for one in PublishedRounds.of(rounds_draft(), series="0" * 16).privacy]
 
 

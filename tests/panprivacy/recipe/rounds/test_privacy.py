@@ -7,7 +7,7 @@ import pytest
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.interface import LARGEST_EPSILON
 from panprivacy.accounting.one_hot_sum import OneHotSum
-from panprivacy.accounting.sampling import Sampled
+from panprivacy.accounting.sampling import Sampling
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.privacy import (
     donation_amplified,
@@ -125,5 +125,5 @@ def test_number_of_reports_tells_more_than_appendix_a_proves():
 @pytest.mark.parametrize("rate", [1e-6, 0.5])
 def test_curve_of_a_sampled_histogram_is_known_at_the_largest_epsilon(rate):
     """Composition asks what a release needs of δ at any ε; sampled, that was beyond what a curve takes."""
-    event = Sampled(event=OneHotSum(n=1, k=4, epsilon0=1.0), n=10, sampling_rate=rate)
+    event = Sampling(event=OneHotSum(n=1, k=4, epsilon0=1.0), n=10, sampling_rate=rate)
     assert event.delta_bound(LARGEST_EPSILON) == 0

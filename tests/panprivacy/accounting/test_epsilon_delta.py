@@ -2,9 +2,9 @@
 
 import pytest
 
-from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
+from panprivacy.accounting.epsilon_delta import AdditionalDelta
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 
 NOISE = DiscreteGaussianSum(n=100, scale=0.5, value_range=3)
