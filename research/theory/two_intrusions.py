@@ -23,12 +23,12 @@ from research.theory.full_density import full_density
 KEY = "two-intrusions"
 
 EPSILON = 0.5
-LOOKS = (1, 2, 3, 4, 5, 6, 7, 8)
+INTRUSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
 ITEMS = 200_000
 """In the universe; half of them appear once ahead of each intrusion, the others never."""
 
 
-def looks_at(count: int, announced: bool, seed: int) -> NDArray[np.uint8]:
+def states_seen(count: int, announced: bool, seed: int) -> NDArray[np.uint8]:
     """What an intruder sees: bits, shape (intrusions, items). The first half of the items appears ahead of
     each.
 
@@ -53,15 +53,15 @@ def probabilities(bits: tuple[int, ...], announced: bool) -> tuple[float, float]
     for one that never does."""
     original = BitDistributions.original(EPSILON)
     appears, never = 1.0, 1.0
-    for look, bit in enumerate(bits):
-        one = float(BitDistributions.after(EPSILON, look if announced else 0).present)
+    for intrusion, bit in enumerate(bits):
+        one = float(BitDistributions.after(EPSILON, intrusion if announced else 0).present)
         # Without an appearance: D₀ in the beginning; later what was seen, or drawn from it anew.
-        if look == 0:
+        if intrusion == 0:
             quiet = float(original.absent)
         elif announced:
-            quiet = float(original.present if bits[look - 1] else original.absent)
+            quiet = float(original.present if bits[intrusion - 1] else original.absent)
         else:
-            quiet = float(bits[look - 1])
+            quiet = float(bits[intrusion - 1])
         appears *= one if bit else 1 - one
         never *= quiet if bit else 1 - quiet
     return appears, never
@@ -77,7 +77,7 @@ def attack(seen: NDArray[np.uint8], announced: bool) -> tuple[float, float]:
     """The rates of hits and of false alarms of the intruder that claims "appeared" if that is likelier.
 
     Args:
-        seen: as in `looks_at`.
+        seen: as in `states_seen`.
     """
     count = len(seen)
     guess = np.zeros(2**count, dtype=bool)
@@ -93,7 +93,7 @@ def attack(seen: NDArray[np.uint8], announced: bool) -> tuple[float, float]:
 
 def measured(count: int, announced: bool, seed: int) -> tuple[float, float]:
     """`attack` on a simulated stream."""
-    return attack(looks_at(count, announced, seed), announced)
+    return attack(states_seen(count, announced, seed), announced)
 
 
 def advantage_bound(epsilon: float) -> float:
@@ -103,9 +103,9 @@ def advantage_bound(epsilon: float) -> float:
 
 def demonstrate(seed: int) -> Demonstration:
     """The attack with 1 to 8 intrusions, by surprise and announced."""
-    surprise = {count: measured(count, False, seed) for count in LOOKS}
-    announced = {count: measured(count, True, seed) for count in LOOKS}
-    line = partial(Line.over, LOOKS)
+    surprise = {count: measured(count, False, seed) for count in INTRUSIONS}
+    announced = {count: measured(count, True, seed) for count in INTRUSIONS}
+    line = partial(Line.over, INTRUSIONS)
     chart = Figure(
         key=f"{KEY}-advantage",
         title="What an intruder learns of one item",
@@ -116,7 +116,7 @@ def demonstrate(seed: int) -> Demonstration:
         x_title="looks at the state",
         y_title="advantage of the intruder",
         panels=one_panel(
-            LOOKS,
+            INTRUSIONS,
             line("looks by surprise", Basis.MEASURED, lambda count: sub(*surprise[count])),
             line("looks by surprise", Basis.COMPUTED, lambda count: advantage(count, False)),
             line("announced intrusions", Basis.MEASURED, lambda count: sub(*announced[count])),

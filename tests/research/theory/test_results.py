@@ -10,11 +10,11 @@ from research.statements import Basis
 from research.theory import (
     DEMONSTRATIONS,
     results,
+    two_intrusions,
 )
 from research.theory import announced_intrusions as announced
 from research.theory import distinct_and_uniform as distinct
 from research.theory import square_root_of_t as root
-from research.theory import two_intrusions as looks
 from research.theory.uniformity_users import smallest_users
 
 SEED = results.SEED
@@ -64,9 +64,11 @@ COMPUTED = {
     ("square-root-of-t-distance", "largest possible", "computed"): lambda steps: root.total_variation(
         steps, root.EPSILON
     ),
-    ("two-intrusions-advantage", "looks by surprise", "computed"): partial(looks.advantage, announced=False),
+    ("two-intrusions-advantage", "looks by surprise", "computed"): partial(
+        two_intrusions.advantage, announced=False
+    ),
     ("two-intrusions-advantage", "announced intrusions", "computed"): partial(
-        looks.advantage, announced=True
+        two_intrusions.advantage, announced=True
     ),
     ("announced-intrusions-errors", "100,000 cells", "computed"): partial(announced.standard_error, 100_000),
     ("announced-intrusions-cells", "density", "computed"): announced.required_table_size,
@@ -80,14 +82,14 @@ def test_stored_curve_that_needs_no_simulation_is_what_is_computed(curve):
         assert y == pytest.approx(COMPUTED[curve](x), rel=1e-4), WRITE
 
 
-def measured_looks(count, seed):
-    return -np.diff(looks.measured(count, False, seed))[0]
+def measured_intrusions(count, seed):
+    return -np.diff(two_intrusions.measured(count, False, seed))[0]
 
 
 @pytest.mark.parametrize(("chart", "name", "x", "function"), [
     ("square-root-of-t-errors", "randomized state", 1024, root.measured_randomized),
     ("square-root-of-t-errors", "encrypted state", 1024, root.measured_encrypted),
-    ("two-intrusions-advantage", "looks by surprise", 2, measured_looks),
+    ("two-intrusions-advantage", "looks by surprise", 2, measured_intrusions),
     ("distinct-and-uniform-uniform", "preliminary test", 256, partial(smallest_users, test=PRELIMINARY)),
     ("distinct-and-uniform-uniform", "final test", 1024, partial(smallest_users, test=FINAL)),
     *(pytest.param(*case, marks=pytest.mark.long) for case in [

@@ -40,7 +40,7 @@ def test_advantage_of_one_look_keeps_the_bound_and_of_two_does_not():
 def test_attack_on_the_density_state_read_twice_is_as_good_as_computed():
     # Rates of 100,000 items each: 6 standard deviations of a binomial fail with probability below 1e-8. With
     # one look less the intruder would be 0.34 worse.
-    hits, alarms = theory.attack(theory.looks_at(2, False, seed=3), announced=False)
+    hits, alarms = theory.attack(theory.states_seen(2, False, seed=3), announced=False)
     deviation = 6 * math.sqrt(0.25 / (theory.ITEMS // 2))
     assert 2 * scipy.stats.norm.sf(6) < 1e-8
     assert abs(hits - theory.advantage(2, announced=False)) < deviation
@@ -50,7 +50,7 @@ def test_attack_on_the_density_state_read_twice_is_as_good_as_computed():
 @pytest.mark.statistical
 def test_attack_on_announced_looks_is_as_bad_as_computed():
     # The difference of two such rates: 6 of its standard deviations.
-    hits, alarms = theory.attack(theory.looks_at(4, True, seed=4), announced=True)
+    hits, alarms = theory.attack(theory.states_seen(4, True, seed=4), announced=True)
     deviation = 6 * math.sqrt(2 * 0.25 / (theory.ITEMS // 2))
     assert abs(hits - alarms - theory.advantage(4, announced=True)) < deviation
 

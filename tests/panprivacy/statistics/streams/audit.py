@@ -53,17 +53,17 @@ class Event:
     """What the auditor waits for, and how often the item appears in the two streams.
 
     Attributes:
-        likely, unlikely: appearances before each look, and after the last, in the stream with which the event
-            is likelier and in the other. All looks but the last one are announced.
-        looked: from the arrays of the state at each look, whose last axis is that of the runs, to truth
-            values.
-        released: the same from the arrays at each look and the noisy counts, one row for each run. None if
-            the auditor does not wait for the result.
+        likely, unlikely: appearances before each intrusion, and after the last, in the stream with which the
+            event is likelier and in the other. All intrusions but the last one are announced.
+        observed: from the arrays of the state at each intrusion, whose last axis is that of the runs, to
+            truth values.
+        released: the same from the arrays at each intrusion and the noisy counts, one row for each run. None
+            if the auditor does not wait for the result.
     """
 
     likely: Sequence[int]
     unlikely: Sequence[int]
-    looked: Callable[[list[dict[str, Any]]], Any]
+    observed: Callable[[list[dict[str, Any]]], Any]
     released: Callable[[list[dict[str, Any]], Any], Any] | None = None
 
     def happened(self, statistic: Any, appearances: Sequence[int], source: random.Random) -> int:
@@ -74,14 +74,14 @@ class Event:
         """
         runs = statistic.parameters.table_size
         state = statistic.start(source)
-        looks = []
-        for look, count in enumerate(appearances[:-1]):
+        intrusions = []
+        for intrusion, count in enumerate(appearances[:-1]):
             statistic.process_batch(state, np.tile(np.arange(runs), count), source)
-            looks.append({name: array.copy() for name, array in state.arrays.items()})
-            if look < len(appearances) - 2:
+            intrusions.append({name: array.copy() for name, array in state.arrays.items()})
+            if intrusion < len(appearances) - 2:
                 statistic.announce_intrusion(state, source)
         statistic.process_batch(state, np.tile(np.arange(runs), appearances[-1]), source)
-        seen = np.flatnonzero(self.looked(looks))
+        seen = np.flatnonzero(self.observed(intrusions))
         if self.released is None or not seen.size:
             return int(seen.size)
         noisy = [
@@ -91,7 +91,9 @@ class Event:
             )
             for run in seen
         ]
-        return int(self.released([of_runs(look, seen, runs) for look in looks], np.array(noisy)).sum())
+        return int(
+            self.released([of_runs(intrusion, seen, runs) for intrusion in intrusions], np.array(noisy)).sum()
+        )
 
 
 def of_runs(arrays: dict[str, Any], chosen: Any, runs: int) -> dict[str, Any]:

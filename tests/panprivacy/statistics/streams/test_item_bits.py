@@ -41,15 +41,15 @@ def views_of(epsilon, output_epsilon, announced, appearances, t):
     density.
 
     Args:
-        appearances: how often the item appears before each look, and after the last one.
+        appearances: how often the item appears before each intrusion, and after the last one.
     """
     views = {(): {(c, b): 0.5 / t for c in range(t) for b in (0, 1)}}
-    for look, count in enumerate(appearances[:-1]):
+    for intrusion, count in enumerate(appearances[:-1]):
         seen = {}
         for view, cells in views.items():
-            for shown, weight in counted(cells, count, tracked(epsilon, look)[1], t).items():
-                # After an announced look every bit is drawn again; after the last one, by surprise, it stays.
-                if look < announced:
+            for shown, weight in counted(cells, count, tracked(epsilon, intrusion)[1], t).items():
+                # After an announced intrusion every bit is drawn again; after the surprise, it stays.
+                if intrusion < announced:
                     one = redrawn(epsilon, shown[1])
                     cell = {(c, b): weight * probability(one, b) / t for c in range(t) for b in (0, 1)}
                 else:
@@ -123,7 +123,7 @@ def test_total_epsilon_of_one_look_is_below_the_theorem():
     totals = [total_epsilon(0.5, announced, 0.5) for announced in range(6)]
     assert 0.5 < totals[0] < 2 * 0.5  # PPS Theorem 3.2: 2ε
     assert totals == sorted(set(totals))
-    # Bits drawn again are closer to each other: no further look costs as much as the first.
+    # Bits drawn again are closer to each other: no further intrusion costs as much as the first.
     costs = [later - earlier for earlier, later in pairwise(totals)]
     assert max(costs) < -math.log(1 - 0.5 / 2)
 

@@ -112,7 +112,7 @@ def test_noise_differs_by_at_most_e_to_the_epsilon_between_any_two_values(k, eps
 
 @pytest.mark.parametrize("k", [2, 3, 5])
 @pytest.mark.parametrize("noises", [1, 2, 3])
-def test_inverse_undoes_the_noise_of_all_looks(k, noises):
+def test_inverse_undoes_the_noise_of_all_intrusions(k, noises):
     noise = ResidueNoise(k, 0.5)
     matrix = noise.distribution(1)[(np.arange(k)[:, None] - np.arange(k)[None, :]) % k]
     powered = np.linalg.matrix_power(matrix, noises)
@@ -160,12 +160,12 @@ def test_variance_of_the_noise_is_that_of_the_counters():
     assert noise.variance(1, fractions) == pytest.approx(expected)
 
 
-def joint_ratios(k, epsilon, looks):
-    """The largest and the exact ln ratio of what looks see, over all appearances between them."""
+def joint_ratios(k, epsilon, intrusions):
+    """The largest and the exact ln ratio of what intrusions see, over all appearances between them."""
     noise = ResidueNoise(k, epsilon).distribution(1)
     largest = 0.0
-    for one, other in product(product(range(k), repeat=looks), repeat=2):
-        for seen in product(range(k), repeat=looks):
+    for one, other in product(product(range(k), repeat=intrusions), repeat=2):
+        for seen in product(range(k), repeat=intrusions):
             shown_before, ratio = 0, 0.0
             for appeared, instead, shown in zip(one, other, seen, strict=True):
                 step = (shown - shown_before) % k
@@ -176,11 +176,11 @@ def joint_ratios(k, epsilon, looks):
 
 
 @pytest.mark.parametrize("announced", [0, 1])
-def test_looks_at_the_state_cost_exactly_what_is_stated(announced):
-    # Enumerated: appearances between the looks, and everything that can be seen; the result costs ε more.
+def test_intrusions_cost_exactly_what_is_stated(announced):
+    # Enumerated: appearances between the intrusions, and all that can be seen; the result costs ε more.
     statistic = mod_incidence(k=3)
-    looks = joint_ratios(3, 0.5, announced + 1)
-    assert looks + 0.5 == pytest.approx(statistic.total_epsilon(announced))
+    loss = joint_ratios(3, 0.5, announced + 1)
+    assert loss + 0.5 == pytest.approx(statistic.total_epsilon(announced))
 
 
 @pytest.mark.statistical

@@ -72,14 +72,14 @@ def test_bits_with_epsilon_in_every_table_as_printed_cost_more():
     tables = statistic.tables
     assert tables == 7
 
-    def look(epsilon):
-        """What one look at one bit costs (Claim 3.1)."""
+    def intrusion(epsilon):
+        """What one intrusion into one bit costs (Claim 3.1)."""
         original = BitDistributions.original(epsilon)
         return math.log((1 - original.absent) / (1 - original.present))
 
-    # An item that is in all the tables has a bit in each; looks at independent bits add up.
-    assert tables * look(statistic.table_epsilon) <= 0.5
-    assert tables * look(0.5) > 4 * 0.5
+    # An item that is in all the tables has a bit in each; intrusions into independent bits add up.
+    assert tables * intrusion(statistic.table_epsilon) <= 0.5
+    assert tables * intrusion(0.5) > 4 * 0.5
     assert statistic.guarantee(0).epsilon < 2 * 0.5
     as_printed = tables * total_epsilon(0.5, 0, 0.5 / tables)
     assert as_printed > 2 * 2 * 0.5

@@ -133,17 +133,17 @@ def test_noise_hides_a_change_by_one_exactly_as_stated(epsilon, delta):
 
 
 @pytest.mark.parametrize("announced", [0, 1])
-def test_price_is_paid_once_however_many_looks_there_are(announced):
-    """Exact: all that looks and the result show, for one 1 that comes before or after each of the looks."""
+def test_price_is_paid_once_however_many_intrusions_there_are(announced):
+    """Exact: all that intrusions and the result show, for one 1 that comes before or after each of them."""
     epsilon, bits = 1.0, 6
     pmf = binom.pmf(np.arange(bits + 1), bits, 0.5)
 
     def joint(position):
-        """Views as increments: look i shows noise i plus the 1, if it came since the look before."""
+        """Views as increments: intrusion i shows noise i plus the 1, if it came since the previous one."""
         views = np.ones(1)
-        for look in range(announced + 2):
+        for intrusion in range(announced + 2):
             increment = np.zeros(bits + 2)
-            shift = int(look == position)
+            shift = int(intrusion == position)
             increment[shift : shift + bits + 1] = pmf
             views = np.multiply.outer(views, increment)
         return views
