@@ -8,11 +8,11 @@ bulk, and errors are relative to δ, however small.
 One ε is computed in these steps; all are our own but for the dots of step 3:
 
 1. losses too rare to matter are taken as infinite (`ComposedLoss._without_rare_losses`);
-2. a tilt θ puts the weighted mean near ε, and very negative losses are raised (`_Sum.tilted`);
+2. a tilt θ puts the weighted mean near ε, and very negative losses are raised (`_LossParts.tilted`);
 3. every loss moves to a lattice, by connecting the dots (Doroshenko et al. 2022, Algorithm 1) or upwards;
-4. the lattice ends beyond which little weight lies, by Chernoff's bound (`_Sum._end`);
+4. the lattice ends beyond which little weight lies, by Chernoff's bound (`_LossParts._end`);
 5. the weighted losses are convolved by one transform (`_convolved`);
-6. the weights are divided out, and the bounds on all errors added (`_Tilted.delta`).
+6. the weights are divided out, and the bounds on all errors added (`_TiltedSum.delta`).
 
 The errors of rounding, of the finite transform and of the tails outside it are bounded and added, so that
 every δ is an upper bound. If losses are rare and far larger than ε, no weights suit both ε and them; then
@@ -71,7 +71,7 @@ class ComposedLoss:
         self._reveals_all = any(loss.masses.sum() == 0 for loss, _ in parts)
         self._infinite = -math.expm1(sum(times * _log_rest(loss.infinite) for loss, times in parts))
         self._largest = sum(times * loss.largest for loss, times in parts)
-        self._cells: dict[int, _Tilted] = {}
+        self._cells: dict[int, _TiltedSum] = {}
 
     def delta(self, epsilon: float) -> float:
         """An upper bound on δ(ε), ε ≥ 0, in [0, 1]."""
@@ -102,7 +102,7 @@ class ComposedLoss:
             cell = _cell_of(tilted.epsilon(delta, 0.0, self._largest))
         return min(_start_of(below), self._largest)
 
-    def _in_cell(self, cell: int) -> "_Tilted":
+    def _in_cell(self, cell: int) -> "_TiltedSum":
         if cell not in self._cells:
             interruption_point()
             while len(self._cells) > 1:  # up to 16 MB each
@@ -112,7 +112,7 @@ class ComposedLoss:
             self._cells[cell] = self._without_rare_losses(epsilon).tilted(epsilon)
         return self._cells[cell]
 
-    def _without_rare_losses(self, epsilon: float) -> "_Sum":
+    def _without_rare_losses(self, epsilon: float) -> "_LossParts":
         """The sum without losses that are too rare to matter at this ε.
 
         A bound on δ gives how rare that is: one of the largest losses occurs, or the others exceed ε
@@ -128,11 +128,11 @@ class ComposedLoss:
             rough = large
         return self._without_losses_below(max(_RARE * rough, NEGLIGIBLE))
 
-    def _without_losses_below(self, probability: float) -> "_Sum":
-        return _Sum([(loss.truncated(probability / self._count), times) for loss, times in self._parts])
+    def _without_losses_below(self, probability: float) -> "_LossParts":
+        return _LossParts([(loss.truncated(probability / self._count), times) for loss, times in self._parts])
 
 
-class _Sum:
+class _LossParts:
     def __init__(self, parts: Sequence[tuple[PrivacyLoss, int]]) -> None:
         self._parts = parts
         self._count = sum(times for _, times in parts)
@@ -159,7 +159,7 @@ class _Sum:
         tilt = _smallest(is_beyond, self._steepest) if is_beyond(self._steepest) else self._steepest
         return max(0.0, _moment(self._finite, tilt).mean)
 
-    def tilted(self, epsilon: float) -> "_Tilted":
+    def tilted(self, epsilon: float) -> "_TiltedSum":
         """The sum on a lattice that is right for ε near this one."""
         # Step 2.
         tilt = self._tilt_near(epsilon)
@@ -199,11 +199,11 @@ class _Sum:
             spacing = max(spacing, 1.05 * (high - low) / _LARGEST_TRANSFORM)
         first = math.floor(low / spacing) - 1
 
-        def convolved(number: type[np.floating]) -> _Tilted:
+        def convolved(number: type[np.floating]) -> _TiltedSum:
             masses, errors = _convolved(lattice, tilt * spacing, size, number)
             masses = np.maximum(0.0, np.roll(masses, -(first % size)))
             log_moment, infinite = _moment(finite, tilt).log, self._infinite * _ROUNDED_UP
-            return _Tilted(tilt, log_moment, first, spacing, masses, errors, infinite)
+            return _TiltedSum(tilt, log_moment, first, spacing, masses, errors, infinite)
 
         # Step 5, with more digits if rounding were a part of δ.
         result = convolved(np.float64)
@@ -411,7 +411,7 @@ def _convolved(
 
 
 @dataclass(frozen=True, eq=False)
-class _Tilted:
+class _TiltedSum:
     """A sum of losses, weighted by e^{tilt·L − log_moment}."""
 
     tilt: float

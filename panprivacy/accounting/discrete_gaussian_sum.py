@@ -229,7 +229,7 @@ def _scale_of_deviation(n: int, deviation: float) -> float:
 
 
 @dataclass(frozen=True)
-class _Wide:
+class _WideSum:
     """S distributed as N_Z(0, σ²), each probability to within a factor e^{±merging_error}."""
 
     sigma: float
@@ -290,7 +290,7 @@ class _Point:
         return self.log_tail + math.log1p(self.relative_error) < math.log(probability)
 
 
-class _Narrow:
+class _NarrowSum:
     """S for s < 2, by numerical inversion of the characteristic function after exponential tilting.
 
     With K(θ) = log E e^{θX} of one summand X, and φ the characteristic function of X tilted by θ,
@@ -533,10 +533,10 @@ def merging_error(n: int, scale: float) -> float:
     return 5 * (math.exp(-((math.pi * scale) ** 2)) + n * math.exp(-((math.pi * scale) ** 2) * 4 / 3))
 
 
-def _noise(n: int, scale: float) -> _Wide | _Narrow:
+def _noise(n: int, scale: float) -> _WideSum | _NarrowSum:
     if n == 1 or scale >= WIDE:
-        return _Wide(scale * math.sqrt(n), merging_error(n, scale))
-    return _Narrow(n, scale)
+        return _WideSum(scale * math.sqrt(n), merging_error(n, scale))
+    return _NarrowSum(n, scale)
 
 
 def _require_counts(n: int, value_range: int) -> None:

@@ -113,6 +113,7 @@ class ImportanceSampling(NestedEvent):
 
     def _between(self, here: float, there: float, epsilon: float) -> float:
         """A bound on the divergence of P from Q, for π_x = `here` and π_y = `there`."""
+        # λ, s, and the mean over ranges of J.
         unknown = 1 - self.highest_rate + self.lowest_rate  # λ
         bias = min(1.0, self.lowest_rate / unknown)
         return sum(
@@ -123,14 +124,18 @@ class ImportanceSampling(NestedEvent):
     def _with_coins(self, coins: int, bias: float, here: float, there: float, epsilon: float) -> float:
         """The same if this number of others toss a coin of this bias, and the observer is given all of the
         rest."""
+        # f(k) and f(k − 1) for every number of reports k.
         growth = math.exp(epsilon)
         without, with_it, error = _numbers(coins, bias)
+        # g and T: what is positive and what is negative in the divergence at k.
         absent = (1 - here) - growth * (1 - there)
         gain = here * with_it + max(absent, 0.0) * without
         loss = growth * there * with_it + max(-absent, 0.0) * without
+        # T ≤ g: g − T + T·δ_B(0).
         certain = loss <= gain
         found = float((gain - loss)[certain].sum()) + float(loss[certain].sum()) * _curve(self.event, -1)[0]
         found += 2 * error * float((gain + loss)[certain].sum())
+        # T > g: g·δ_B(ln(T/g)).
         gain, loss = gain[~certain], loss[~certain]
         matters = gain > 0
         gain, loss = gain[matters], loss[matters]

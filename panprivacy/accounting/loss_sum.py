@@ -28,7 +28,7 @@ class LossSum:
     def __init__(self, first: PrivacyLoss, second: PrivacyLoss) -> None:
         # The larger one is searched for values, the smaller one gone through.
         self._outer, inner = sorted((first, second), key=lambda loss: loss.losses.size)
-        self._beyond = _Beyond(inner)
+        self._beyond = _Tail(inner)
         self._reveals_all = any(loss.masses.sum() == 0 for loss in (first, second))
         self._infinite = -math.expm1(
             sum(math.log1p(-min(loss.infinite, 1 - UNIT)) for loss in (first, second))
@@ -58,7 +58,7 @@ class LossSum:
         return min(smallest_epsilon(self.delta, delta), self._largest)
 
 
-class _Beyond:
+class _Tail:
     """β of one loss."""
 
     def __init__(self, loss: PrivacyLoss) -> None:

@@ -113,6 +113,7 @@ class PrivacyFilter:
 
 @lru_cache(maxsize=1024)  # a ledger asks again and again for the same events
 def _cost(event: PrivacyEvent, order: float) -> Cost:
+    # What may fail altogether is cut off (Whitehouse et al. 2023, Theorem 1); divergences of the rest add up.
     divergence = failing = 0.0
     for (forward, backward), times in parts_of(event):
         fails = max(forward.infinite, backward.infinite)

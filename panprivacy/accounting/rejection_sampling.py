@@ -71,6 +71,7 @@ class RejectionSampling(NestedEvent):
         alone = EpsilonDelta(epsilon_given=self.largest_epsilon).delta(epsilon)
         if self.n * self.probability >= 1:
             return alone
+        # The least of δ(c) with e^c over edges c up to ε, from above downwards.
         above = math.floor(epsilon * _EDGES) + 1
         found = self._bound(epsilon, above)
         for edge in range(above - 1, 0, -1):
@@ -82,6 +83,7 @@ class RejectionSampling(NestedEvent):
 
     def _bound(self, epsilon: float, edge: int) -> float:
         """δ'(ε) with e^ε at the edge of that number, not below ε; rounded up."""
+        # (δ(ε) + e^ε·(n + 1)·t)/(1 − n·t)
         beside = (self.n + 1) * self.probability
         beside *= math.exp(min(edge / _EDGES, self.largest_epsilon))
         found = (self.event.delta_roughly(epsilon) + beside) / (1 - self.n * self.probability)

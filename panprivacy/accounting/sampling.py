@@ -136,6 +136,7 @@ class Sampling(NestedEvent):
         return _DOTS_APART / 2 if self.n <= _FEW else _DOTS_APART
 
     def _by_convexity(self, epsilon: float) -> float:
+        # Pr[c_lo ≤ c ≤ c_hi]·w of each range, from the largest down, so that the rarest need no curve.
         found = 0.0
         shares = sorted(
             (probability * high / self.n, curve, high / self.n)
@@ -147,6 +148,7 @@ class Sampling(NestedEvent):
             if rest <= _NEGLIGIBLE_SHARE * found:
                 found += rest
                 break
+            # δ_{c_lo} at ln(1 + (e^ε' − 1)/w).
             found += share * self.event.over(curve).delta_roughly(_unamplified(epsilon, weight))
         return min(1.0, found * (1 + 1e-13))
 

@@ -57,7 +57,9 @@ class _ShuffleEvent(PrivacyEvent):
         require_epsilon(epsilon)
         if epsilon >= self.epsilon0:
             return 0.0
+        # C ~ Bin(n − 1, r), in blocks.
         clones, mass = _clones(self.n - 1, clone, no_clone)
+        # Given C, the divergence of S + Ber(w) from S + Ber(1 − w), by hockey_stick.py.
         other, own = flip_probabilities(self.epsilon0)
         # own − e^ε·other, without cancellation if ε is near ε₀
         excess = -own * math.expm1(epsilon - self.epsilon0)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from panprivacy.accounting.discrete_gaussian_sum import (
     DiscreteGaussianSum,
-    _Narrow,
+    _NarrowSum,
     delta_of,
     epsilon_of,
     smallest_scale,
@@ -70,8 +70,8 @@ def test_delta_of_a_tail_far_down_keeps_its_relative_accuracy(shift, epsilon):
 
 def test_delta_of_a_threshold_too_far_out_to_search_is_an_upper_bound(monkeypatch):
     inverted = []
-    invert = _Narrow._invert
-    monkeypatch.setattr(_Narrow, "_invert", lambda noise, a: inverted.append(a) or invert(noise, a))
+    invert = _NarrowSum._invert
+    monkeypatch.setattr(_NarrowSum, "_invert", lambda noise, a: inverted.append(a) or invert(noise, a))
     # The loss passes ε some 10,000 standard deviations out.
     assert delta_of(10**6, 0.5, 1, 20.0) == 1e-300
     assert len(inverted) < 20
@@ -102,7 +102,7 @@ def test_point_far_out_is_that_of_all_ways_to_reach_it(scale, a):
             tail += further
             if further < tail * mp.mpf("1e-20"):
                 break
-        point = _Narrow(n, scale)._point(a)
+        point = _NarrowSum(n, scale)._point(a)
         assert abs(mp.expm1(mp.mpf(point.log_probability) - mp.log(exact))) <= point.relative_error
         assert abs(mp.expm1(mp.mpf(point.log_tail) - mp.log(tail))) <= point.relative_error
 
@@ -110,13 +110,13 @@ def test_point_far_out_is_that_of_all_ways_to_reach_it(scale, a):
 @pytest.mark.parametrize(("n", "scale"), [(2, 1.0), (3, 0.05), (10, 1.9), (10_000, 1.0)])
 def test_epsilon_of_a_range_far_beyond_the_noise_takes_no_long_sums(monkeypatch, n, scale):
     lengths = []
-    characteristic = _Narrow._characteristic
+    characteristic = _NarrowSum._characteristic
 
     def counted(noise, x, weights, length):
         lengths.append(length)
         return characteristic(noise, x, weights, length)
 
-    monkeypatch.setattr(_Narrow, "_characteristic", counted)
+    monkeypatch.setattr(_NarrowSum, "_characteristic", counted)
     found = epsilon_of(n, scale, 1_000_000, 1e-6)
     # The loss in the middle, where a sum of Gaussians has it; lattice and tail move it by little.
     assert found == pytest.approx(1e12 / (2 * n * scale**2), rel=0.2)

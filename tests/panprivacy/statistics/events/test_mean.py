@@ -10,8 +10,8 @@ from scipy import stats
 
 from panprivacy.accounting.discrete_gaussian_sum import (
     SMALLEST_EPSILON,
-    _Narrow,
-    _Wide,
+    _NarrowSum,
+    _WideSum,
     delta_of,
     epsilon_of,
     smallest_scale,
@@ -160,7 +160,7 @@ def test_parameters_whose_reports_no_decryption_could_search_are_refused():
 ])  # fmt: skip
 def test_calibration_at_every_corner_takes_bounded_work(monkeypatch, guarantee, cohort_size, deltas):
     work = Counter()
-    characteristic, wide_delta = _Narrow._characteristic, _Wide.delta
+    characteristic, wide_delta = _NarrowSum._characteristic, _WideSum.delta
 
     def counted_characteristic(noise, x, weights, length):
         found = characteristic(noise, x, weights, length)
@@ -171,8 +171,8 @@ def test_calibration_at_every_corner_takes_bounded_work(monkeypatch, guarantee, 
         work.update(wide=1)
         return wide_delta(noise, shift, epsilon)
 
-    monkeypatch.setattr(_Narrow, "_characteristic", counted_characteristic)
-    monkeypatch.setattr(_Wide, "delta", counted_delta)
+    monkeypatch.setattr(_NarrowSum, "_characteristic", counted_characteristic)
+    monkeypatch.setattr(_WideSum, "delta", counted_delta)
     smallest_scale.cache_clear()
     epsilon_of.cache_clear()
     calibrated, refused = 0, set()
