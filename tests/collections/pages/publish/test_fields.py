@@ -172,7 +172,10 @@ def test_page_of_a_recipe_with_tokens_names_issuer_attester_and_relay(client: Cl
     shown = recipe_page(client, token_recipe(FakeIssuer(), relay=True))
     for text in (
         *("issuer.example", "https://attester.example/attester", RELAY_URL, "known after it has closed"),
-        *("panprivacy.device identity --identity", "panprivacy.device enrol https://attester.example/attester"),
+        *(
+            "panprivacy.device identity --identity",
+            "panprivacy.device enrol https://attester.example/attester",
+        ),
         "panprivacy.device token --state",
         "an attacker cannot fill the cohort with made-up reports, unless the attester and",
     ):

@@ -36,7 +36,13 @@ def test_open_recipe_says_what_each_observer_learns(client: Client) -> None:
         "How devices encrypt their messages to this server.",
     ):
         assert said in page
-    for of_others in ("what they keep", "Seconds per step", "helper", "panprivacy.device join", "of the items"):
+    for of_others in (
+        "what they keep",
+        "Seconds per step",
+        "helper",
+        "panprivacy.device join",
+        "of the items",
+    ):
         assert of_others not in page
 
 
