@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from panprivacy.protocols.prio3.interface import Prepared, ReportInput, Verifier
+from panprivacy.protocols.prio3.interface import ReportInput, Transition, Verifier
 from panprivacy.protocols.prio3.prio3 import (
     NONCE_SIZE,
     VERIFY_KEY_SIZE,
@@ -84,10 +84,10 @@ def steps_of(
 ) -> dict[str, Step]:
     """The three steps of a verification, each on the previous one's output."""
     first = verifier.leader_init(leader)
-    messages = [prepared.outbound for prepared in first if isinstance(prepared, Prepared)]
+    messages = [prepared.outbound for prepared in first if isinstance(prepared, Transition)]
     second = verifier.helper_init(helper, messages)
-    answers = [prepared.outbound for prepared in second if isinstance(prepared, Prepared)]
-    states = [prepared.state for prepared in first if isinstance(prepared, Prepared)]
+    answers = [prepared.outbound for prepared in second if isinstance(prepared, Transition)]
+    states = [prepared.state for prepared in first if isinstance(prepared, Transition)]
     if len(messages) != len(leader) or len(answers) != len(helper):
         raise RuntimeError("an honest report was refused")
     return {

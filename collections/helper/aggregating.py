@@ -32,14 +32,14 @@ from panprivacy.protocols.dap.aggregation import (
     VerifyResp,
 )
 from panprivacy.protocols.dap.basics import BatchMode, ReportError, UnsupportedExtensionError
-from panprivacy.protocols.prio3.interface import Prepared, Rejected, ReportInput, Verifier
+from panprivacy.protocols.prio3.interface import Rejected, ReportInput, Transition, Verifier
 from peers.problems import dap_problem
 from web.problems import Problem
 
 VERIFICATION_KEY_ID = 0
 """A task has one verification key, drawn before any report, and it never changes."""
 
-Outcome = Prepared | Rejection
+Outcome = Transition | Rejection
 """The outcome of one report, until it is known whether it was already used."""
 
 
@@ -135,8 +135,8 @@ def _verify(task: Task, request: AggregationJobInitReq, now: datetime) -> _Verif
     )
 
 
-def _outcome(result: Prepared | Rejected) -> Outcome:
-    return result if isinstance(result, Prepared) else report_error_of(result)
+def _outcome(result: Transition | Rejected) -> Outcome:
+    return result if isinstance(result, Transition) else report_error_of(result)
 
 
 @transaction.atomic
@@ -160,14 +160,14 @@ def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
     answer = AggregationJobResp(
         tuple(VerifyResp(report_id, _told(outcome)) for report_id, outcome in outcomes.items())
     ).encode()
-    rejected = Counter(outcome.reason for outcome in outcomes.values() if not isinstance(outcome, Prepared))
+    rejected = Counter(outcome.reason for outcome in outcomes.values() if not isinstance(outcome, Transition))
     rejections_add(task=task, side=Side.HELPER, reasons=rejected)
     AggregationJob.objects.filter(task=task, resource_id=job_id).update(answer=answer)
     return answer
 
 
 def _told(outcome: Outcome) -> Continue | Reject:
-    return Continue(outcome.outbound) if isinstance(outcome, Prepared) else Reject(dap_error_of(outcome))
+    return Continue(outcome.outbound) if isinstance(outcome, Transition) else Reject(dap_error_of(outcome))
 
 
 def _add_to_buckets(task: Task, verified: _Verified, outcomes: dict[bytes, Outcome]) -> None:
@@ -176,7 +176,7 @@ def _add_to_buckets(task: Task, verified: _Verified, outcomes: dict[bytes, Outco
     buckets: dict[bytes, list[CommittedShare]] = defaultdict(list)
     for init in verified.inits:
         outcome = outcomes[init.report_id]
-        if isinstance(outcome, Prepared):
+        if isinstance(outcome, Transition):
             time = init.report_share.report_metadata.time
             identifier = bucket_identifier(configuration, time, verified.batch_id)
             buckets[identifier].append(CommittedShare(init.report_id, time, outcome.out_share))

@@ -44,7 +44,7 @@ from panprivacy.protocols.dap.aggregation import (
 )
 from panprivacy.protocols.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
 from panprivacy.protocols.dap.upload import Report, UploadRequest
-from panprivacy.protocols.prio3.interface import Prepared, Verifier
+from panprivacy.protocols.prio3.interface import Transition, Verifier
 from peers.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
 from storage.columns import stored_bytes, total
 
@@ -248,7 +248,7 @@ def _verify(task: Task, reports: Sequence[Report], now: datetime) -> _Verified:
     results = verifier_of(task).leader_init([share for _, share in candidates])
     inits, states = [], []
     for (report, _), result in zip(candidates, results, strict=True):
-        if isinstance(result, Prepared):
+        if isinstance(result, Transition):
             half = ReportShare(
                 report.report_metadata, report.public_share, report.helper_encrypted_input_share
             )

@@ -14,7 +14,7 @@ from panprivacy.encryption import SCHEMES
 from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.expectation import DeviceBytes, ExpectedReports
-from panprivacy.planning.plan import Plan, Question, Solved
+from panprivacy.planning.plan import Plan, PlanSolution, Question
 from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS, Alternative
 from panprivacy.planning.targets import Requirement
@@ -81,7 +81,7 @@ serializer_of(ExpectedSegments, "Segments")
 serializer_of(Alternative, proposal=ObjectField)
 _REQUIREMENTS = sorted(kind.name for kind in Requirement.__subclasses__())
 serializer_of(
-    Solved,
+    PlanSolution,
     "Solution",
     closest=ObjectField,
     unmet=partial(serializers.ListField, child=serializers.ChoiceField(_REQUIREMENTS)),

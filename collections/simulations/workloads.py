@@ -13,7 +13,7 @@ from devices_sim.simulated import SimulatedDevices, simulated_class
 from devices_sim.simulated.values import SimulatedValues
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
-from devices_sim.workloads.segments import WEIGHT, Located, checked_weights
+from devices_sim.workloads.segments import WEIGHT, SegmentedDevice, checked_weights
 from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
 from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.errors import FieldError
@@ -272,14 +272,14 @@ def listed(
 
 
 def _packed(given: Any) -> Any:
-    if isinstance(given, Located):
+    if isinstance(given, SegmentedDevice):
         return {"steps": sorted(given.steps), "segment": given.segment}
     return given if isinstance(given, str) else sorted(given)
 
 
 def _unpacked(given: Any) -> Any:
     if isinstance(given, dict):
-        return Located(frozenset(given["steps"]), given["segment"])
+        return SegmentedDevice(frozenset(given["steps"]), given["segment"])
     return given if isinstance(given, str) else frozenset(given)
 
 

@@ -10,7 +10,7 @@ from devices_sim.fleet_result import FleetResult
 from devices_sim.simulated.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
-from devices_sim.workloads.segments import Located
+from devices_sim.workloads.segments import SegmentedDevice
 from panprivacy.device.algorithm import ClientAlgorithm, Phase, steps_mechanism, wire_report
 from panprivacy.device.transport import WireReport
 from panprivacy.recipe.document import PublishedRecipe
@@ -51,7 +51,7 @@ class EagerDevices(_EventDevices):
         return wire_report(algorithm.finish(state, random_source, nonce))
 
 
-class LocatedDevices(FleetDevices[Located]):
+class LocatedDevices(FleetDevices[SegmentedDevice]):
     """Devices with events and a segment each.
 
     Args:
@@ -65,11 +65,11 @@ class LocatedDevices(FleetDevices[Located]):
     ) -> None:
         self._of = {segment: devices(recipe, segment) for segment in (*recipe.segments, None)}
 
-    def answer(self, given: Located) -> tuple[str | None, int]:
+    def answer(self, given: SegmentedDevice) -> tuple[str | None, int]:
         return given.segment, len(given.steps)
 
     def report(
-        self, given: Located, random_source: random.Random, nonce: bytes | None = None
+        self, given: SegmentedDevice, random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
         return self._of[given.segment].report(given.steps, random_source, nonce)
 

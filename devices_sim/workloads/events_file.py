@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream, require_device_name
-from devices_sim.workloads.segments import Located
+from devices_sim.workloads.segments import SegmentedDevice
 from panprivacy.formats.csv_table import CsvTable
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
@@ -58,12 +58,12 @@ class FileBucket(Bucket[Set[int]]):
 
 
 @dataclass(frozen=True)
-class LocatedFileBucket(Bucket[Located]):
+class LocatedFileBucket(Bucket[SegmentedDevice]):
     """The same with segments: a row is [name, step, segment], the segment null for none of the recipe's."""
 
     path: Path
 
-    def __iter__(self) -> Iterator[tuple[str, Located]]:
+    def __iter__(self) -> Iterator[tuple[str, SegmentedDevice]]:
         devices: dict[str, tuple[set[int], str | None]] = {}
         with self.path.open() as file:
             for rows in map(json.loads, file):
@@ -75,7 +75,7 @@ class LocatedFileBucket(Bucket[Located]):
                         )
                     if step:
                         steps.add(step)
-        return ((name, Located(steps, segment)) for name, (steps, segment) in devices.items())
+        return ((name, SegmentedDevice(steps, segment)) for name, (steps, segment) in devices.items())
 
 
 @contextmanager

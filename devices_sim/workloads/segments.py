@@ -24,7 +24,7 @@ DRAWN_BITS = 53
 
 
 @dataclass(frozen=True)
-class Located:
+class SegmentedDevice:
     """A device's events and its segment; None for a device of none that is asked about."""
 
     steps: Set[int]
@@ -32,17 +32,20 @@ class Located:
 
 
 @dataclass(frozen=True)
-class _Spread(Bucket[Located]):
+class _Spread(Bucket[SegmentedDevice]):
     """The devices of a bucket, those without a segment spread over all by their weights."""
 
-    devices: Bucket[Set[int] | Located]
+    devices: Bucket[Set[int] | SegmentedDevice]
     segments: tuple[str, ...]
     cumulative: tuple[float, ...]
     seed: int | None
 
-    def __iter__(self) -> Iterator[tuple[str, Located]]:
+    def __iter__(self) -> Iterator[tuple[str, SegmentedDevice]]:
         for name, given in self.devices:
-            yield name, given if isinstance(given, Located) else Located(given, self._segment(name))
+            yield (
+                name,
+                given if isinstance(given, SegmentedDevice) else SegmentedDevice(given, self._segment(name)),
+            )
 
     def _segment(self, name: str) -> str:
         digest = hashlib.blake2b(f"{self.seed}:{name}".encode(), digest_size=8, person=b"segment").digest()

@@ -15,18 +15,18 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import description_of, kind_of
 
 
-class Wanted(Enum):
+class Optimum(Enum):
     """Which of the values that meet a target is the best one."""
 
     LARGEST = "largest"
     SMALLEST = "smallest"
 
 
-SOLVABLE: Mapping[str, Wanted] = {
-    "epsilon0": Wanted.LARGEST,
-    "scale": Wanted.SMALLEST,
-    "sigma": Wanted.SMALLEST,
-    "n": Wanted.SMALLEST,
+SOLVABLE: Mapping[str, Optimum] = {
+    "epsilon0": Optimum.LARGEST,
+    "scale": Optimum.SMALLEST,
+    "sigma": Optimum.SMALLEST,
+    "n": Optimum.SMALLEST,
 }
 """Parameters that can be solved for, wherever an event has a field of that name."""
 
@@ -90,7 +90,7 @@ def calibrated(
     if event_class is DiscreteGaussianSum and solve_for == "scale":
         return event_at(_scale(members, low, high, epsilon, delta))
     wanted = SOLVABLE[solve_for]
-    end = low if wanted is Wanted.LARGEST else high
+    end = low if wanted is Optimum.LARGEST else high
     meets, fails = _bracket(excess, wanted, low, high, is_whole)
     if meets is None:
         reachable = event_at(end).epsilon(delta)
@@ -116,14 +116,14 @@ def _scale(members: Mapping[str, object], low: float, high: float, epsilon: floa
 
 
 def _bracket(
-    excess: Callable[[float], float], wanted: Wanted, low: float, high: float, is_whole: bool
+    excess: Callable[[float], float], wanted: Optimum, low: float, high: float, is_whole: bool
 ) -> tuple[float | None, float | None]:
     """A value that meets the target and one that fails, by steps of a constant factor; None if none is."""
     # The search for whole numbers goes upwards: large ones cost time, and are computed only if needed.
     value = low if is_whole else min(max(1.0, low), high)
     factor = 4.0
-    towards_safe = factor if wanted is Wanted.SMALLEST else 1 / factor
-    safe, unsafe = (high, low) if wanted is Wanted.SMALLEST else (low, high)
+    towards_safe = factor if wanted is Optimum.SMALLEST else 1 / factor
+    safe, unsafe = (high, low) if wanted is Optimum.SMALLEST else (low, high)
     if excess(value) <= 0:
         meets = value
         while meets != unsafe:

@@ -67,7 +67,7 @@ def steps_mechanism(statistic: Statistic[Any]) -> Mechanism[Any]:
     return statistic
 
 
-class Sealed(Ciphertext):
+class SealedReport(Ciphertext):
     """A report that is sealed to the servers' own keys, which change; nothing is computed with it."""
 
     __slots__ = ("_encoded",)
@@ -200,7 +200,7 @@ def kept_ciphertexts(recipe: PublishedRecipe, encoded: Iterable[bytes]) -> tuple
         InvalidCiphertextError: not ciphertexts under that key.
     """
     if recipe.servers.scheme is None:
-        return tuple(map(Sealed, encoded))
+        return tuple(map(SealedReport, encoded))
     return tuple(map(recipe.public_key.parse, encoded))
 
 

@@ -49,7 +49,7 @@ CLOSED_OR_EARLY = frozenset(
 
 
 @dataclass(frozen=True)
-class Uploaded:
+class UploadOutcome:
     """The outcome of an upload.
 
     Attributes:
@@ -98,7 +98,7 @@ class TaskClient:
         self._leader.close()
         self._helper.close()
 
-    def measure(self, measurements: Sequence[Any], *, time: int) -> Uploaded:
+    def measure(self, measurements: Sequence[Any], *, time: int) -> UploadOutcome:
         """Report measurements to a plain Prio3 task; raises as `shard_measurement` and `upload`.
 
         Args:
@@ -117,7 +117,7 @@ class TaskClient:
             ]
         )
 
-    def upload(self, reports: Sequence[ShardedReport]) -> Uploaded:
+    def upload(self, reports: Sequence[ShardedReport]) -> UploadOutcome:
         """Seal reports and send them in one request; those that were sealed to outdated keys in one more.
 
         Raises:
@@ -131,7 +131,7 @@ class TaskClient:
         self._configs = None
         second = self._post([reports[index] for index in outdated])
         errors = dict(enumerate(first.errors)) | dict(zip(outdated, second.errors, strict=True))
-        return Uploaded(tuple(errors.values()), first.repeated or second.repeated)
+        return UploadOutcome(tuple(errors.values()), first.repeated or second.repeated)
 
     def sealing(self) -> Callable[[ShardedReport], Report]:
         """What seals reports to the aggregators' current keys; raises like `upload`."""
@@ -147,10 +147,10 @@ class TaskClient:
 
         return seal
 
-    def _post(self, reports: Sequence[ShardedReport]) -> Uploaded:
+    def _post(self, reports: Sequence[ShardedReport]) -> UploadOutcome:
         return self.upload_sealed(tuple(map(self.sealing(), reports)))
 
-    def upload_sealed(self, reports: Sequence[Report]) -> Uploaded:
+    def upload_sealed(self, reports: Sequence[Report]) -> UploadOutcome:
         """Send reports in one request; those that were sealed to outdated keys are refused.
 
         Raises:
@@ -164,10 +164,10 @@ class TaskClient:
         if answer.status // 100 != 2:  # any success is one (section 3.3)
             raise refusal(answer, self._target)
         if not answer.body:
-            return Uploaded((None,) * len(reports), answer.attempts > 1)
+            return UploadOutcome((None,) * len(reports), answer.attempts > 1)
         if not is_media_type(answer.headers.get("content-type", ""), UploadErrors):
             raise TransportError("the leader's answer to an upload is not of the documented type")
-        return Uploaded(_errors_of(answer.body, reports), answer.attempts > 1)
+        return UploadOutcome(_errors_of(answer.body, reports), answer.attempts > 1)
 
 
 class DapUpload(Upload):

@@ -15,7 +15,7 @@ from panprivacy.protocols.transparency.findings import CheckError, NotWitnessedE
 from panprivacy.protocols.transparency.merkle import ProofError, consistency_proof, verify_consistency
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.tiles import Tile, TileError, nodes_of
-from panprivacy.recipe.log.checking import Checked, check
+from panprivacy.recipe.log.checking import CheckReport, check
 
 EARLY = timedelta(days=1)
 """How far a witness's clock may be ahead of the device's."""
@@ -48,7 +48,9 @@ class LogCheck:
     policy: Policy
     memory: LogMemory | None = None
 
-    def require(self, served: ServedRecipe, transport: Transport, *, now: datetime | None = None) -> Checked:
+    def require(
+        self, served: ServedRecipe, transport: Transport, *, now: datetime | None = None
+    ) -> CheckReport:
         """Check that a recipe is in the log, and that the log continues its known state.
 
         Args:
@@ -72,7 +74,7 @@ class LogCheck:
 
     def require_file(
         self, content: bytes, target: str, transport: Transport, *, what: str, now: datetime | None = None
-    ) -> Checked:
+    ) -> CheckReport:
         """The same for any signed document that the site serves with its proof.
 
         Args:
@@ -107,7 +109,7 @@ def _proof(target: str, transport: Transport, what: str) -> bytes:
         ) from error
 
 
-def _require_continues(checked: Checked, memory: LogMemory, transport: Transport) -> None:
+def _require_continues(checked: CheckReport, memory: LogMemory, transport: Transport) -> None:
     shown, origin = checked.checkpoint, checked.checkpoint.origin
     known = memory.newest(origin)
     if known is None:
@@ -143,7 +145,7 @@ def _require_begins(older: Checkpoint, newer: Checkpoint, transport: Transport) 
     verify_consistency(old=older.size, new=newer.size, old_root=older.root, new_root=newer.root, proof=proof)
 
 
-def _refuse(checked: Checked, memory: LogMemory, why: str) -> NoReturn:
+def _refuse(checked: CheckReport, memory: LogMemory, why: str) -> NoReturn:
     origin = checked.checkpoint.origin
     memory.accuse(origin, checked.note)
     raise LogRefusedError(

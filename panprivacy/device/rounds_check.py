@@ -16,7 +16,7 @@ from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
 from panprivacy.recipe.rounds.public_input import RoundInput
 
 
-class AlreadyGaveError(DeviceError):
+class AlreadyContributedError(DeviceError):
     """The device gave in another round of a recipe in which it gives once."""
 
 
@@ -86,7 +86,7 @@ def round_require(
         memory.see(place.of, place.number, recipe.identifier)
         before = memory.gave_in(place.of)
         if rounds.once and before is not None and before != place.number:
-            raise AlreadyGaveError(f"this device gave in round {before:,}, and gives once")
+            raise AlreadyContributedError(f"this device gave in round {before:,}, and gives once")
     return Turn(rounds, place.number, given, memory)
 
 

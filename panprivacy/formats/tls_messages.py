@@ -119,7 +119,7 @@ class Code(WireType):
 
 
 @dataclasses.dataclass(frozen=True)
-class Fixed(WireType):
+class FixedLength(WireType):
     """`opaque name[length]`."""
 
     length: int
@@ -173,7 +173,7 @@ class Url(Opaque):
 
 
 @dataclasses.dataclass(frozen=True)
-class Nested(WireType):
+class NestedMessage(WireType):
     """A nested message, without a length."""
 
     of: type["Message"]

@@ -62,7 +62,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Solved:
+class PlanSolution:
     """The result of solving for an unknown.
 
     Attributes:
@@ -123,7 +123,7 @@ class Plan:
     expectation: Expectation
     epsilons: Epsilons
     guarantees: tuple[Guarantee, ...] | None
-    solution: Solved | None
+    solution: PlanSolution | None
     curves: Curves
     complete: bool
 
@@ -173,7 +173,7 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
     expectation = expectation_of(proposal)
     epsilons = Epsilons(local=local_epsilon(mechanism))
     guarantees: tuple[Guarantee, ...] | None = None
-    solution: Solved | None = None
+    solution: PlanSolution | None = None
     errors: dict[str, ErrorCurve] = {}
     by_epsilon: tuple[ErrorCurve, ...] | None = None
     privacy: dict[str, PrivacyCurve] = {}
@@ -228,9 +228,9 @@ def _solvable(question: Question, depth: Depth) -> bool:
     return question.unknown != "cohort_size" and question.proposal.mechanism().aggregator_event().quick
 
 
-def _solved(solution: Solution, epsilons: Epsilons) -> Solved:
+def _solved(solution: Solution, epsilons: Epsilons) -> PlanSolution:
     found = solution.proposal
-    return Solved(
+    return PlanSolution(
         unknown=solution.unknown,
         found=found is not None,
         value=None if found is None else found.value(solution.unknown),

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.protocols.prio3.interface import ReportInput, Transition
 from panprivacy.protocols.prio3.prio3 import (
     NONCE_SIZE,
     VERIFY_KEY_SIZE,
@@ -159,12 +159,12 @@ def verified_by_us(task: Task, reports: list[Sharded]) -> list[tuple[bytes, ...]
     leader = verifier.leader_init([ReportInput(r.nonce, r.public, r.leader) for r in reports])
     outcomes: list[tuple[bytes, ...] | None] = []
     for report, ours in zip(reports, leader, strict=True):
-        if not isinstance(ours, Prepared):
+        if not isinstance(ours, Transition):
             outcomes.append(None)
             continue
         helper_input = ReportInput(report.nonce, report.public, report.helper)
         (other,) = verifier.helper_init([helper_input], [ours.outbound])
-        if not isinstance(other, Prepared):
+        if not isinstance(other, Transition):
             outcomes.append(None)
             continue
         (end,) = verifier.leader_finish([ours.state], [other.outbound])

@@ -14,7 +14,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import NO_LOCAL_LIMIT
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
-from panprivacy.recipe.rounds.privacy import DonationAmplified, donation_amplified, rounds_guarantees
+from panprivacy.recipe.rounds.privacy import DonationAmplification, donation_amplified, rounds_guarantees
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.trust_models import under_trust
 from recipes.budget import Effect, effect_of
@@ -116,7 +116,7 @@ class RoundsPreview:
     seconds: int
     guarantees: list[GuaranteeText]
     effect: Effect
-    donation: DonationAmplified | None
+    donation: DonationAmplification | None
     donation_relation: str
     local_limit: float | None
 

@@ -11,7 +11,7 @@ from panprivacy.device.log_check import LogCheck
 from panprivacy.device.log_memory import LogMemory
 from panprivacy.device.transport import ServedRecipe, Transport
 from panprivacy.protocols.transparency.policy import Policy, PolicyError
-from panprivacy.recipe.log.checking import Checked
+from panprivacy.recipe.log.checking import CheckReport
 
 UNCHECKED = "The public log is not checked: no --log-policy."
 
@@ -58,7 +58,7 @@ def log_opened(options: argparse.Namespace) -> Iterator[LogCheck]:
         yield LogCheck(policy, memory)
 
 
-def log_tell(checked: Checked, to: TextIO) -> None:
+def log_tell(checked: CheckReport, to: TextIO) -> None:
     """Print what was checked, and what was not."""
     to.writelines(f"{sentence}\n" for sentence in (*checked.sentences, *checked.unchecked))
 

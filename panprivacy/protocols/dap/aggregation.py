@@ -7,10 +7,10 @@ from panprivacy.formats.tls_messages import (
     UINT8,
     UINT16,
     Code,
-    Fixed,
+    FixedLength,
     InvalidMessageError,
     Message,
-    Nested,
+    NestedMessage,
     Opaque,
     Rest,
     Select,
@@ -35,16 +35,16 @@ LEADER_SELECTED_BATCH_ID = 1
 class ReportShare(Message):
     """The helper's half of a report."""
 
-    report_metadata: Annotated[ReportMetadata, Nested(ReportMetadata)]
+    report_metadata: Annotated[ReportMetadata, NestedMessage(ReportMetadata)]
     public_share: Annotated[bytes, Opaque(4)]
-    encrypted_input_share: Annotated[HpkeCiphertext, Nested(HpkeCiphertext)]
+    encrypted_input_share: Annotated[HpkeCiphertext, NestedMessage(HpkeCiphertext)]
 
 
 @dataclass(frozen=True)
 class VerifyInit(Message):
     """The helper's half of a report, and the leader's first verification message."""
 
-    report_share: Annotated[ReportShare, Nested(ReportShare)]
+    report_share: Annotated[ReportShare, NestedMessage(ReportShare)]
     payload: Annotated[bytes, Opaque(4, minimum=1)]
 
     @property
@@ -119,7 +119,7 @@ class Reject(Message):
 class VerifyResp(Message):
     """The helper's answer for one report."""
 
-    report_id: Annotated[bytes, Fixed(REPORT_ID_BYTES)]
+    report_id: Annotated[bytes, FixedLength(REPORT_ID_BYTES)]
     outcome: Annotated[Continue | Finish | Reject, Select({0: Continue, 1: Finish, 2: Reject})]
 
 
@@ -134,7 +134,7 @@ class AggregationJobResp(Message):
 class VerifyContinue(Message):
     """The leader's next verification message; no VDAF of ours has one."""
 
-    report_id: Annotated[bytes, Fixed(REPORT_ID_BYTES)]
+    report_id: Annotated[bytes, FixedLength(REPORT_ID_BYTES)]
     payload: Annotated[bytes, Opaque(4, minimum=1)]
 
 

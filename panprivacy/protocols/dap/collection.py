@@ -6,10 +6,10 @@ from typing import Annotated
 from panprivacy.formats.tls_messages import (
     UINT64,
     Code,
-    Fixed,
+    FixedLength,
     InvalidMessageError,
     Message,
-    Nested,
+    NestedMessage,
     Opaque,
     Vector,
 )
@@ -100,7 +100,7 @@ class CollectionJobReq(Message):
     """The request that creates a collection job. Extensions are strictly ascending by type; none is known
     (`require_known(request.extensions, set())`)."""
 
-    query: Annotated[Query, Nested(Query)]
+    query: Annotated[Query, NestedMessage(Query)]
     agg_param: Annotated[bytes, Opaque(4)] = b""
     extensions: Annotated[tuple[Extension, ...], Vector(Extension, 2)] = ()
 
@@ -121,9 +121,9 @@ class CollectionJobResp(Message):
     """
 
     report_count: Annotated[int, UINT64]
-    interval: Annotated[Interval, Nested(Interval)]
-    leader_encrypted_agg_share: Annotated[HpkeCiphertext, Nested(HpkeCiphertext)]
-    helper_encrypted_agg_share: Annotated[HpkeCiphertext, Nested(HpkeCiphertext)]
+    interval: Annotated[Interval, NestedMessage(Interval)]
+    leader_encrypted_agg_share: Annotated[HpkeCiphertext, NestedMessage(HpkeCiphertext)]
+    helper_encrypted_agg_share: Annotated[HpkeCiphertext, NestedMessage(HpkeCiphertext)]
 
 
 @dataclass(frozen=True)
@@ -136,23 +136,23 @@ class AggregateShareReq(Message):
             identifiers.
     """
 
-    collection_job_req: Annotated[CollectionJobReq, Nested(CollectionJobReq)]
-    batch_selector: Annotated[BatchSelector, Nested(BatchSelector)]
+    collection_job_req: Annotated[CollectionJobReq, NestedMessage(CollectionJobReq)]
+    batch_selector: Annotated[BatchSelector, NestedMessage(BatchSelector)]
     report_count: Annotated[int, UINT64]
-    checksum: Annotated[bytes, Fixed(CHECKSUM_BYTES)]
+    checksum: Annotated[bytes, FixedLength(CHECKSUM_BYTES)]
 
 
 @dataclass(frozen=True)
 class AggregateShare(Message):
     """The helper's aggregate share, sealed to the collector."""
 
-    encrypted_aggregate_share: Annotated[HpkeCiphertext, Nested(HpkeCiphertext)]
+    encrypted_aggregate_share: Annotated[HpkeCiphertext, NestedMessage(HpkeCiphertext)]
 
 
 @dataclass(frozen=True)
 class AggregateShareAad(Message):
     """Associated data of a sealed aggregate share."""
 
-    task_id: Annotated[bytes, Fixed(TASK_ID_BYTES)]
-    task_configuration: Annotated[TaskConfiguration, Nested(TaskConfiguration)]
-    collection_job_req: Annotated[CollectionJobReq, Nested(CollectionJobReq)]
+    task_id: Annotated[bytes, FixedLength(TASK_ID_BYTES)]
+    task_configuration: Annotated[TaskConfiguration, NestedMessage(TaskConfiguration)]
+    collection_job_req: Annotated[CollectionJobReq, NestedMessage(CollectionJobReq)]

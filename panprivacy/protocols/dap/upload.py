@@ -3,7 +3,16 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from panprivacy.formats.tls_messages import UINT64, Code, Fixed, Message, Nested, Opaque, Rest, Vector
+from panprivacy.formats.tls_messages import (
+    UINT64,
+    Code,
+    FixedLength,
+    Message,
+    NestedMessage,
+    Opaque,
+    Rest,
+    Vector,
+)
 from panprivacy.protocols.dap.basics import (
     REPORT_ID_BYTES,
     TASK_ID_BYTES,
@@ -38,7 +47,7 @@ class ReportMetadata(Message):
             report invalid, not the request that carries it.
     """
 
-    report_id: Annotated[bytes, Fixed(REPORT_ID_BYTES)]
+    report_id: Annotated[bytes, FixedLength(REPORT_ID_BYTES)]
     time: Annotated[int, UINT64]
     public_extensions: Annotated[tuple[Extension, ...], Vector(Extension, 2)] = ()
 
@@ -47,10 +56,10 @@ class ReportMetadata(Message):
 class Report(Message):
     """One report as a client uploads it."""
 
-    report_metadata: Annotated[ReportMetadata, Nested(ReportMetadata)]
+    report_metadata: Annotated[ReportMetadata, NestedMessage(ReportMetadata)]
     public_share: Annotated[bytes, Opaque(4)]
-    leader_encrypted_input_share: Annotated[HpkeCiphertext, Nested(HpkeCiphertext)]
-    helper_encrypted_input_share: Annotated[HpkeCiphertext, Nested(HpkeCiphertext)]
+    leader_encrypted_input_share: Annotated[HpkeCiphertext, NestedMessage(HpkeCiphertext)]
+    helper_encrypted_input_share: Annotated[HpkeCiphertext, NestedMessage(HpkeCiphertext)]
 
 
 @dataclass(frozen=True)
@@ -64,7 +73,7 @@ class UploadRequest(Message):
 class ReportUploadStatus(Message):
     """A report that was not accepted."""
 
-    id: Annotated[bytes, Fixed(REPORT_ID_BYTES)]
+    id: Annotated[bytes, FixedLength(REPORT_ID_BYTES)]
     error: Annotated[ReportError, Code(ReportError)]
 
 
@@ -88,7 +97,7 @@ class PlaintextInputShare(Message):
 class InputShareAad(Message):
     """Associated data of a sealed input share."""
 
-    task_id: Annotated[bytes, Fixed(TASK_ID_BYTES)]
-    task_configuration: Annotated[TaskConfiguration, Nested(TaskConfiguration)]
-    report_metadata: Annotated[ReportMetadata, Nested(ReportMetadata)]
+    task_id: Annotated[bytes, FixedLength(TASK_ID_BYTES)]
+    task_configuration: Annotated[TaskConfiguration, NestedMessage(TaskConfiguration)]
+    report_metadata: Annotated[ReportMetadata, NestedMessage(ReportMetadata)]
     public_share: Annotated[bytes, Opaque(4)]

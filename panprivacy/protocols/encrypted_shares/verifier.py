@@ -11,9 +11,9 @@ from panprivacy.protocols.prio3 import ping_pong
 from panprivacy.protocols.prio3.field import FIELD64
 from panprivacy.protocols.prio3.interface import (
     InvalidShareError,
-    Prepared,
     Rejected,
     ReportInput,
+    Transition,
     Verifier,
     require_length,
 )
@@ -65,7 +65,7 @@ class PanPrivateVerifier(Verifier):
         self.out_share_bytes = length * VDAF.out_share_bytes
         self.largest_batch = VDAF.largest_batch
 
-    def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
+    def leader_init(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected]:
         self._require_side(LEADER)
         opened = [outcome_of(self._coordinates, report) for report in reports]
         prepared = _by_coordinate(opened, self._count.leader_init)
@@ -75,11 +75,11 @@ class PanPrivateVerifier(Verifier):
 
     def helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
-    ) -> list[Prepared | Rejected]:
+    ) -> list[Transition | Rejected]:
         self._require_side(HELPER)
         require_as_many(reports, inbound)
 
-        def count(items: Sequence[tuple[ReportInput, bytes]]) -> list[Prepared | Rejected]:
+        def count(items: Sequence[tuple[ReportInput, bytes]]) -> list[Transition | Rejected]:
             return self._count.helper_init([item[0] for item in items], [item[1] for item in items])
 
         pairs = zip(reports, inbound, strict=True)
@@ -140,14 +140,14 @@ class PanPrivateVerifier(Verifier):
 
     def _joined(
         self,
-        coordinates: list[Prepared] | Rejected,
+        coordinates: list[Transition] | Rejected,
         decode: Callable[[bytes], bytes],
         encode: Callable[[bytes], bytes],
-    ) -> Prepared | Rejected:
+    ) -> Transition | Rejected:
         """What came of a report, from what came of its coordinates."""
         if not isinstance(coordinates, list):
             return coordinates
-        return Prepared(
+        return Transition(
             outbound=encode(b"".join(decode(one.outbound) for one in coordinates)),
             state=b"".join(one.state for one in coordinates),
             out_share=b"".join(one.out_share for one in coordinates),

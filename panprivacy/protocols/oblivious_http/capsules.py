@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 from pyhpke import AEADId, CipherSuite, ContextInterface, KDFId, KEMId, KEMKeyPair, PyHPKEError
 
-from panprivacy.formats.tls_messages import UINT8, UINT16, Fixed, InvalidMessageError, Message, Reader
+from panprivacy.formats.tls_messages import UINT8, UINT16, FixedLength, InvalidMessageError, Message, Reader
 from panprivacy.protocols.oblivious_http.keys import (
     AES_128_GCM,
     CHACHA20_POLY1305,
@@ -77,7 +77,7 @@ class _Header(Message):
 class _Capsule(_Header):
     """A sealed request without its ciphertext, which goes to the end."""
 
-    enc: Annotated[bytes, Fixed(PUBLIC_KEY_BYTES)]
+    enc: Annotated[bytes, FixedLength(PUBLIC_KEY_BYTES)]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,15 @@ from typing import Annotated
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from pyhpke import AEADId, KDFId, KEMId
 
-from panprivacy.formats.tls_messages import UINT8, UINT16, Fixed, InvalidMessageError, Message, Reader, Vector
+from panprivacy.formats.tls_messages import (
+    UINT8,
+    UINT16,
+    FixedLength,
+    InvalidMessageError,
+    Message,
+    Reader,
+    Vector,
+)
 
 MEDIA_TYPE = "application/ohttp-keys"
 
@@ -49,7 +57,7 @@ class KeyConfig(Message):
 
     key_id: Annotated[int, UINT8]
     kem_id: Annotated[int, UINT16]
-    public_key: Annotated[bytes, Fixed(PUBLIC_KEY_BYTES)]
+    public_key: Annotated[bytes, FixedLength(PUBLIC_KEY_BYTES)]
     algorithms: Annotated[tuple[Algorithms, ...], Vector(Algorithms, 2, minimum=4)]
 
     def check(self) -> None:

@@ -38,7 +38,7 @@ class InvalidElementError(ValueError):
 
 
 @dataclass(frozen=True)
-class Asked:
+class ClientRequest:
     """What the party that asks keeps.
 
     Attributes:
@@ -57,7 +57,7 @@ class Asked:
         return _output(self.input, multiply(_point(evaluated), scalar_bytes(inverse)))
 
 
-def ask(input_: bytes, random_source: random.Random) -> Asked:
+def ask(input_: bytes, random_source: random.Random) -> ClientRequest:
     """Blind an input (RFC 9497, section 3.3.1).
 
     Args:
@@ -66,7 +66,7 @@ def ask(input_: bytes, random_source: random.Random) -> Asked:
     return ask_with(input_, draw_scalar(random_source))
 
 
-def ask_with(input_: bytes, factor: int) -> Asked:
+def ask_with(input_: bytes, factor: int) -> ClientRequest:
     """`ask` with its draw, 1 to the group's order - 1.
 
     Raises:
@@ -74,7 +74,7 @@ def ask_with(input_: bytes, factor: int) -> Asked:
     """
     if len(input_) > _LONGEST_INPUT:
         raise ValueError(f"an input has at most {_LONGEST_INPUT} bytes, not {len(input_)}")
-    return Asked(input_, factor, serialize(multiply(_hashed(input_), scalar_bytes(factor))))
+    return ClientRequest(input_, factor, serialize(multiply(_hashed(input_), scalar_bytes(factor))))
 
 
 def new_key(random_source: random.Random) -> bytes:

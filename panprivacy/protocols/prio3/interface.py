@@ -47,7 +47,7 @@ class ReportInput:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class Transition:
     """What came of one report.
 
     Attributes:
@@ -74,13 +74,13 @@ class Verifier(ABC):
     """The most reports whose sum cannot wrap round the field, whatever they measure."""
 
     @abstractmethod
-    def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
+    def leader_init(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected]:
         """The leader's first step: `ping_pong_leader_init`."""
 
     @abstractmethod
     def helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
-    ) -> list[Prepared | Rejected]:
+    ) -> list[Transition | Rejected]:
         """The helper's only step: `ping_pong_helper_init`, with the leader's `outbound` of each report.
 
         Beyond the draft, a report that the leader would refuse in `leader_finish` is refused here. The

@@ -7,9 +7,9 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.prio3 import ping_pong
 from panprivacy.protocols.prio3.interface import (
     InvalidShareError,
-    Prepared,
     Rejected,
     ReportInput,
+    Transition,
     VerificationError,
     Verifier,
 )
@@ -64,12 +64,12 @@ class SlowVerifier(Verifier):
         self.out_share_bytes = vdaf.out_share_bytes
         self.largest_batch = vdaf.largest_batch
 
-    def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
+    def leader_init(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected]:
         return [outcome_of(self._leader_init, report) for report in reports]
 
     def helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
-    ) -> list[Prepared | Rejected]:
+    ) -> list[Transition | Rejected]:
         require_as_many(reports, inbound)
         return [
             outcome_of(self._helper_init, report, message)
@@ -100,18 +100,18 @@ class SlowVerifier(Verifier):
             report.input_share,
         )
 
-    def _leader_init(self, report: ReportInput) -> Prepared:
+    def _leader_init(self, report: ReportInput) -> Transition:
         state, verifier_share = self._verify_init(LEADER, report)
-        return Prepared(outbound=ping_pong.encode_initialize(verifier_share), state=state)
+        return Transition(outbound=ping_pong.encode_initialize(verifier_share), state=state)
 
-    def _helper_init(self, report: ReportInput, inbound: bytes) -> Prepared:
+    def _helper_init(self, report: ReportInput, inbound: bytes) -> Transition:
         state, verifier_share = self._verify_init(HELPER, report)
         leader_share = ping_pong.decode_initialize(inbound)
         verifier_shares = [leader_share, verifier_share]
         message = self.vdaf.verifier_shares_to_message(self._context_of(report.nonce), verifier_shares)
         self.vdaf.require_parts_of_all(report.public_share, verifier_shares)
         out_share = self.vdaf.verify_next(state, message)
-        return Prepared(outbound=ping_pong.encode_finish(message), out_share=out_share)
+        return Transition(outbound=ping_pong.encode_finish(message), out_share=out_share)
 
     def _leader_finish(self, state: bytes, inbound: bytes) -> bytes:
         return self.vdaf.verify_next(state, ping_pong.decode_finish(inbound))

@@ -13,9 +13,9 @@ from panprivacy.protocols.prio3.batch_flp import BatchProof
 from panprivacy.protocols.prio3.batch_turboshake import Bytes
 from panprivacy.protocols.prio3.batch_xof import BatchXof, rows_of
 from panprivacy.protocols.prio3.interface import (
-    Prepared,
     Rejected,
     ReportInput,
+    Transition,
     VerificationError,
     Verifier,
 )
@@ -98,17 +98,17 @@ class Prio3Verifier(Verifier):
             (NONCE_SIZE, vdaf.public_share_bytes, vdaf.input_share_bytes(side)) for side in (LEADER, HELPER)
         ]
 
-    def leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
-        outcomes: list[Prepared | Rejected] = []
+    def leader_init(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected]:
+        outcomes: list[Transition | Rejected] = []
         for at in range(0, len(reports), self._together):
             outcomes += self._leader_init(reports[at : at + self._together])
         return outcomes
 
     def helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
-    ) -> list[Prepared | Rejected]:
+    ) -> list[Transition | Rejected]:
         require_as_many(reports, inbound)
-        outcomes: list[Prepared | Rejected] = []
+        outcomes: list[Transition | Rejected] = []
         for at in range(0, len(reports), self._together):
             outcomes += self._helper_init(
                 reports[at : at + self._together], inbound[at : at + self._together]
@@ -131,21 +131,21 @@ class Prio3Verifier(Verifier):
     def unshard(self, leader_share: bytes, helper_share: bytes, reports: int) -> tuple[int, ...]:
         return self._slow.unshard(leader_share, helper_share, reports)
 
-    def _leader_init(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected]:
+    def _leader_init(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected]:
         whole = self._whole(LEADER, reports)
         outcomes = self._leader_outcomes([reports[i] for i in whole]) if whole else []
         return _completed(len(reports), whole, outcomes, lambda i: self._slow.leader_init([reports[i]])[0])
 
     def _helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
-    ) -> list[Prepared | Rejected]:
+    ) -> list[Transition | Rejected]:
         header, size = self._header, len(self._header) + self.vdaf.verifier_share_bytes
         whole = [
             i
             for i in self._whole(HELPER, reports)
             if len(inbound[i]) == size and inbound[i].startswith(header)
         ]
-        outcomes: Sequence[Prepared | Rejected | None] = []
+        outcomes: Sequence[Transition | Rejected | None] = []
         if whole:
             leader_shares = rows_of([inbound[i] for i in whole])[:, len(header) :]
             outcomes = self._helper_outcomes([reports[i] for i in whole], leader_shares)
@@ -153,13 +153,13 @@ class Prio3Verifier(Verifier):
             len(reports), whole, outcomes, lambda i: self._slow.helper_init([reports[i]], [inbound[i]])[0]
         )
 
-    def _leader_outcomes(self, reports: Sequence[ReportInput]) -> list[Prepared | Rejected | None]:
+    def _leader_outcomes(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected | None]:
         """Of reports whose lengths are right; None for what the slow definition is to decide."""
         views = self._views(LEADER, reports, self._xof(reports))
         outbound = _cut(_headed(self._header, self._field.encode(views.verifiers), views.parts))
         states = _cut(np.hstack([views.out_shares, views.seeds]))
-        outcomes: list[Prepared | Rejected | None] = [
-            Prepared(outbound=message, state=state) for message, state in zip(outbound, states, strict=True)
+        outcomes: list[Transition | Rejected | None] = [
+            Transition(outbound=message, state=state) for message, state in zip(outbound, states, strict=True)
         ]
         for row in np.flatnonzero(~views.usable):
             outcomes[row] = None
@@ -167,7 +167,7 @@ class Prio3Verifier(Verifier):
 
     def _helper_outcomes(
         self, reports: Sequence[ReportInput], leader_shares: Bytes
-    ) -> list[Prepared | Rejected | None]:
+    ) -> list[Transition | Rejected | None]:
         """As `_leader_outcomes`, given the leader's encoded verifier shares, a row for each report."""
         xof = self._xof(reports)
         views = self._views(HELPER, reports, xof)
@@ -185,8 +185,8 @@ class Prio3Verifier(Verifier):
         usable = views.usable & self._field.are_elements(encoded)
 
         outbound = _cut(_headed(ping_pong.finish_header(self.vdaf.verifier_message_bytes), seeds))
-        outcomes: list[Prepared | Rejected | None] = [
-            Prepared(outbound=message, out_share=out_share)
+        outcomes: list[Transition | Rejected | None] = [
+            Transition(outbound=message, out_share=out_share)
             for message, out_share in zip(outbound, _cut(views.out_shares), strict=True)
         ]
         for row in np.flatnonzero(~agreed):
@@ -290,11 +290,11 @@ class Prio3Verifier(Verifier):
 def _completed(
     count: int,
     rows: Sequence[int],
-    outcomes: Sequence[Prepared | Rejected | None],
-    slowly: Callable[[int], Prepared | Rejected],
-) -> list[Prepared | Rejected]:
+    outcomes: Sequence[Transition | Rejected | None],
+    slowly: Callable[[int], Transition | Rejected],
+) -> list[Transition | Rejected]:
     """An outcome for each of `count` reports: what `rows` have of `outcomes`, `slowly` for the rest."""
-    complete: list[Prepared | Rejected | None] = [None] * count
+    complete: list[Transition | Rejected | None] = [None] * count
     for i, outcome in zip(rows, outcomes, strict=True):
         complete[i] = outcome
     return [slowly(i) if outcome is None else outcome for i, outcome in enumerate(complete)]

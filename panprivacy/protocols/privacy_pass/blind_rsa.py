@@ -62,7 +62,7 @@ VARIANTS = {
 
 
 @dataclass(frozen=True)
-class Blinded:
+class BlindedMessage:
     """What `blind_with` gives.
 
     Attributes:
@@ -74,7 +74,7 @@ class Blinded:
     inverse: int
 
 
-def blind_with(key: PublicKey, prepared: bytes, salt: bytes, factor: int) -> Blinded:
+def blind_with(key: PublicKey, prepared: bytes, salt: bytes, factor: int) -> BlindedMessage:
     """Blind a prepared message (section 4.2), with the client's draws.
 
     Args:
@@ -92,7 +92,7 @@ def blind_with(key: PublicKey, prepared: bytes, salt: bytes, factor: int) -> Bli
     if not 1 <= factor < key.n or gcd(factor, key.n) != 1:
         raise BlindSignatureError("the blinding factor must be 1 to n - 1, without a divisor of n")
     blinded = representative * int(gmpy2.powmod(factor, key.e, key.n)) % key.n
-    return Blinded(blinded.to_bytes(key.length, "big"), pow(factor, -1, key.n))
+    return BlindedMessage(blinded.to_bytes(key.length, "big"), pow(factor, -1, key.n))
 
 
 def blind_sign(key: PrivateKey, blinded_message: bytes, random_source: random.Random) -> bytes:

@@ -4,7 +4,7 @@ import hashlib
 from dataclasses import dataclass
 from typing import Annotated
 
-from panprivacy.formats.tls_messages import UINT8, UINT16, Fixed, Message, Opaque
+from panprivacy.formats.tls_messages import UINT8, UINT16, FixedLength, Message, Opaque
 
 TOKEN_TYPE = 0x0002
 """Blind RSA with 2,048 bits: publicly verifiable."""
@@ -63,14 +63,14 @@ class TokenRequest(_OfOurType):
     """
 
     truncated_key_id: Annotated[int, UINT8]
-    blinded_message: Annotated[bytes, Fixed(SIGNATURE_BYTES)]
+    blinded_message: Annotated[bytes, FixedLength(SIGNATURE_BYTES)]
 
 
 @dataclass(frozen=True)
 class TokenResponse(Message):
     """What the issuer answers: 256 bytes."""
 
-    blind_signature: Annotated[bytes, Fixed(SIGNATURE_BYTES)]
+    blind_signature: Annotated[bytes, FixedLength(SIGNATURE_BYTES)]
 
 
 @dataclass(frozen=True)
@@ -83,16 +83,16 @@ class TokenInput(_OfOurType):
         key_id: of the issuer's key.
     """
 
-    nonce: Annotated[bytes, Fixed(NONCE_BYTES)]
-    challenge_digest: Annotated[bytes, Fixed(DIGEST_BYTES)]
-    key_id: Annotated[bytes, Fixed(DIGEST_BYTES)]
+    nonce: Annotated[bytes, FixedLength(NONCE_BYTES)]
+    challenge_digest: Annotated[bytes, FixedLength(DIGEST_BYTES)]
+    key_id: Annotated[bytes, FixedLength(DIGEST_BYTES)]
 
 
 @dataclass(frozen=True)
 class Token(TokenInput):
     """What the client shows: the signed input and the issuer's signature, 354 bytes."""
 
-    authenticator: Annotated[bytes, Fixed(SIGNATURE_BYTES)]
+    authenticator: Annotated[bytes, FixedLength(SIGNATURE_BYTES)]
 
     @property
     def input(self) -> TokenInput:

@@ -13,7 +13,7 @@ _SIGNATURE_BYTES = 64
 
 
 @dataclass(frozen=True)
-class Cosigned:
+class WitnessSignature:
     """A witness's signature that holds.
 
     Attributes:
@@ -41,7 +41,7 @@ def cosign(checkpoint: Checkpoint, name: str, private_key: Ed25519PrivateKey, *,
     return Signature(name, key.identifier, time.to_bytes(_TIME_BYTES, "big") + signature)
 
 
-def cosigned(note: Note, key: VerifierKey) -> Cosigned | None:
+def cosigned(note: Note, key: VerifierKey) -> WitnessSignature | None:
     """The signature of a witness below a checkpoint, the latest if there are several; None without one.
 
     Args:
@@ -51,7 +51,7 @@ def cosigned(note: Note, key: VerifierKey) -> Cosigned | None:
         NoteError: one that names this key does not hold.
     """
     times = [_checked(note, key, signature) for signature in note.signatures_by(key)]
-    return Cosigned(key.name, max(times)) if times else None
+    return WitnessSignature(key.name, max(times)) if times else None
 
 
 def _checked(note: Note, key: VerifierKey, signature: Signature) -> int:

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from panprivacy.formats import base64_text
 from panprivacy.protocols.ed25519 import public_key_of
 from panprivacy.protocols.signed_count import CountRefusedError, ReleasedCount
-from panprivacy.protocols.transparency.findings import CheckError, Found
+from panprivacy.protocols.transparency.findings import CheckError, Findings
 
 PARTNERS = {"Helper": "Leader", "Shuffler": "Analyzer"}
 """Name of each partner server → the site's own name in recipes with that partner."""
@@ -24,7 +24,7 @@ _MISSING = (
 
 def counts_signed(
     result: Mapping[str, Any], recipe: Mapping[str, Any], keys: Sequence[Ed25519PublicKey]
-) -> Found:
+) -> Findings:
     """The signers of the number of reports, each with its own key: the site cannot change that alone.
 
     Args:
@@ -55,7 +55,7 @@ def counts_signed(
     # A result that was withheld has no number.
     missing = [name.lower() for name in PARTNERS if known.get(name) and name not in signers]
     asked = missing if result.get("outcome") == "released" else []
-    return Found(told, tuple(_MISSING.format(name) for name in asked))
+    return Findings(told, tuple(_MISSING.format(name) for name in asked))
 
 
 def _servers_of(

@@ -17,15 +17,15 @@ class NotWitnessedError(CheckError):
 
 
 @dataclass(frozen=True)
-class Found:
+class Findings:
     """What holds of a file, and what could not be checked with the other given files."""
 
     sentences: tuple[str, ...]
     unchecked: tuple[str, ...]
 
-    def __add__(self, other: "Found") -> "Found":
+    def __add__(self, other: "Findings") -> "Findings":
         """Both together."""
-        return Found(self.sentences + other.sentences, self.unchecked + other.unchecked)
+        return Findings(self.sentences + other.sentences, self.unchecked + other.unchecked)
 
 
 def json_object(content: bytes, what: str = "file") -> Mapping[str, Any]:

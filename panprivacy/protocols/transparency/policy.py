@@ -6,7 +6,7 @@ from typing import Self
 
 from panprivacy.protocols.transparency import checkpoint as checkpoints
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
-from panprivacy.protocols.transparency.cosignature import Cosigned, cosigned
+from panprivacy.protocols.transparency.cosignature import WitnessSignature, cosigned
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, NoteError, VerifierKey
 
 LONGEST_POLICY = 64 * 1024
@@ -81,7 +81,7 @@ class Policy:
         lines.append(f"quorum {self.quorum}".encode("latin-1"))
         return b"".join(line + b"\n" for line in lines)
 
-    def accepted(self, encoded: bytes, *, latest: int | None = None) -> "Accepted":
+    def accepted(self, encoded: bytes, *, latest: int | None = None) -> "WitnessedCheckpoint":
         """A checkpoint that meets this policy.
 
         Args:
@@ -101,7 +101,7 @@ class Policy:
             early = ", ".join(sorted(set(by_anybody) - set(signed)))
             why = f"; signed at a time that has not come yet, so a clock is wrong: {early}" if early else ""
             raise QuorumError(f"the quorum {self.quorum} is not reached; witnesses that signed: {known}{why}")
-        return Accepted(checkpoint, tuple(signed[name] for name in sorted(signed)))
+        return WitnessedCheckpoint(checkpoint, tuple(signed[name] for name in sorted(signed)))
 
     def is_met(self, signed: frozenset[str]) -> bool:
         """Whether these witnesses are enough."""
@@ -115,11 +115,11 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Accepted:
+class WitnessedCheckpoint:
     """A checkpoint that meets a policy, and the witnesses that signed it."""
 
     checkpoint: Checkpoint
-    witnesses: tuple[Cosigned, ...]
+    witnesses: tuple[WitnessSignature, ...]
 
 
 @dataclass

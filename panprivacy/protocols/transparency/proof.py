@@ -9,7 +9,7 @@ from panprivacy.formats.base64_text import Base64Error
 from panprivacy.protocols.transparency.checkpoint import Checkpoint, parse_number
 from panprivacy.protocols.transparency.hash_lines import read_hashes, write_hashes
 from panprivacy.protocols.transparency.merkle import MOST_PROOF_HASHES, leaf_hash, verify_inclusion
-from panprivacy.protocols.transparency.policy import Accepted, Policy
+from panprivacy.protocols.transparency.policy import Policy, WitnessedCheckpoint
 from panprivacy.protocols.transparency.signed_note import LONGEST_NOTE, Note, NoteError
 
 FIRST_LINE = "c2sp.org/tlog-proof@v1"
@@ -63,7 +63,7 @@ class Proof:
         """The content of the note; no signature is checked. NoteError if it is malformed."""
         return Checkpoint.parse(Note.decode(self.note).text)
 
-    def verify(self, entry: bytes, policy: Policy, *, latest: int | None = None) -> Accepted:
+    def verify(self, entry: bytes, policy: Policy, *, latest: int | None = None) -> WitnessedCheckpoint:
         """Check that `entry` is in a log that the policy accepts.
 
         Args:

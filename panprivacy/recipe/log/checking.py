@@ -16,9 +16,9 @@ from panprivacy.protocols.ed25519 import require_signature
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.conclusions import CONCLUDED
 from panprivacy.protocols.transparency.counts import counts_signed, verification_keys
-from panprivacy.protocols.transparency.findings import CheckError, Found, NotWitnessedError, json_object
+from panprivacy.protocols.transparency.findings import CheckError, Findings, NotWitnessedError, json_object
 from panprivacy.protocols.transparency.merkle import ProofError
-from panprivacy.protocols.transparency.policy import Accepted, Policy, QuorumError
+from panprivacy.protocols.transparency.policy import Policy, QuorumError, WitnessedCheckpoint
 from panprivacy.protocols.transparency.proof import FIRST_LINE, Proof
 from panprivacy.protocols.transparency.signed_note import Note, NoteError
 from panprivacy.recipe.document import PublishedRecipe
@@ -41,14 +41,14 @@ NEEDS_POLICY = "Who signed it. The site serves a policy at /log/policy; give it,
 
 
 @dataclass(frozen=True)
-class Checked:
+class CheckReport:
     """What holds.
 
     Attributes:
         sentences: a sentence each, in the order in which it was checked.
         checkpoint: the state of the log that it rests on.
         note: the same with its signatures, in wire form.
-        unchecked: as in `Found`.
+        unchecked: as in `Findings`.
     """
 
     sentences: tuple[str, ...]
@@ -57,7 +57,7 @@ class Checked:
     unchecked: tuple[str, ...] = ()
 
 
-def check(content: bytes, proof: bytes, policy: Policy, *, latest: int | None = None) -> Checked:
+def check(content: bytes, proof: bytes, policy: Policy, *, latest: int | None = None) -> CheckReport:
     """Check a recipe (as the API serves it) or a result (`result.json`) against its proof.
 
     Args:
@@ -75,12 +75,12 @@ def check(content: bytes, proof: bytes, policy: Policy, *, latest: int | None = 
     keys = [key.key for key in policy.logs if key.name == checkpoint.origin]
     found = _statements(document, json_object(read.extra, "entry in the proof"), verification_keys(keys))
     found += _of_the_log(read, accepted, policy)
-    return Checked(found.sentences, checkpoint, read.note, found.unchecked)
+    return CheckReport(found.sentences, checkpoint, read.note, found.unchecked)
 
 
 def check_file(
     content: bytes, proof: bytes | None, policy: Policy | None, *, latest: int | None = None
-) -> Found:
+) -> Findings:
     """Check a recipe, a result, a proof or a checkpoint, as far as the other given files allow.
 
     Args:
@@ -101,17 +101,17 @@ def check_file(
         return check_checkpoint(content, policy, latest=latest)
     if proof is not None and policy is not None:
         checked = check(content, proof, policy, latest=latest)
-        return Found(checked.sentences, checked.unchecked)
+        return Findings(checked.sentences, checked.unchecked)
     document, read = json_object(content), None if proof is None else _proof(proof)
     keys = None if policy is None else verification_keys([key.key for key in policy.logs])
     entry = None if read is None else json_object(read.extra, "entry in the proof")
     found = _statements(document, entry, keys)
     if read is None:
-        return found + Found((), (NEEDS_PROOF,) if policy is not None else (NEEDS_PROOF, NEEDS_POLICY))
-    return found + Found((_path_sentence(read),), (NEEDS_POLICY,))
+        return found + Findings((), (NEEDS_PROOF,) if policy is not None else (NEEDS_PROOF, NEEDS_POLICY))
+    return found + Findings((_path_sentence(read),), (NEEDS_POLICY,))
 
 
-def check_checkpoint(note: bytes, policy: Policy | None, *, latest: int | None = None) -> Found:
+def check_checkpoint(note: bytes, policy: Policy | None, *, latest: int | None = None) -> Findings:
     """Check who signed a checkpoint.
 
     Raises:
@@ -126,8 +126,8 @@ def check_checkpoint(note: bytes, policy: Policy | None, *, latest: int | None =
         raise CheckError(f"the checkpoint does not hold: {error}") from error
     says = f"The checkpoint is of {checkpoint.size:,} entries of the log {checkpoint.origin}."
     if policy is None or accepted is None:
-        return Found((says,), (NEEDS_POLICY,))
-    return Found((says, "The log signed it."), ()) + _witnessed(accepted, policy)
+        return Findings((says,), (NEEDS_POLICY,))
+    return Findings((says, "The log signed it."), ()) + _witnessed(accepted, policy)
 
 
 def _is_checkpoint(content: bytes) -> bool:
@@ -138,15 +138,15 @@ def _is_checkpoint(content: bytes) -> bool:
     return True
 
 
-def _check_proof(read: Proof, policy: Policy | None, latest: int | None) -> Found:
+def _check_proof(read: Proof, policy: Policy | None, latest: int | None) -> Findings:
     entry = json_object(read.extra, "entry in the proof") if read.extra else {}
     if not entry:
         raise CheckError("the proof has no entry with it")
     told = json.dumps(entry, ensure_ascii=True, sort_keys=True)
     says = f"Entry {read.index + 1} is: {told}"
     if policy is None:
-        return Found((says, _path_sentence(read)), (NEEDS_POLICY,))
-    return Found((says,), ()) + _of_the_log(read, _accepted(read, policy, latest), policy)
+        return Findings((says, _path_sentence(read)), (NEEDS_POLICY,))
+    return Findings((says,), ()) + _of_the_log(read, _accepted(read, policy, latest), policy)
 
 
 def _proof(encoded: bytes) -> Proof:
@@ -156,7 +156,7 @@ def _proof(encoded: bytes) -> Proof:
         raise CheckError(f"the proof cannot be read: {error}") from error
 
 
-def _accepted(read: Proof, policy: Policy, latest: int | None) -> Accepted:
+def _accepted(read: Proof, policy: Policy, latest: int | None) -> WitnessedCheckpoint:
     try:
         return read.verify(read.extra, policy, latest=latest)
     except QuorumError as error:
@@ -177,25 +177,25 @@ def _path_sentence(read: Proof) -> str:
     )
 
 
-def _of_the_log(read: Proof, accepted: Accepted, policy: Policy) -> Found:
+def _of_the_log(read: Proof, accepted: WitnessedCheckpoint, policy: Policy) -> Findings:
     checkpoint = accepted.checkpoint
     place = (
         f"It is entry {read.index + 1:,} of the log {checkpoint.origin}, as of the "
         f"{checkpoint.size:,} entries that the log signed."
     )
-    return Found((place,), ()) + _witnessed(accepted, policy)
+    return Findings((place,), ()) + _witnessed(accepted, policy)
 
 
-def _witnessed(accepted: Accepted, policy: Policy) -> Found:
+def _witnessed(accepted: WitnessedCheckpoint, policy: Policy) -> Findings:
     """Which witnesses signed: by the policy's names, with those of their keys."""
     if not accepted.witnesses:
-        return Found((), (_NOBODY,))
+        return Findings((), (_NOBODY,))
     names = {witness.key.name: name for name, witness in policy.witnesses.items()}
     told = sorted(
         f"{names[one.name]} ({one.name}, {datetime.fromtimestamp(one.time, UTC):%Y-%m-%d %H:%M} UTC)"
         for one in accepted.witnesses
     )
-    return Found((f"Witnesses that saw the same log: {', '.join(told)}.",), ())
+    return Findings((f"Witnesses that saw the same log: {', '.join(told)}.",), ())
 
 
 _NOBODY = (
@@ -212,7 +212,7 @@ def _statements(
     document: Mapping[str, Any],
     entry: Mapping[str, Any] | None,
     keys: Sequence[Ed25519PublicKey] | None,
-) -> Found:
+) -> Findings:
     """What holds of a recipe or a result.
 
     Args:
@@ -222,10 +222,10 @@ def _statements(
     inner = document.get("document")
     format_ = inner.get("format") if isinstance(inner, dict) else None
     if isinstance(format_, str) and format_ in SIGNED:
-        return Found(tuple(_signed_statements(document, entry, keys)), ())
+        return Findings(tuple(_signed_statements(document, entry, keys)), ())
     if "outcome" in document:
         return _result_statements(document, entry, keys)
-    return Found(tuple(_recipe_statements(document, entry, keys)), ())
+    return Findings(tuple(_recipe_statements(document, entry, keys)), ())
 
 
 def _signed_statements(
@@ -279,7 +279,7 @@ def _result_statements(
     result: Mapping[str, Any],
     entry: Mapping[str, Any] | None,
     keys: Sequence[Ed25519PublicKey] | None,
-) -> Found:
+) -> Findings:
     identifier = str(result.get("id"))
     recipe = result.get("recipe")
     if not isinstance(recipe, dict) or hashlib.sha256(_canonical(recipe)).hexdigest() != identifier:
@@ -292,7 +292,7 @@ def _result_statements(
             sentences.append("The site's signature of the result holds.")
     except ResultRefusedError as error:
         raise CheckError(str(error)) from error
-    found = Found(tuple(sentences), ())
+    found = Findings(tuple(sentences), ())
     if keys is not None:
         found += counts_signed(result, recipe, keys)
     if entry is not None:
@@ -300,7 +300,7 @@ def _result_statements(
         details = entry.get("details")
         if not isinstance(details, dict) or details.get("result") != digest:
             raise CheckError("the log has another result of this recipe")
-        found += Found(("The log has the hash of exactly this result.", _OTHER_ENTRIES), ())
+        found += Findings(("The log has the hash of exactly this result.", _OTHER_ENTRIES), ())
     return found
 
 

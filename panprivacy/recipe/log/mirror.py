@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.conclusions import Conclusions
-from panprivacy.protocols.transparency.findings import CheckError, Found
+from panprivacy.protocols.transparency.findings import CheckError, Findings
 from panprivacy.protocols.transparency.merkle import HASH_BYTES, leaf_hash, root
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.signed_note import Note
@@ -25,7 +25,7 @@ Read = Callable[[str], bytes]
 """Content of a file by its path below the log's: `checkpoint`, `tile/0/000.p/5`."""
 
 
-def check_mirror(read: Read, policy: Policy | None, *, latest: int | None = None) -> Found:
+def check_mirror(read: Read, policy: Policy | None, *, latest: int | None = None) -> Findings:
     """Check every entry and every hash of a log against its checkpoint, and that no result is replaced.
 
     Args:
@@ -46,7 +46,7 @@ def check_mirror(read: Read, policy: Policy | None, *, latest: int | None = None
     if top != checkpoint.root:
         raise CheckError("the hash over all entries is not the root of the checkpoint")
     every = f"All {checkpoint.size:,} entries are there, and they give exactly this tree."
-    return found + Found((every, "No recipe has two results among them."), ())
+    return found + Findings((every, "No recipe has two results among them."), ())
 
 
 def _require_tiles(read: Read, size: int) -> None:

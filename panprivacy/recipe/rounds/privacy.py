@@ -145,7 +145,7 @@ def _unknown(one: Guarantee, rounds: int) -> Guarantee:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DonationAmplified:
+class DonationAmplification:
     """Appendix A's numbers for donation time: devices that draw once out of m rounds, or never.
 
     The printed argument compares them with devices that may give in each round. If the number of reports of a
@@ -171,7 +171,7 @@ class DonationAmplified:
         }
 
 
-def donation_amplified(statistic: CohortStatistic[Any], rounds: int) -> DonationAmplified:
+def donation_amplified(statistic: CohortStatistic[Any], rounds: int) -> DonationAmplification:
     """Both numbers for a statistic whose sampling rate is 1/m.
 
     Args:
@@ -185,7 +185,7 @@ def donation_amplified(statistic: CohortStatistic[Any], rounds: int) -> Donation
     if sampled is None:
         raise ValueError("every device takes part")
     of_round = epsilon_at(statistic.aggregator_event(), delta)
-    return DonationAmplified(
+    return DonationAmplification(
         epsilon=epsilon_at(Repetition(event=sampled, times=rounds), delta),
         delta=delta,
         printed_epsilon=donation_closed_form(of_round, delta, rounds),

@@ -41,7 +41,7 @@ from panprivacy.protocols.dap.media import media_type
 from panprivacy.protocols.dap.task import TaskConfiguration
 from panprivacy.protocols.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
 from panprivacy.protocols.dap.vdafs import context_of, verifier_for
-from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.protocols.prio3.interface import ReportInput, Transition
 from panprivacy.protocols.prio3.prio3 import Prio3Count
 from peers.client import PeerAnswer, PeerClient, PeerRefusedError
 from peers.helper_calls import plain_task_register
@@ -191,7 +191,7 @@ class Leader:
         self._states = {
             report.report_id: step
             for report, step in zip(reports, prepared, strict=True)
-            if isinstance(step, Prepared)
+            if isinstance(step, Transition)
         }
         if batch_id is not None:
             extensions = (leader_selected_batch_id_extension(batch_id), *extensions)

@@ -15,7 +15,7 @@ from issuer.models import Handle, Issuance
 from panprivacy.formats import base64_text
 from panprivacy.protocols.oblivious_http import capsules, keys, padding
 from panprivacy.protocols.oblivious_http.binary_http import Request, Response
-from panprivacy.protocols.oblivious_prf.evaluation import Asked, ask
+from panprivacy.protocols.oblivious_prf.evaluation import ClientRequest, ask
 from panprivacy.protocols.privacy_pass import issuance
 from panprivacy.protocols.privacy_pass.rsa_keys import PublicKey
 from panprivacy.protocols.privacy_pass.tokens import Token, TokenResponse
@@ -168,7 +168,9 @@ class Device:
         }
         return Request(**{**members, **changes})
 
-    def ask(self, *, withheld: Sequence[bytes] = (), asked: Asked | None = None, **changes: Any) -> Told:
+    def ask(
+        self, *, withheld: Sequence[bytes] = (), asked: ClientRequest | None = None, **changes: Any
+    ) -> Told:
         """Through the attester, which asks for itself, too."""
         return send(self.request(**changes).encode(), withheld=withheld, element=(asked or asking()).element)
 
@@ -177,7 +179,7 @@ class Device:
         return self.pending.finish(TokenResponse.decode(told.response.content))
 
 
-def asking(pseudonym: bytes = b"device 1") -> Asked:
+def asking(pseudonym: bytes = b"device 1") -> ClientRequest:
     return ask(pseudonym, SOURCE)
 
 

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from panprivacy.accounting.calibration import SOLVABLE, Wanted, calibrated, solvable_fields
+from panprivacy.accounting.calibration import SOLVABLE, Optimum, calibrated, solvable_fields
 from panprivacy.accounting.discrete_gaussian_sum import DiscreteGaussianSum
 from panprivacy.accounting.gaussian import Gaussian
 from panprivacy.accounting.interface import LARGEST_N
@@ -38,7 +38,7 @@ def test_calibrated_meets_its_target_and_nothing_better_does(event_class, member
     if isinstance(value, int):
         better = value - 1
     else:
-        better = value * (1 + (1e-6 if SOLVABLE[name] is Wanted.LARGEST else -1e-6))
+        better = value * (1 + (1e-6 if SOLVABLE[name] is Optimum.LARGEST else -1e-6))
     assert dataclasses.replace(event, **{name: better}).delta(epsilon) > delta
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from panprivacy.device.rounds_check import AlreadyGaveError, round_require
+from panprivacy.device.rounds_check import AlreadyContributedError, round_require
 from panprivacy.device.rounds_memory import RoundsMemory, RoundsMemoryError
 from panprivacy.device.transport import Answer, Transport, TransportError
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
@@ -138,7 +138,7 @@ def test_a_device_that_gives_once_gives_in_no_other_round(memory):
     scene.look(scene.round(1), memory)  # its coin said no
     scene.look(scene.round(2), memory).give()
     scene.look(scene.round(2), memory)  # it lost power, and joins that round again
-    with pytest.raises(AlreadyGaveError, match="round 2"):
+    with pytest.raises(AlreadyContributedError, match="round 2"):
         scene.look(scene.round(3), memory)
 
 

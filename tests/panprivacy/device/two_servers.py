@@ -26,7 +26,7 @@ from panprivacy.protocols.dap.upload import (
     UploadRequest,
 )
 from panprivacy.protocols.dap.vdafs import verifier_for
-from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.protocols.prio3.interface import ReportInput, Transition
 from panprivacy.recipe.dap_task import task_of
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
@@ -178,9 +178,9 @@ class MemoryAggregators:
         )
         opened = [(self._opened(Role.LEADER, r), self._opened(Role.HELPER, r)) for r in self.reports.values()]
         firsts = leader.leader_init([one for one, _ in opened])
-        assert all(isinstance(first, Prepared) for first in firsts)
+        assert all(isinstance(first, Transition) for first in firsts)
         seconds = helper.helper_init([other for _, other in opened], [first.outbound for first in firsts])
-        assert all(isinstance(second, Prepared) for second in seconds)
+        assert all(isinstance(second, Transition) for second in seconds)
         out_shares = leader.leader_finish(
             [first.state for first in firsts], [second.outbound for second in seconds]
         )

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from panprivacy.formats.tls_messages import (
     Code,
-    Fixed,
+    FixedLength,
     Message,
-    Nested,
+    NestedMessage,
     Opaque,
     Rest,
     Select,
@@ -51,13 +51,13 @@ def values(type_: WireType) -> st.SearchStrategy[Any]:
             return st.integers(0, 256**width - 1)
         case Code(names):
             return st.sampled_from(list(names))
-        case Fixed(length):
+        case FixedLength(length):
             return st.binary(min_size=length, max_size=length)
         case Url():
             return st.text(st.characters(max_codepoint=127), min_size=1, max_size=20)
         case Opaque(_, minimum):
             return st.binary(min_size=minimum, max_size=20)
-        case Nested(of):
+        case NestedMessage(of):
             return messages(of)
         case Vector(of, _, minimum):
             return st.lists(messages(of), min_size=min(minimum, 1), max_size=3).map(tuple)

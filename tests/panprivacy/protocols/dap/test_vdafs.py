@@ -22,7 +22,7 @@ from panprivacy.protocols.dap.vdafs import (
     verifier_for,
 )
 from panprivacy.protocols.prio3.field import FIELD64
-from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.protocols.prio3.interface import ReportInput, Transition
 
 TASK_ID = bytes(range(32))
 VERIFY_KEY = bytes(range(32, 64))
@@ -77,9 +77,9 @@ def test_verifiers_of_a_task_sum_what_its_clients_shard(vdaf_type, config, encod
             b"dap-18" + TASK_ID, measurement, nonce, random.Random(number).randbytes(vdaf.rand_size)
         )
         [first] = leader.leader_init([ReportInput(nonce, public_share, shares[0])])
-        assert isinstance(first, Prepared)
+        assert isinstance(first, Transition)
         [second] = helper.helper_init([ReportInput(nonce, public_share, shares[1])], [first.outbound])
-        assert isinstance(second, Prepared)
+        assert isinstance(second, Transition)
         leader_shares += leader.leader_finish([first.state], [second.outbound])
         helper_shares.append(second.out_share)
     found = leader.unshard(leader.aggregate(leader_shares), helper.aggregate(helper_shares), 2)

@@ -11,7 +11,7 @@ from panprivacy.encryption import generate_private_key
 from panprivacy.encryption.interface import Ciphertext, PrivateKey
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
 from panprivacy.protocols.encrypted_shares.verifier import PanPrivateVerifier
-from panprivacy.protocols.prio3.interface import Prepared, Rejected, ReportInput
+from panprivacy.protocols.prio3.interface import Rejected, ReportInput, Transition
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 from tests.panprivacy.encryption.tables import with_tables
 
@@ -60,10 +60,10 @@ class Servers:
     def out_shares(self, reports: Sequence[SentReport], length: int) -> list[tuple[bytes, bytes] | Rejected]:
         """Both output shares of every report, or why it is rejected, by whoever does so first."""
         leader, helper = self.verifiers(length)
-        outcomes: list[tuple[bytes, bytes] | Rejected | Prepared] = list(
+        outcomes: list[tuple[bytes, bytes] | Rejected | Transition] = list(
             leader.leader_init([ReportInput(r.nonce, b"", r.leader) for r in reports])
         )
-        ready = [i for i, one in enumerate(outcomes) if isinstance(one, Prepared)]
+        ready = [i for i, one in enumerate(outcomes) if isinstance(one, Transition)]
         states = [outcomes[i].state for i in ready]
         answers = helper.helper_init(
             [ReportInput(reports[i].nonce, b"", reports[i].helper) for i in ready],
@@ -74,7 +74,7 @@ class Servers:
         accepted = [
             (i, state, answer)
             for i, state, answer in zip(ready, states, answers, strict=True)
-            if isinstance(answer, Prepared)
+            if isinstance(answer, Transition)
         ]
         finished = leader.leader_finish([a[1] for a in accepted], [a[2].outbound for a in accepted])
         for (i, _, answer), share in zip(accepted, finished, strict=True):

@@ -17,8 +17,8 @@ from panprivacy.protocols.prio3.field import FIELD64
 from panprivacy.protocols.prio3.interface import (
     InexactSumError,
     InvalidShareError,
-    Prepared,
     ReportInput,
+    Transition,
     VerificationError,
 )
 from panprivacy.protocols.prio3.slow_verifier import HELPER, LEADER, SlowVerifier
@@ -160,7 +160,7 @@ def inputs_of(server, *reports):
     return [ReportInput(report.nonce, b"", getattr(report, server)) for report in reports]
 
 
-def require_only_first_rejected(outcomes, accepted=Prepared):
+def require_only_first_rejected(outcomes, accepted=Transition):
     assert isinstance(outcomes[0], InvalidShareError)
     assert isinstance(outcomes[1], accepted)
 

@@ -11,7 +11,7 @@ from panprivacy.protocols.prio3 import xof
 from panprivacy.protocols.prio3.interface import (
     InexactSumError,
     InvalidShareError,
-    Prepared,
+    Transition,
     VerificationError,
     Verifier,
 )
@@ -65,13 +65,13 @@ class VerifierContract:
 
     def run(
         self, verifier: Verifier, reports: list[Sharded]
-    ) -> tuple[list[Prepared | Exception], list[Prepared | Exception], list[bytes | Exception]]:
+    ) -> tuple[list[Transition | Exception], list[Transition | Exception], list[bytes | Exception]]:
         """Leader and helper to the end; a report that the leader refuses goes no further."""
         leader = verifier.leader_init([report.leader for report in reports])
-        sent = [(r.helper, p) for r, p in zip(reports, leader, strict=True) if isinstance(p, Prepared)]
+        sent = [(r.helper, p) for r, p in zip(reports, leader, strict=True) if isinstance(p, Transition)]
         helper = verifier.helper_init([report for report, _ in sent], [p.outbound for _, p in sent])
         answered = [
-            (p.state, h.outbound) for (_, p), h in zip(sent, helper, strict=True) if isinstance(h, Prepared)
+            (p.state, h.outbound) for (_, p), h in zip(sent, helper, strict=True) if isinstance(h, Transition)
         ]
         finished = verifier.leader_finish([state for state, _ in answered], [m for _, m in answered])
         return leader, helper, finished
@@ -125,10 +125,14 @@ class VerifierContract:
             report_of(vdaf, 1, generator, context=contexts[nonce], nonce=nonce) for nonce in nonces * 2
         ]
         _, helper, finished = self.run(self.verifier("count", context_of=contexts.__getitem__), reports)
-        assert all(isinstance(prepared, Prepared) for prepared in helper)
+        assert all(isinstance(prepared, Transition) for prepared in helper)
         assert len(finished) == 6
         _, helper, _ = self.run(self.verifier("count"), reports)
-        assert [type(prepared) for prepared in helper] == [Prepared, VerificationError, VerificationError] * 2
+        assert [type(prepared) for prepared in helper] == [
+            Transition,
+            VerificationError,
+            VerificationError,
+        ] * 2
 
     # Cheats ---------------------------------------------------------------------
 
@@ -138,8 +142,12 @@ class VerifierContract:
         report = cheating_report_of(VARIANTS[name][0], encoded, random.Random(2))
         honest = reports_of(name, 2)
         leader, helper, finished = self.run(self.verifier(name), [honest[0], report, honest[1]])
-        assert all(isinstance(prepared, Prepared) for prepared in leader)
-        assert [type(prepared) for prepared in helper] == [Prepared, VerificationError, Prepared]
+        assert all(isinstance(prepared, Transition) for prepared in leader)
+        assert [type(prepared) for prepared in helper] == [
+            Transition,
+            VerificationError,
+            Transition,
+        ]
         assert all(isinstance(share, bytes) for share in finished)
 
     @pytest.mark.parametrize("side", ["leader", "helper"])
@@ -154,7 +162,7 @@ class VerifierContract:
         changed[-1 if side == "leader" else 0] ^= 1  # in a public share: what the other side contributes
         report = replace(report, **{side: replace(shares, **{part: bytes(changed)})})
         leader, helper, _ = self.run(self.verifier(name), [report])
-        assert not isinstance((helper or leader)[0], Prepared)
+        assert not isinstance((helper or leader)[0], Transition)
 
     def test_verification_with_a_public_share_changed_for_both_is_refused(self):
         [report] = reports_of("histogram", 1)
@@ -169,8 +177,12 @@ class VerifierContract:
         honest = reports_of(name, 2)
         reports = [honest[0], misleading_report_of(vdaf, generator), honest[1]]
         leader, helper, finished = self.run(self.verifier(name), reports)
-        assert all(isinstance(prepared, Prepared) for prepared in leader)
-        assert [type(prepared) for prepared in helper] == [Prepared, VerificationError, Prepared]
+        assert all(isinstance(prepared, Transition) for prepared in leader)
+        assert [type(prepared) for prepared in helper] == [
+            Transition,
+            VerificationError,
+            Transition,
+        ]
         assert "joint randomness" in str(helper[1])
         assert all(isinstance(share, bytes) for share in finished)
 
@@ -209,7 +221,11 @@ class VerifierContract:
                 continue  # what is empty anyway
             inputs[1] = replace(inputs[1], **{part: changed})
             outcomes = step(inputs)
-            assert [type(outcome) for outcome in outcomes] == [Prepared, InvalidShareError, Prepared]
+            assert [type(outcome) for outcome in outcomes] == [
+                Transition,
+                InvalidShareError,
+                Transition,
+            ]
             assert part.replace("_", " ") in str(outcomes[1])
 
     @pytest.mark.parametrize("name", ["count", "histogram"])
@@ -245,7 +261,11 @@ class VerifierContract:
         messages = [prepared.outbound for prepared in leader]
         messages[1] = change(messages[1])
         outcomes = verifier.helper_init([report.helper for report in reports], messages)
-        assert [type(outcome) for outcome in outcomes] == [Prepared, InvalidShareError, Prepared]
+        assert [type(outcome) for outcome in outcomes] == [
+            Transition,
+            InvalidShareError,
+            Transition,
+        ]
         answers = [prepared.outbound for prepared in helper]
         answers[1] = change(answers[1])
         outcomes = verifier.leader_finish([prepared.state for prepared in leader], answers)
@@ -291,13 +311,17 @@ class VerifierContract:
         point = vdaf.field.roots(order * vdaf.flp.wire_length)[place]
         messages = [p.outbound for p in verifier.leader_init([report.leader for report in reports])]
         chosen_output(monkeypatch, reports[1].leader.nonce, point.to_bytes(8, "little"))
-        middle = VerificationError if revealing else Prepared
+        middle = VerificationError if revealing else Transition
         outcomes = verifier.leader_init([report.leader for report in reports])
-        assert [type(outcome) for outcome in outcomes] == [Prepared, middle, Prepared]
+        assert [type(outcome) for outcome in outcomes] == [Transition, middle, Transition]
         assert ("root of unity" in str(outcomes[1])) is revealing
         if revealing:
             outcomes = verifier.helper_init([report.helper for report in reports], messages)
-            assert [type(outcome) for outcome in outcomes] == [Prepared, VerificationError, Prepared]
+            assert [type(outcome) for outcome in outcomes] == [
+                Transition,
+                VerificationError,
+                Transition,
+            ]
 
     def test_output_of_the_xof_that_is_no_element_is_left_out(self, monkeypatch):
         """Both sides skip it, so that they go on to the same test point, and the report verifies."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from panprivacy.protocols.prio3 import verifier as fast
 from panprivacy.protocols.prio3.batch_xof import WORTH_A_BATCH
-from panprivacy.protocols.prio3.interface import Prepared, ReportInput
+from panprivacy.protocols.prio3.interface import ReportInput, Transition
 from panprivacy.protocols.prio3.slow_verifier import SlowVerifier
 from panprivacy.protocols.prio3.verifier import Prio3Verifier
 from tests.panprivacy.protocols.prio3.contract import CHEATS, VerifierContract
@@ -39,7 +39,7 @@ def verifiers(name: str) -> tuple[SlowVerifier, Prio3Verifier]:
 def plain(outcomes: list[Any]) -> list[Any]:
     """Outcomes that compare by what they say; two errors of one text are not equal."""
     return [
-        outcome if isinstance(outcome, Prepared | bytes) else (type(outcome), str(outcome))
+        outcome if isinstance(outcome, Transition | bytes) else (type(outcome), str(outcome))
         for outcome in outcomes
     ]
 
@@ -70,7 +70,7 @@ def assert_equal_to_the_end(name: str, reports: list[Sharded], generator: random
     leader = slow.leader_init(leader_inputs)
     assert plain(batch.leader_init(leader_inputs)) == plain(leader)
 
-    messages = [p.outbound if isinstance(p, Prepared) else generator.randbytes(37) for p in leader]
+    messages = [p.outbound if isinstance(p, Transition) else generator.randbytes(37) for p in leader]
     if messages and generator.random() < 0.5:
         at = generator.randrange(len(messages))
         messages[at] = damaged(ReportInput(b"", b"", messages[at]), generator).input_share
@@ -78,8 +78,8 @@ def assert_equal_to_the_end(name: str, reports: list[Sharded], generator: random
     helper = slow.helper_init(helper_inputs, messages)
     assert plain(batch.helper_init(helper_inputs, messages)) == plain(helper)
 
-    states = [p.state if isinstance(p, Prepared) else b"" for p in leader]
-    answers = [p.outbound if isinstance(p, Prepared) else b"" for p in helper]
+    states = [p.state if isinstance(p, Transition) else b"" for p in leader]
+    answers = [p.outbound if isinstance(p, Transition) else b"" for p in helper]
     finished = slow.leader_finish(states, answers)
     assert plain(batch.leader_finish(states, answers)) == plain(finished)
 
@@ -143,7 +143,7 @@ def test_verification_under_contexts_of_the_nonces_equals_the_definition(count):
         messages = [prepared.outbound for prepared in leader]
         outcomes.append((leader, verifier.helper_init([report.helper for report in reports], messages)))
     assert outcomes[0] == outcomes[1]
-    assert all(isinstance(prepared, Prepared) for prepared in outcomes[0][1])
+    assert all(isinstance(prepared, Transition) for prepared in outcomes[0][1])
 
 
 @pytest.mark.parametrize("name", ["count", "sumvec"])

@@ -7,7 +7,7 @@ from cryptography.hazmat.primitives.hashes import SHA384
 from panprivacy.protocols.privacy_pass import blind_rsa
 from panprivacy.protocols.privacy_pass.blind_rsa import (
     VARIANTS,
-    Blinded,
+    BlindedMessage,
     BlindSignatureError,
     InvalidSignatureError,
     SigningError,
@@ -19,12 +19,12 @@ from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 SOURCE = random.Random(474)
 
 
-def blinded_by(variant: Variant, key: PrivateKey, prepared: bytes) -> Blinded:
+def blinded_by(variant: Variant, key: PrivateKey, prepared: bytes) -> BlindedMessage:
     salt = SOURCE.randbytes(variant.salt_bytes)
     return blind_rsa.blind_with(key.public, prepared, salt, SOURCE.randrange(1, key.public.n))
 
 
-def signed(variant: Variant, key: PrivateKey, message: bytes) -> tuple[bytes, Blinded, bytes]:
+def signed(variant: Variant, key: PrivateKey, message: bytes) -> tuple[bytes, BlindedMessage, bytes]:
     """A prepared message, its blinding and its signature."""
     prepared = SOURCE.randbytes(variant.prefix_bytes) + message
     blinded = blinded_by(variant, key, prepared)
