@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import NestedEvent, PrivacyEvent, require_delta, require_epsilon
@@ -53,9 +53,10 @@ class EpsilonDelta(PrivacyEvent):
         beyond = -math.expm1(epsilon - self.epsilon_given) / (1 + math.exp(-self.epsilon_given))
         return min(1.0, (self.delta_given + (1 - self.delta_given) * beyond) * (1 + 1e-15))
 
-    def over(self, n: int) -> Self:  # noqa: ARG002  # holds for every n
-        """Itself: the guarantee holds for any number of devices."""
-        return self
+    @property
+    def size_fields(self) -> tuple[()]:
+        """None of them: the guarantee holds for any number of devices."""
+        return ()
 
     def epsilon(self, delta: float) -> float:
         """As for every event; FieldError if δ is below the given one."""

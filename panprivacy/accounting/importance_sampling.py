@@ -93,6 +93,10 @@ class ImportanceSampling(NestedEvent):
         return max(seen, math.log((1 - self.lowest_rate) / (1 - self.highest_rate)))
 
     @property
+    def size_fields(self) -> None:
+        """None: its cohort is part of it."""
+
+    @property
     def method(self) -> str:
         return (
             "advanced joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for each number of reports, "
@@ -107,9 +111,6 @@ class ImportanceSampling(NestedEvent):
         rates = self.lowest_rate, self.highest_rate
         found = max(self._between(x, y, epsilon) for x in set(rates) for y in set(rates))
         return min(1.0, found * (1 + 1e-12) + 4 * _OUTSIDE)
-
-    def over(self, n: int) -> PrivacyEvent:  # noqa: ARG002  # its cohort is part of it
-        raise FieldError("event", "must be one over n devices")
 
     def _between(self, here: float, there: float, epsilon: float) -> float:
         """A bound on the divergence of P from Q, for π_x = `here` and π_y = `there`."""

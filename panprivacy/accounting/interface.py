@@ -91,6 +91,12 @@ class PrivacyEvent(ABC):
         return 0.0
 
     @property
+    def size_fields(self) -> tuple[str, ...] | None:
+        """The fields that hold the number of devices: none if the event holds for any number. None if it is
+        not an event over devices, or not one for any other number of them."""
+        return ("n",) if "n" in {field.name for field in dataclasses.fields(self)} else None
+
+    @property
     @abstractmethod
     def method(self) -> str:
         """How the numbers are computed, with the source: one line for people."""
@@ -125,9 +131,9 @@ class PrivacyEvent(ABC):
 
     def over(self, n: int) -> "PrivacyEvent":
         """The same release over n devices (≥ 1); FieldError for an event that is not one over devices."""
-        if "n" not in {field.name for field in dataclasses.fields(self)}:
+        if self.size_fields is None:
             raise FieldError("event", "must be one over n devices")
-        return dataclasses.replace(self, n=n)  # type: ignore[call-arg]  # just checked
+        return dataclasses.replace(self, **dict.fromkeys(self.size_fields, n))
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, read again by `event_from_mapping`."""
