@@ -89,9 +89,9 @@ def calibrated(
     event_at(low)  # refuses invalid other parameters without any search
     if event_class is DiscreteGaussianSum and solve_for == "scale":
         return event_at(_scale(members, low, high, epsilon, delta))
-    wanted = SOLVABLE[solve_for]
-    end = low if wanted is Optimum.LARGEST else high
-    meets, fails = _bracket(excess, wanted, low, high, is_whole)
+    optimum = SOLVABLE[solve_for]
+    end = low if optimum is Optimum.LARGEST else high
+    meets, fails = _bracket(excess, optimum, low, high, is_whole)
     if meets is None:
         reachable = event_at(end).epsilon(delta)
         raise FieldError(
@@ -116,14 +116,14 @@ def _scale(members: Mapping[str, object], low: float, high: float, epsilon: floa
 
 
 def _bracket(
-    excess: Callable[[float], float], wanted: Optimum, low: float, high: float, is_whole: bool
+    excess: Callable[[float], float], optimum: Optimum, low: float, high: float, is_whole: bool
 ) -> tuple[float | None, float | None]:
     """A value that meets the target and one that fails, by steps of a constant factor; None if none is."""
     # The search for whole numbers goes upwards: large ones cost time, and are computed only if needed.
     value = low if is_whole else min(max(1.0, low), high)
     factor = 4.0
-    towards_safe = factor if wanted is Optimum.SMALLEST else 1 / factor
-    safe, unsafe = (high, low) if wanted is Optimum.SMALLEST else (low, high)
+    towards_safe = factor if optimum is Optimum.SMALLEST else 1 / factor
+    safe, unsafe = (high, low) if optimum is Optimum.SMALLEST else (low, high)
     if excess(value) <= 0:
         meets = value
         while meets != unsafe:
