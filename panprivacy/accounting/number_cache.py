@@ -36,7 +36,7 @@ def number_key(*of: Any) -> str:
 
 
 class NumberCache(Protocol):
-    """Where numbers are kept, by everything that they depend on. It may drop them at any time."""
+    """A store of numbers, by everything that they depend on. It may drop them at any time."""
 
     def loss_get(self, event: PrivacyEvent, dots_apart: float) -> PrivacyLoss | None:
         """The value stored by `loss_set` for the same input and version of the software; None if
