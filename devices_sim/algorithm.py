@@ -101,7 +101,10 @@ class ClientAlgorithm:
     def __init__(
         self, recipe: PublishedRecipe, public_key: PublicKey | None = None, segment: str | None = None
     ) -> None:
-        self.mechanism = steps_mechanism(recipe.calibrated_statistic).in_segment(segment)
+        statistic = recipe.calibrated_statistic
+        if statistic.segmentation is not None:
+            statistic = statistic.segmentation.on_device(segment)
+        self.mechanism = steps_mechanism(statistic)
         self.public_key = recipe.public_key if public_key is None else public_key
         self.steps: int = self.mechanism.parameters.steps
         self.reporting_rate: float = self.mechanism.reporting_rate

@@ -14,6 +14,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed, description_of
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.recipe.members import DRAFT_FIELDS, unknown_field
+from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.item_bytes import ItemError, encode_items
@@ -251,7 +252,7 @@ def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
         for reach in widest.margins(estimate.values)
         if reach is not None
     ]
-    return bool(margins) and statistic.says_nothing(min(margins))
+    return bool(margins) and is_uninformative(statistic, min(margins))
 
 
 def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any] | None:

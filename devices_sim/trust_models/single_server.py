@@ -42,7 +42,8 @@ class SingleServer(ReportingModel):
         return LocatedDevices(recipe, devices) if recipe.segments else devices(recipe)
 
     def workload(self, path: Path, statistic: Statistic[Any]) -> AbstractContextManager[Workload[Any]]:
-        return events_csv(path, statistic.parameters.step_count, steps_mechanism(statistic).segments)
+        labels = () if statistic.segmentation is None else statistic.segmentation.labels
+        return events_csv(path, statistic.parameters.step_count, labels)
 
     def most_ciphertexts(self, statistic: Statistic[Any]) -> int:
         return steps_mechanism(statistic).report_ciphertexts
@@ -53,7 +54,8 @@ class SingleServer(ReportingModel):
 
     def segment_truths(self, statistic: Statistic[Any], fleet: FleetResult) -> list[dict[str, Any]]:
         """About the whole population, like `truth`."""
-        return steps_mechanism(statistic).segment_truths(fleet.devices_by_answer)
+        segmentation = statistic.segmentation
+        return [] if segmentation is None else segmentation.truths(fleet.devices_by_answer)
 
 
 class _RandomizedToOne(RandomizedReporting, SingleServer):

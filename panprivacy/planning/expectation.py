@@ -100,7 +100,9 @@ def expectation_of(proposal: Proposal) -> Expectation:
         margin_points=margin_points(mechanism, margin, proposal.population_size),
         reports=expected_reports(proposal.population_size, proposal.parameters, proposal.servers),
         bytes=device_bytes(mechanism, proposal.encryption, proposal.servers),
-        segments=mechanism.expected_segments(proposal.population_size, MISSED),
+        segments=None
+        if mechanism.segmentation is None
+        else mechanism.segmentation.expected(proposal.population_size, MISSED),
         warning=unlikely_advice(mechanism, proposal.servers, proposal.population_size),
     )
 

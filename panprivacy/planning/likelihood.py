@@ -17,7 +17,7 @@ _HARDLY = 0.0005
 def unlikely_sentence(statistic: Statistic[Any], servers: type[Servers], population_size: int) -> str:
     """The warning for a drafted or published recipe if a result is less likely than `REACHED`; empty if it is
     not."""
-    if statistic.unplanned:
+    if statistic.planning_obstacle:
         return ""
     size, rate = statistic.cohort_size, statistic.reporting_rate
     chance, surely = servers.release_probability(size, population_size, rate), ""

@@ -27,7 +27,7 @@ _MEMBERS = (
 
 def planned_names() -> list[str]:
     """Registered names of the statistics that can be planned."""
-    return [name for name in STATISTICS if not STATISTICS[name].unplanned]
+    return [name for name in STATISTICS if not STATISTICS[name].planning_obstacle]
 
 
 def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
@@ -37,10 +37,11 @@ def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
         FieldError: it is not registered, or cannot be planned; the message has the reason.
     """
     known = statistic_class(statistic)
-    if known.unplanned:
+    if known.planning_obstacle:
         raise FieldError(
             "statistic",
-            f"cannot be {known.statistic}: {known.unplanned}. The form of a new recipe shows what to expect",
+            f"cannot be {known.statistic}: {known.planning_obstacle}. The form of a new recipe shows what to "
+            "expect",
         )
     # Only statistics of cohorts leave something to plan.
     return cast(type[CohortStatistic[Any]], known)

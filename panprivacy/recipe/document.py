@@ -258,8 +258,10 @@ class PublishedRecipe(SignedDocument):
     @cached_property
     def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters."""
-        statistic = statistic_of(self.statistic, self.parameters, self.segments, self.dummies)
-        return self.servers.asked(statistic.named(self.event.labels))
+        statistic = statistic_of(
+            self.statistic, self.parameters, self.segments, self.dummies, self.event.labels
+        )
+        return self.servers.asked(statistic)
 
     def label(self, position: int) -> str:
         """The label of one value of the answer: from the recipe, else from the statistic."""

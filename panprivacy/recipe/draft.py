@@ -39,7 +39,7 @@ from panprivacy.recipe.parts.target import AskedTarget, CitedTarget
 from panprivacy.statistics import segments as asked_segments
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
-from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.interface import ReportStatistic, Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
 
 GRACE = timedelta(days=1)
@@ -222,8 +222,8 @@ class RecipeDraft:
 
     def statistic_with(self, parameters: PublicParameters) -> Statistic[Any]:
         """The statistic that is asked, with these parameters; FieldError if it cannot have them."""
-        statistic = statistic_of(self.statistic, parameters, self.segments, self.dummies)
-        return TRUST_MODELS[self.trust].asked(statistic.named(self.event.labels))
+        statistic = statistic_of(self.statistic, parameters, self.segments, self.dummies, self.event.labels)
+        return TRUST_MODELS[self.trust].asked(statistic)
 
     @cached_property
     def calibrated(self) -> Statistic[Any]:
@@ -234,7 +234,9 @@ class RecipeDraft:
     @cached_property
     def _mechanism(self) -> Statistic[Any]:
         mechanism = self.calibrated
-        mechanism.require_releasable()
+        if isinstance(mechanism, ReportStatistic):
+            # Refused only here: a range of values too wide to be decrypted.
+            _ = mechanism.allowed_values
         try:
             mechanism.require_promise()
         except FieldError as refusal:

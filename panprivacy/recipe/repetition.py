@@ -6,7 +6,7 @@ from typing import Any
 
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.interface import Statistic, event_with_collusion
 
 
 class Repetition(ABC):
@@ -41,7 +41,7 @@ class Repetition(ABC):
             statistic: of a round: the recipe's, or the same with other parameters.
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
-        return statistic.aggregator_event(dishonest_fraction)
+        return event_with_collusion(statistic, dishonest_fraction)
 
     @abstractmethod
     def closes(self, opens_at: datetime, now: datetime) -> datetime:

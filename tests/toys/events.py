@@ -11,6 +11,7 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.parameters import Parameters, described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.interface import Mechanism, Report, State
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
 
@@ -34,6 +35,7 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
     unit = "toys"
     counts_devices = True
     provable = True
+    theorem = "The box of toys"
     parameters_class = ToyEventsParameters
     report_ciphertexts = 1
     state_ciphertexts = 1
@@ -89,7 +91,7 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
         return (float(sum(n for count, n in devices_by_count.items() if (count > 0) == wanted)),)
 
     def expected_standard_error(self, population: int) -> float:
-        self.require_population(population)
+        require_population(population)
         return self._error(population * self._rate)
 
     def _release(self, n: int) -> PrivacyEvent:
@@ -106,9 +108,6 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
                 assumption=FOLLOWS_PROTOCOL,
             ),
         )
-
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        return self.local_guarantees()
 
     @property
     def _rate(self) -> float:

@@ -14,6 +14,7 @@ from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.parameters import NUMBERED
 from recipes.models import Recipe
@@ -137,7 +138,7 @@ def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool)
         absent=absent,
         present=present,
         error_bound=significant(bound),
-        says_nothing=statistic.says_nothing(bound),
+        says_nothing=is_uninformative(statistic, bound),
         note=statistic.expected_note,
         certainty=_certainty(guarantee),
         hides_nothing=guarantee.epsilon is not None and guarantee.epsilon >= HIDES_NOTHING,

@@ -22,7 +22,7 @@ _STATED = (*_ASKED, "population_size", "dummy_rate")
 def allowed(statistic: type[Statistic[Any]]) -> bool:
     """Whether the statistic can be asked with dummies: an empty report must not move its answer, and the
     promised guarantee must be computed with dummies."""
-    return bool(getattr(statistic, "takes_dummies", False))
+    return not statistic.dummy_obstacle
 
 
 def asked_of(value: object) -> tuple[float, float] | None:
@@ -98,7 +98,7 @@ def _require_possible(
     statistic: type[Statistic[Any]], parameters: PublicParameters, *, segments: bool
 ) -> None:
     if not allowed(statistic):
-        raise FieldError(FIELD, f"must be left out of {statistic.statistic}: {statistic.no_dummies}")
+        raise FieldError(FIELD, f"must be left out of {statistic.statistic}: {statistic.dummy_obstacle}")
     if segments:
         raise FieldError(FIELD, "must be left out if a recipe asks by segment")
     if parameters.sampling_rate >= 1:

@@ -6,14 +6,16 @@ sum, and the accountant's event. A new one is one file, one line of `RANDOMIZERS
 to `vector_mean`. This package does not depend on recipes or on transport.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from panprivacy.formats.registry import Registry
 
 if TYPE_CHECKING:
+    from panprivacy.statistics.interface import SizeBounds
     from panprivacy.statistics.randomized.interface import Randomizer
 
-__all__ = ["RANDOMIZERS"]
+__all__ = ["RANDOMIZERS", "SIZE_BOUNDS"]
 
 RANDOMIZERS: Registry[type["Randomizer[Any, Any]"]] = Registry(
     __name__,
@@ -24,3 +26,8 @@ RANDOMIZERS: Registry[type["Randomizer[Any, Any]"]] = Registry(
     },
 )
 """Registered name → class."""
+
+SIZE_BOUNDS: Registry[Callable[[Any], "SizeBounds"]] = Registry(
+    __name__, {"categories": "categories:CategorySizeBounds"}
+)
+"""Bounds of the numbers of devices, from results of those that have them; each takes the statistic."""

@@ -1,6 +1,5 @@
 """How many devices have each of k categories: RAPPOR_K (SAA Examples 2 and 4, section 4.5)."""
 
-import copy
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -20,12 +19,12 @@ from panprivacy.accounting.rounding import upwards
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.formats.tls_messages import Message
-from panprivacy.formats.value_labels import numbers_of, value_of
+from panprivacy.formats.value_labels import value_of
 from panprivacy.intervals.chernoff import largest_mean, largest_size, least_mean, least_size
 from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
-from panprivacy.statistics.events.combined_result import aggregator_guarantees, sampled_guarantees
+from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.events.histogram import closest_histogram
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
@@ -33,7 +32,7 @@ from panprivacy.statistics.events.randomized_response import (
     bits_standard_error_note,
     expected_bits_error,
 )
-from panprivacy.statistics.interface import InvalidReportError
+from panprivacy.statistics.interface import InvalidReportError, NamedValues, SizeBounds
 from panprivacy.statistics.randomized.interface import Randomizer
 from panprivacy.statistics.randomized.parameters import RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
@@ -161,7 +160,7 @@ def ones_sentence(weight: int, k: int) -> str:
     )
 
 
-class Categories(Randomizer[CategoriesParameters, int]):
+class Categories(NamedValues, Randomizer[CategoriesParameters, int]):
     """One-hot of the device's category in k places, each flipped with p = 1/(e^ε + 1), at most w ones.
 
     A device draws again until its report has at most w ones. Because the number of ones has one law for all
@@ -177,11 +176,10 @@ class Categories(Randomizer[CategoriesParameters, int]):
     parameters_class = CategoriesParameters
     scalar = False
     counts_devices = True
-    bounds_sizes = True
-    if_rare = "rare_categories"
+    rare_counterpart = "rare_categories"
     needs_proof = False
     allowed_values = range(2)
-    no_dummies = (
+    dummy_obstacle = (
         "a report about no category is drawn again less often than the others, and no guarantee is computed "
         "for a sum with such reports"
     )
@@ -190,7 +188,6 @@ class Categories(Randomizer[CategoriesParameters, int]):
         super().__init__(parameters)
         self._response = RandomizedResponse(parameters.epsilon)
         self._law = WeightLaw(self._response, parameters.k)
-        self._numbers: Mapping[str, int] = {}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -202,11 +199,6 @@ class Categories(Randomizer[CategoriesParameters, int]):
     def value_of(self, cells: Sequence[str]) -> int:
         (text,) = cells
         return value_of(text, self.parameters.k, self._numbers)
-
-    def named(self, labels: Sequence[str]) -> Self:
-        named = copy.copy(self)
-        named._numbers = numbers_of(labels)
-        return named
 
     def randomize(self, value: int, random_source: random.Random) -> tuple[int, ...]:
         if not 0 <= value < self.parameters.k:
@@ -289,51 +281,6 @@ class Categories(Randomizer[CategoriesParameters, int]):
         possible = [min(max(value, 0.0), most) for value in self.debiased(total, reports)]
         return tuple(interval.reaching(possible) for interval in intervals(bits, total))
 
-    def size_bounds(
-        self, values: Sequence[float], reports: int, failure_probability: float
-    ) -> tuple[tuple[float, float], ...]:
-        """Between which the number of devices lies: in each category, and last, in all of them.
-
-        Proved, with one failure probability for all ends together, however small, if every device follows the
-        protocol. (`intervals` are narrower, hold less often, and their ends are computed to 1e-9.) Two steps:
-        from the ones of a category to how many of the reports are of its devices, and from those that were
-        drawn to all (`intervals.chernoff`). That it is released needs no care: what is bounded is the
-        probability of a release with a wrong bound.
-
-        Args:
-            values: of an estimate.
-            reports: the number of reports in the sum.
-
-        Raises:
-            FieldError: named `estimate`: no sum of that number of reports gives these.
-            ValueError: they are not k finite numbers.
-        """
-        rate = self.parameters.sampling_rate
-        absent, present = self._bits
-        each = failure_probability / (4 * self.parameters.k + 2)
-
-        def drawn(mean: float) -> float:
-            return min(max((mean - absent) / (present - absent), 0.0), 1.0) * reports
-
-        bounds = []
-        for ones in self._ones(values, reports):
-            least, largest = (bound(ones, reports, each) for bound in (least_mean, largest_mean))
-            bounds.append((least_size(drawn(least), rate, each), largest_size(drawn(largest), rate, each)))
-        everybody = (least_size(reports, rate, each), largest_size(reports, rate, each))
-        return (*bounds, everybody)
-
-    def _ones(self, values: Sequence[float], reports: int) -> tuple[int, ...]:
-        """The sum that has these estimates."""
-        absent, present = self._bits
-        scale = (present - absent) * self.parameters.sampling_rate
-        ones = tuple(round(value * scale + reports * absent) for value in values)
-        self.require_total(ones, reports)
-        for value, found in zip(values, ones, strict=True):
-            rest = value * scale + reports * absent - found
-            if not 0 <= found <= reports or abs(rest) > _WHOLE:
-                raise FieldError("estimate", f"cannot have {value!r}: no {reports:,} bits add up to it")
-        return ones
-
     def truth(self, devices_by_value: Mapping[int, int]) -> tuple[float, ...]:
         return tuple(float(devices_by_value.get(value, 0)) for value in range(self.parameters.k))
 
@@ -383,6 +330,11 @@ class Categories(Randomizer[CategoriesParameters, int]):
     def _place(self, n: int) -> PrivacyEvent:
         return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
 
+    def _releases(self) -> tuple[Release, ...]:
+        # With secret sampling, nothing is claimed for add/remove: without the protected device a cohort holds
+        # another one instead, which differs in two places.
+        return (*super()._releases(), Release((Relation.ADD_REMOVE,), self._added))
+
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         return (
             Guarantee(
@@ -407,33 +359,60 @@ class Categories(Randomizer[CategoriesParameters, int]):
             ),
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        parameters = self.parameters
-        return (
-            *self.local_guarantees(),
-            *aggregator_guarantees(parameters, relations=(Relation.REPLACE,), release=self._release),
-            *aggregator_guarantees(parameters, relations=(Relation.ADD_REMOVE,), release=self._added),
-            # Nothing is claimed for add/remove: without the protected device a cohort holds another one
-            # instead, which differs in two places.
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                relations=(Relation.REPLACE,),
-                everybody=self._release,
-                release=self._sampled,
-            ),
-        )
-
     def expected_standard_error(self, population: int) -> float:
         """Of one category; the worst case over the truth: every device has it. As if no report were drawn
         again, which changes less than is shown."""
-        self.require_population(population)
+        require_population(population)
         rate, rule = self.parameters.sampling_rate, self.release_rule
         return expected_bits_error(self._response, population, rate, rule=rule, devices=population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all categories together, about; the worst case is the same as for the standard
         error."""
-        self.require_population(population)
+        require_population(population)
         each, rate = failure_probability / self.parameters.k, self.parameters.sampling_rate
         return bits_expected_margin(self._response, population, rate, each, rule=self.release_rule)
+
+
+class CategorySizeBounds(SizeBounds):
+    """Of devices in each category, from an estimate of `Categories`."""
+
+    def __init__(self, statistic: Categories) -> None:
+        self._statistic = statistic
+
+    def between(
+        self, values: Sequence[float], reports: int, failure_probability: float
+    ) -> tuple[tuple[float, float], ...]:
+        """Between which the number of devices lies: in each category, and last, in all of them.
+
+        Proved, with one failure probability for all ends together, however small, if every device follows the
+        protocol. (`intervals` are narrower, hold less often, and their ends are computed to 1e-9.) Two steps:
+        from the ones of a category to how many of the reports are of its devices, and from those that were
+        drawn to all (`intervals.chernoff`). That it is released needs no care: what is bounded is the
+        probability of a release with a wrong bound.
+        """
+        rate = self._statistic.parameters.sampling_rate
+        absent, present = self._statistic._bits
+        each = failure_probability / (4 * self._statistic.parameters.k + 2)
+
+        def drawn(mean: float) -> float:
+            return min(max((mean - absent) / (present - absent), 0.0), 1.0) * reports
+
+        bounds = []
+        for ones in self._ones(values, reports):
+            least, largest = (bound(ones, reports, each) for bound in (least_mean, largest_mean))
+            bounds.append((least_size(drawn(least), rate, each), largest_size(drawn(largest), rate, each)))
+        everybody = (least_size(reports, rate, each), largest_size(reports, rate, each))
+        return (*bounds, everybody)
+
+    def _ones(self, values: Sequence[float], reports: int) -> tuple[int, ...]:
+        """The sum that has these estimates."""
+        absent, present = self._statistic._bits
+        scale = (present - absent) * self._statistic.parameters.sampling_rate
+        ones = tuple(round(value * scale + reports * absent) for value in values)
+        self._statistic.require_total(ones, reports)
+        for value, found in zip(values, ones, strict=True):
+            rest = value * scale + reports * absent - found
+            if not 0 <= found <= reports or abs(rest) > _WHOLE:
+                raise FieldError("estimate", f"cannot have {value!r}: no {reports:,} bits add up to it")
+        return ones

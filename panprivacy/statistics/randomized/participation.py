@@ -14,7 +14,6 @@ from panprivacy.accounting.loss_cache import epsilon_at
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.rejection_sampling import RejectionSampling
 from panprivacy.accounting.rounding import upwards
-from panprivacy.accounting.sampling import Sampled
 from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
 from panprivacy.formats.display import plain, sentence
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
@@ -22,7 +21,6 @@ from panprivacy.statistics.events.combined_result import (
     DISHONEST_FRACTIONS,
     aggregator_guarantees,
     honest_devices,
-    sampled_guarantees,
 )
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from panprivacy.statistics.randomized.categories import WeightLaw, with_drawing_again
@@ -97,8 +95,8 @@ class Way(ABC):
         """The same as the statistic's."""
 
     @abstractmethod
-    def combined_guarantees(self, *, sampled: bool) -> tuple[Guarantee, ...]:
-        """The others."""
+    def release_guarantees(self) -> tuple[Guarantee, ...]:
+        """The same as the statistic's."""
 
     def _counts(self, value: int, random_source: random.Random) -> bool:
         """The coin of a device with this category."""
@@ -144,9 +142,6 @@ class _Cover(Way):
     def release(self, n: int) -> PrivacyEvent:
         # Two places move under replacement; given all inputs, they are independent.
         return self._redrawn(Repeated(event=self._place(n), times=2), n, self._replaced)
-
-    def _sampled(self, n: int) -> PrivacyEvent:
-        return Sampled(event=self.release(n), n=n, sampling_rate=self._parameters.sampling_rate)
 
     def _added(self, n: int) -> PrivacyEvent:
         return self._redrawn(self._place(n), n, self._reference)
@@ -215,18 +210,11 @@ class _Cover(Way):
             ),
         )
 
-    def combined_guarantees(self, *, sampled: bool) -> tuple[Guarantee, ...]:
+    def release_guarantees(self) -> tuple[Guarantee, ...]:
         parameters = self._parameters
         return (
             *aggregator_guarantees(parameters, relations=(Relation.REPLACE,), release=self.release),
             *aggregator_guarantees(parameters, relations=(Relation.ADD_REMOVE,), release=self._added),
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                relations=(Relation.REPLACE,),
-                everybody=self.release,
-                release=self._sampled,
-            ),
         )
 
 
@@ -310,7 +298,7 @@ class _Relayed(Way):
             ),
         )
 
-    def combined_guarantees(self, *, sampled: bool) -> tuple[Guarantee, ...]:  # noqa: ARG002  # all are
+    def release_guarantees(self) -> tuple[Guarantee, ...]:
         parameters = self._parameters
         return tuple(
             Guarantee(

@@ -17,7 +17,10 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain
 from panprivacy.intervals.estimate import Estimate, Interval, normal_factor
 from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
+from panprivacy.statistics.events.cohort import require_population
+from panprivacy.statistics.events.combined_result import SecretSampling
 from panprivacy.statistics.events.randomized_response import RandomizedResponse, bits_standard_error
+from panprivacy.statistics.interface import PartialErrors
 from panprivacy.statistics.randomized.categories import Categories, ones_sentence
 from panprivacy.statistics.randomized.participation import WAYS, Places
 from panprivacy.statistics.randomized.rare_parameters import Participation, RareCategoriesParameters
@@ -40,9 +43,7 @@ class RareCategories(Categories):
     description = "Estimates how many devices have each of k categories if nearly all have the default (0)."
     parameters_class = RareCategoriesParameters
     needs_proof = True
-    bounds_sizes = False
-    """Devices count with rates of their own, which inherited `size_bounds` does not know."""
-    if_rare = ""
+    rare_counterpart = ""
     parameters: RareCategoriesParameters
 
     def __init__(self, parameters: RareCategoriesParameters) -> None:
@@ -197,8 +198,9 @@ class RareCategories(Categories):
     def release_model(self) -> Model:
         return Model.SAMPLED if self.sends_as_values_say else Model.AGGREGATOR
 
-    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:
-        return None if self.sends_as_values_say else super().sampled_event(dishonest_fraction)
+    @property
+    def sampling(self) -> SecretSampling | None:
+        return None if self.sends_as_values_say else super().sampling
 
     def _release(self, n: int) -> PrivacyEvent:
         return self._way.release(n)
@@ -206,12 +208,12 @@ class RareCategories(Categories):
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         return self._way.local_guarantees()
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        return (*self.local_guarantees(), *self._way.combined_guarantees(sampled=sampled))
+    def release_guarantees(self) -> tuple[Guarantee, ...]:
+        return self._way.release_guarantees()
 
     def expected_standard_error(self, population: int) -> float:
         """Of one category other than the default, which all devices of the share γ have."""
-        self.require_population(population)
+        require_population(population)
         return self._expected_error(1, self._rare(population), population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
@@ -219,17 +221,40 @@ class RareCategories(Categories):
         factor = normal_factor(failure_probability, self.parameters.k)
         return factor * self.expected_standard_error(population)
 
-    expected_without = "the default"
+    @property
+    def partial_errors(self) -> "ErrorsWithoutDefault":
+        return ErrorsWithoutDefault(self)
 
-    def expected_remark(self, population: int) -> str:
+    def _expected_error(self, kind: int, devices: float, population: int) -> float:
+        """`_error`, and what noise in the number of reports adds: values are linear in that number."""
+        nothing = (0,) * self.parameters.k
+        step = self.debiased(nothing, 1)[kind] - self.debiased(nothing, 2)[kind]
+        reports = population * self.reporting_rate
+        return math.hypot(self._error(kind, devices, reports), step * self.release_rule.noise_deviation)
+
+    def _rare(self, population: int) -> float:
+        return self.parameters.rare_share * population
+
+
+class ErrorsWithoutDefault(PartialErrors):
+    """Expected errors are those of the categories other than the default."""
+
+    without = "the default"
+
+    def __init__(self, asked: RareCategories) -> None:
+        self._asked = asked
+
+    def remark(self, population: int) -> str:
         """How much less is known of the default, and whether `categories` would give more."""
-        rare = self._rare(population)
-        other, default = self.expected_standard_error(population), self._expected_error_of_default(population)
+        asked = self._asked
+        rare = asked._rare(population)
+        other = asked.expected_standard_error(population)
+        default = asked._expected_error(0, population - rare, population)
         said = (
             "These errors are for the categories other than the default, if they have the stated share "
-            f"{plain(self.parameters.rare_share)}. The default's standard error is about {_shown(default)}."
+            f"{plain(asked.parameters.rare_share)}. The default's standard error is about {_shown(default)}."
         )
-        response, rate = RandomizedResponse(self._way.alike_epsilon), self.parameters.sampling_rate
+        response, rate = RandomizedResponse(asked._way.alike_epsilon), asked.parameters.sampling_rate
         plain_other, plain_default = (
             bits_standard_error(response, having, population * rate, rate)
             for having in (rare, population - rare)
@@ -244,20 +269,7 @@ class RareCategories(Categories):
                 f"a standard error of {_shown(plain_other)} in place of {_shown(other)}, and of {of_default} "
                 "for the default"
             )
-        return f"{said} The statistic categories would do better here: {better}. That is {self._way.alike}."
-
-    def _expected_error_of_default(self, population: int) -> float:
-        return self._expected_error(0, population - self._rare(population), population)
-
-    def _expected_error(self, kind: int, devices: float, population: int) -> float:
-        """`_error`, and what noise in the number of reports adds: values are linear in that number."""
-        nothing = (0,) * self.parameters.k
-        step = self.debiased(nothing, 1)[kind] - self.debiased(nothing, 2)[kind]
-        reports = population * self.reporting_rate
-        return math.hypot(self._error(kind, devices, reports), step * self.release_rule.noise_deviation)
-
-    def _rare(self, population: int) -> float:
-        return self.parameters.rare_share * population
+        return f"{said} The statistic categories would do better here: {better}. That is {asked._way.alike}."
 
 
 def _shown(error: float) -> str:

@@ -26,7 +26,7 @@ from panprivacy.intervals.estimate import LEVELS, Estimate, Interval, normal_fac
 from panprivacy.intervals.noisy_total import NoisyTotal
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
-from panprivacy.statistics.events.combined_result import aggregator_guarantees, sampled_guarantees
+from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.randomized.interface import Randomizer
 from panprivacy.statistics.randomized.parameters import RandomizerParameters
 from panprivacy.statistics.randomized.rotation import Rotation, Vector, padded_length
@@ -225,6 +225,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     scalar = False
     coordinates = True
     vdaf_type = 3
+    release_relations = (Relation.REPLACE, Relation.ADD_REMOVE)
 
     def __init__(self, parameters: VectorMeanParameters) -> None:
         super().__init__(parameters)
@@ -237,10 +238,6 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     @property
     def largest(self) -> float:
         return 1.0
-
-    def says_nothing(self, margin: float) -> bool:
-        """Coordinates lie within −1..1: to answer 0 would be as good."""
-        return margin >= 1
 
     @cached_property
     def _rotation(self) -> Rotation:
@@ -428,38 +425,21 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         noise = parameters.noise(parameters.required_noise_scale, n, relation)
         return AdditionalDelta(event=noise, probability=parameters.beyond_delta)
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        """The promised guarantee first. Raises FieldError if the noise scale does not keep it.
-
-        Without the random choice of devices, adding and removing moves half as far as replacing; with it, the
-        number for replacing bounds both.
-        """
-        self._require_noise()
-        parameters = self.parameters
-        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
-        combined = [
-            guarantee
-            for relation in relations
-            for guarantee in aggregator_guarantees(
-                parameters,
-                relations=(relation,),
-                release=partial(self._release_under, relation),
-            )
-        ]
-        return (
-            *combined,
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                relations=relations,
-                everybody=self._release,
-                release=self._sampled,
-            ),
-            *self.local_guarantees(),
+    def _releases(self) -> tuple[Release, ...]:
+        # Without the random choice of devices, adding and removing moves half as far as replacing; with it,
+        # the number for replacing bounds both.
+        return tuple(
+            Release((relation,), partial(self._release_under, relation))
+            for relation in self.release_relations
         )
 
+    def open_guarantees(self) -> tuple[Guarantee, ...]:
+        """The promised guarantee first. Raises FieldError if the noise scale does not keep it."""
+        self._require_noise()
+        return (*self.release_guarantees(), *self.local_guarantees())
+
     def local_guarantees(self) -> tuple[Guarantee, ...]:
-        return tuple(self._local(relation) for relation in (Relation.REPLACE, Relation.ADD_REMOVE))
+        return tuple(self._local(relation) for relation in self.release_relations)
 
     def _local(self, relation: Relation) -> Guarantee:
         """Of one report, if its bounded noise reaches far enough beyond what a vector can change.
@@ -492,7 +472,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: all of a coordinate's variance is left to the choice of devices, or
         to the noise in the number of reports, by which a coordinate of 1 is divided."""
-        self.require_population(population)
+        require_population(population)
         rate = self.parameters.sampling_rate
         reports = population * rate
         of_count = self.release_rule.noise_deviation**2 / reports

@@ -69,7 +69,7 @@ class TestContract(OneHotContract):
         expected = randomizer.expected_standard_error(population)
         errors = randomizer.estimate(total, len(measurements)).standard_errors
         assert max(errors[1:]) <= expected * 1.05
-        assert f"{randomizer.parameters.rare_share:g}" in randomizer.expected_remark(population)
+        assert f"{randomizer.parameters.rare_share:g}" in randomizer.partial_errors.remark(population)
         with pytest.raises(ValueError, match="population"):
             randomizer.expected_standard_error(0)
 
@@ -251,7 +251,7 @@ def test_intervals_are_the_bounds_of_each_category_with_its_share(participation,
         asked = asked.with_noisy_count()
     reports, total, places = 52, [45, 12, 31, 12, 0][:k], asked.places  # a release was not certain
     projection = asked.estimate(total, reports).projection
-    for interval in asked.intervals(total, reports):
+    for interval in asked.estimate(total, reports).intervals:
         for place, ones in enumerate(total):
             kind = min(place, 1)
             present, rate = places.present[kind], places.rates[kind]
@@ -461,7 +461,7 @@ def test_expected_error_of_the_default_is_that_of_the_expected_sums(participatio
     stated = asked.estimate(*expected_total(asked, truth)).standard_errors
     assert asked.expected_standard_error(population) == pytest.approx(stated[1], rel=1e-6)
     error = f"{stated[0]:,.0f}" if stated[0] >= 100 else f"{stated[0]:.3g}"
-    assert f"The default's standard error is about {error}." in asked.expected_remark(population)
+    assert f"The default's standard error is about {error}." in asked.partial_errors.remark(population)
 
 
 def error_of_categories(epsilon, devices):
@@ -489,7 +489,7 @@ def test_where_categories_would_do_better_both_errors_are_said(participation, co
     replaced = 8.0
     if participation == "cover":
         replaced = max(local_epsilon(reports_of(asked, 1), reports_of(asked, value)) for value in (0, 2))
-    plainly, said = error_of_categories(replaced / 2, 10_000), asked.expected_remark(10_000)
+    plainly, said = error_of_categories(replaced / 2, 10_000), asked.partial_errors.remark(10_000)
     rarely = asked.expected_standard_error(10_000)
     assert (plainly <= rarely * 1.001) is better
     assert ("categories would do better here" in said) is better
@@ -501,16 +501,16 @@ def test_where_categories_would_do_better_both_errors_are_said(participation, co
 def test_example_and_form_start_where_the_statistic_gains():
     members = json.loads((Path(__file__).parents[4] / "examples/rare_categories.json").read_text())
     example = RecipeDraft.from_mapping(members).calibrated_statistic()
-    assert "would do better" not in example.expected_remark(example.parameters.devices)
+    assert "would do better" not in example.partial_errors.remark(example.parameters.devices)
     fields = dataclasses.fields(RareCategoriesParameters)
     start = {f.name: f.metadata["description"].suggested for f in fields}
     suggested = {name: value for name, value in start.items() if value is not None}
     for epsilon in (1.0, 4.0):  # of the form, and of the example
         asked = statistic("cover", epsilon=epsilon, **suggested)
-        assert "would do better" not in asked.expected_remark(suggested["devices"])
+        assert "would do better" not in asked.partial_errors.remark(suggested["devices"])
 
 
 def test_statistics_for_rare_values_are_registered_and_name_no_others():
-    named = {statistic.if_rare for statistic in STATISTICS.values()} - {""}
+    named = {statistic.rare_counterpart for statistic in STATISTICS.values()} - {""}
     assert named == {RareCategories.statistic}
-    assert not any(STATISTICS[name].if_rare for name in named)
+    assert not any(STATISTICS[name].rare_counterpart for name in named)

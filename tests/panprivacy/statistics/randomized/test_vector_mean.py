@@ -258,7 +258,7 @@ def test_promise_holds_by_the_exact_sum_for_a_move_along_one_axis(members):
     statistic = vector_mean(**members)
     parameters = statistic.parameters
     move = math.floor(parameters.sensitivity(Relation.REPLACE))
-    for guarantee in statistic.guarantees(sampled=False):
+    for guarantee in statistic.open_guarantees():
         if guarantee.model is Model.AGGREGATOR and guarantee.relation is Relation.REPLACE:
             n = max(1, parameters.cohort_size - int(guarantee.dishonest_fraction * parameters.cohort_size))
             exact = delta_of(n, parameters.noise_scale, move, guarantee.epsilon)
@@ -276,7 +276,7 @@ def test_noise_beyond_its_bounds_is_as_rare_as_set_aside():
     largest = max(
         guarantee.epsilon
         for members in CORNERS
-        for guarantee in vector_mean(**members).guarantees(sampled=False)
+        for guarantee in vector_mean(**members).open_guarantees()
         if guarantee.model is Model.AGGREGATOR
     )
     assert largest < 41
@@ -296,7 +296,7 @@ def test_noise_of_a_huge_cohort_stays_where_its_sum_is_known():
     """At least 2 steps, below which a sum of discrete Gaussians is none: the promise is kept and more."""
     statistic = vector_mean(cohort_size=10**9, bits=2)
     assert statistic.parameters.noise_scale == 2.0
-    assert statistic.guarantees(sampled=False)[0].epsilon < 1.0
+    assert statistic.open_guarantees()[0].epsilon < 1.0
 
 
 def test_more_noise_than_devices_can_draw_is_refused_by_name():
@@ -384,7 +384,7 @@ def test_intervals_are_the_bounds_of_each_coordinate_with_its_share(noisy):
     values, sums = asked.debiased(total, reports), asked.sums(reports)
     step = 2 / sums.most
     coarse = step * math.sqrt(reports) * sums.noise_scale / 16
-    for interval in asked.intervals(total, reports):
+    for interval in asked.estimate(total, reports).intervals:
         failure = (1 - interval.level) * (1 - asked.kept_for_noise) / 3
         for place, value in enumerate(values):
             seen = round((value + 1) / step)
