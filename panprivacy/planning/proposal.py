@@ -13,7 +13,13 @@ from panprivacy.planning.recipe_plan import POPULATION_SIZE
 from panprivacy.statistics import segments as asked_segments
 from panprivacy.statistics.catalogue import STATISTICS, statistic_class, statistic_of
 from panprivacy.statistics.events.cohort import CohortStatistic
-from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
+from panprivacy.statistics.trust_models import (
+    TRUST_MODELS,
+    Servers,
+    statistic_under_trust,
+    trust_of,
+    trusts_of,
+)
 
 _MEMBERS = (
     "statistic",
@@ -172,4 +178,4 @@ def calibrated_mechanism(
     """The mechanism of a statistic with its derived parameters computed; FieldError if that fails."""
     # `planned_class` lets no others pass.
     found = cast(CohortStatistic[Any], statistic_of(statistic, parameters.calibrated(), segments))
-    return TRUST_MODELS[trust].asked(found)
+    return statistic_under_trust(found, trust)

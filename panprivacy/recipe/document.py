@@ -45,7 +45,13 @@ from panprivacy.statistics import segments as asked_segments
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of
+from panprivacy.statistics.trust_models import (
+    TRUST_MODELS,
+    Servers,
+    device_key,
+    statistic_under_trust,
+    trust_of,
+)
 from panprivacy.statistics.trust_models.members import require_signed_by, require_url
 
 FORMAT = "panapp-recipe-3"
@@ -253,7 +259,7 @@ class PublishedRecipe(SignedDocument):
     @cached_property
     def public_key(self) -> PublicKey:
         """The key under which devices of this recipe encrypt."""
-        return self.servers.public_key(self.identifier)
+        return device_key(self.servers, self.identifier)
 
     @cached_property
     def calibrated_statistic(self) -> Statistic[Any]:
@@ -261,7 +267,7 @@ class PublishedRecipe(SignedDocument):
         statistic = statistic_of(
             self.statistic, self.parameters, self.segments, self.dummies, self.event.labels
         )
-        return self.servers.asked(statistic)
+        return statistic_under_trust(statistic, self.trust)
 
     def label(self, position: int) -> str:
         """The label of one value of the answer: from the recipe, else from the statistic."""

@@ -40,7 +40,13 @@ from panprivacy.statistics import segments as asked_segments
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import ReportStatistic, Statistic
-from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
+from panprivacy.statistics.trust_models import (
+    TRUST_MODELS,
+    Servers,
+    statistic_under_trust,
+    trust_of,
+    trusts_of,
+)
 
 GRACE = timedelta(days=1)
 """Default time between the last step and the closing of a recipe."""
@@ -223,7 +229,7 @@ class RecipeDraft:
     def statistic_with(self, parameters: PublicParameters) -> Statistic[Any]:
         """The statistic that is asked, with these parameters; FieldError if it cannot have them."""
         statistic = statistic_of(self.statistic, parameters, self.segments, self.dummies, self.event.labels)
-        return TRUST_MODELS[self.trust].asked(statistic)
+        return statistic_under_trust(statistic, self.trust)
 
     @cached_property
     def calibrated(self) -> Statistic[Any]:

@@ -77,7 +77,7 @@ def document_fields(statistic: type[Statistic[Any]], trust: Trust) -> tuple[str,
         silent.add("step_seconds")
     if not TRUST_MODELS[trust].encrypts(statistic):
         silent.add("encryption")
-    if not TRUST_MODELS[trust].takes_reports:
+    if TRUST_MODELS[trust].report_format is None:
         silent.update(asked_admission.FIELDS)
     if "sampling_rate" not in statistic.parameters_class.names():
         silent.update(asked_target.FIELDS)

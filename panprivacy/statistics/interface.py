@@ -11,16 +11,18 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.parameters import PublicParameters
 from panprivacy.formats.value_labels import numbers_of
 from panprivacy.intervals.estimate import Estimate
-from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentEstimate
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.robustness import Robustness
+
+if TYPE_CHECKING:  # a document can be read without it
+    from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentEstimate
 
 P = TypeVar("P", bound=PublicParameters)
 
@@ -48,7 +50,7 @@ class Segmentation(ABC):
         """The statistic for a device of this segment; None for a device in none of them."""
 
     @abstractmethod
-    def expected(self, population: int, failure_probability: float) -> ExpectedSegments:
+    def expected(self, population: int, failure_probability: float) -> "ExpectedSegments":
         """What to expect of each segment.
 
         Args:
@@ -57,7 +59,7 @@ class Segmentation(ABC):
         """
 
     @abstractmethod
-    def estimates(self, total: Sequence[int], reports: int) -> tuple[SegmentEstimate, ...]:
+    def estimates(self, total: Sequence[int], reports: int) -> tuple["SegmentEstimate", ...]:
         """The answer within each segment. Arguments as in `Estimator.estimate`."""
 
     @abstractmethod

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
 from devices_sim.algorithm import steps_mechanism
@@ -50,16 +48,13 @@ class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_inputs=(Devic
     owner: str
     key_members: Mapping[str, str]
 
-    @classmethod
-    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:  # noqa: ARG003  # no reports
-        return 0
-
     @property
     def scheme(self) -> str:
         return self.key_members["scheme"]
 
-    def public_key(self, identifier: str) -> PublicKey:
-        return load_public_key(self.key_members)
+    @property
+    def public_keys(self) -> tuple[PublicKey, ...]:
+        return (load_public_key(self.key_members),)
 
     def members(self) -> dict[str, Any]:
         return {"toy_box": {"owner": self.owner, "public_key": dict(self.key_members)}}
@@ -69,11 +64,6 @@ class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_inputs=(Devic
         box = read_server("toy_box", members.get("toy_box"), ("owner", "public_key"))
         key = read_public_key("toy_box.public_key", box["public_key"])
         return cls(owner=str(box["owner"]), key_members=key.to_json())
-
-    def require_signed(
-        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
-    ) -> None:
-        """Nothing: the owner signs nothing."""
 
 
 class ToyModel(TrustModel):
