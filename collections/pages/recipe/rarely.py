@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from panprivacy.statistics.randomized.rare_parameters import LARGEST_SHARE, SMALLEST_SHARE
+from panprivacy.statistics.randomized.rare_categories import LARGEST_SHARE, SMALLEST_SHARE
 from recipes.models import Recipe
 from releases.models import Release
 from releases.selectors import excerpt_of

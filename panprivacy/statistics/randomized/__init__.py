@@ -2,8 +2,7 @@
 
 A randomizer is one class with three parts: the device's report from its value, the servers' estimate from the
 sum, and the accountant's event. A new one is one file, one line of `RANDOMIZERS` and one test module.
-`interface` has the base class; `rare_parameters` and `participation` belong to `rare_categories`, `rotation`
-to `vector_mean`. This package does not depend on recipes or on transport.
+`interface` has the base class. This package does not depend on recipes or on transport.
 """
 
 from collections.abc import Callable

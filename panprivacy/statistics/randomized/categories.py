@@ -1,4 +1,10 @@
-"""How many devices have each of k categories: RAPPOR_K (SAA Examples 2 and 4, section 4.5)."""
+"""How many devices have each of k categories: RAPPOR_K (SAA Examples 2 and 4, section 4.5).
+
+1. A device writes its category as a vector of k places with one 1 (SAA Example 2).
+2. It keeps each place or replaces it by a fair coin: a flip with p = 1/(e^ε + 1).
+3. It draws again until the report has at most w ones, which servers check (SAA section 4.5).
+4. The estimate takes the expected number of flipped places from the sum, and scales it (`debiased`).
+"""
 
 import math
 import random
@@ -140,13 +146,13 @@ class WeightLaw:
         return float(binomial.lower_tail(x, self.k - without, self.flip, self.keep)) if x >= 0 else 0.0
 
 
-def with_drawing_again(epsilon: float, again: float) -> float:
-    """ε of two reports whose first draws have it, if one of them is drawn again with a probability of at most
-    `again`, and the other maybe never: ε − ln(1 − again), rounded up.
+def redrawn_epsilon(epsilon: float, probability: float) -> float:
+    """ε of two reports whose first draws have it, if one of them is drawn again with at most this
+    probability, and the other maybe never: ε − ln(1 − probability), rounded up.
 
     The very same ε if nothing is drawn again, so that it is not stated larger than it is.
     """
-    return upwards(epsilon - math.log1p(-again)) if again else epsilon
+    return upwards(epsilon - math.log1p(-probability)) if probability else epsilon
 
 
 def ones_sentence(weight: int, k: int) -> str:
@@ -255,7 +261,7 @@ class Categories(NamedValues, Randomizer[CategoriesParameters, int]):
             ),
             standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, reports / rate),
-            intervals=self.intervals(total, reports),
+            intervals=self._intervals(total, reports),
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
@@ -273,7 +279,7 @@ class Categories(NamedValues, Randomizer[CategoriesParameters, int]):
         sampling = max(value, 0.0) * (1 - rate) / rate
         return math.sqrt(coins / ((present - absent) * rate) ** 2 + sampling)
 
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+    def _intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
         rate = self.parameters.sampling_rate
         absent, present = self._bits
         bits = RandomizedBits(reports, absent, present, rate, 1, self._rule_for(reports))
@@ -303,28 +309,36 @@ class Categories(NamedValues, Randomizer[CategoriesParameters, int]):
         super().require_promise()
 
     @property
-    def _again(self) -> float:
+    def _redraw_probability(self) -> float:
         """Pr[W > w]."""
         return self._law.heavier(self.parameters.required_max_weight)
 
     @property
     def _reference_epsilon(self) -> float:
         """ε of one report against the report about no category, which is not drawn again as often."""
-        return with_drawing_again(self.parameters.epsilon, self._again)
+        return redrawn_epsilon(self.parameters.epsilon, self._redraw_probability)
+
+    @property
+    def _replaced_epsilon(self) -> float:
+        """ε of one report against that of another category."""
+        return 2 * self.parameters.epsilon
 
     def _release(self, n: int) -> PrivacyEvent:
         # Two places move under replacement; given all inputs, their flips are independent.
         return RejectionSampling(
             event=Repeated(event=self._place(n), times=2),
             n=n,
-            probability=self._again,
-            largest_epsilon=2 * self.parameters.epsilon,
+            probability=self._redraw_probability,
+            largest_epsilon=self._replaced_epsilon,
         )
 
     def _added(self, n: int) -> PrivacyEvent:
         """The release over n devices, if one of them has a category or none."""
         return RejectionSampling(
-            event=self._place(n), n=n, probability=self._again, largest_epsilon=self._reference_epsilon
+            event=self._place(n),
+            n=n,
+            probability=self._redraw_probability,
+            largest_epsilon=self._reference_epsilon,
         )
 
     def _place(self, n: int) -> PrivacyEvent:

@@ -1,6 +1,17 @@
-"""The mean of vectors of length at most 1, by noise that a cohort shares: Examples 3 and 5 of Samplable
-Anonymous Aggregation, with whole numbers."""
+"""The mean of vectors of length at most 1, by noise that a cohort shares: SAA Examples 3 and 5, with whole
+numbers.
 
+1. A device shortens its vector to length 1 (`_clipped`).
+2. It rotates it by a public random rotation, which spreads the length evenly over the coordinates
+   (`Rotation`).
+3. It rounds each coordinate up or down to the lattice of multiples of 2^(1 − b), at random and without bias
+   (`VectorMean.rounded`).
+4. It adds discrete Gaussian noise to each coordinate: its part of the noise that protects the sum
+   (`VectorMean.randomize`). Two servers add the coordinates up as shares.
+5. The sum is divided by the number of reports and turned back (`VectorMean.debiased`).
+"""
+
+import hashlib
 import math
 import random
 import re
@@ -11,6 +22,7 @@ from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panprivacy.accounting.additional_delta import AdditionalDelta
 from panprivacy.accounting.discrete_gaussian_sum import WIDE, variance
@@ -29,7 +41,6 @@ from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.randomized.interface import Randomizer
 from panprivacy.statistics.randomized.parameters import RandomizerParameters
-from panprivacy.statistics.randomized.rotation import Rotation, Vector, padded_length
 from panprivacy.statistics.robustness import Robustness
 
 _SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
@@ -55,6 +66,62 @@ _DECIMAL = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s
 
 _WITHIN = 1 - 2.0**-40
 """Longer vectors are shortened to this, so that no rounding error makes one longer than 1."""
+
+Vector = NDArray[np.float64]
+
+_DOMAIN = b"panprivacy rotation 1"
+
+
+class Rotation:
+    """x ↦ H·diag(±1)·(0, x, 0, …)/√D, filled up to D = 2^m coordinates, H the Hadamard matrix.
+
+    It keeps lengths and angles. Place 0 stays free: what is added to all rotated coordinates alike, e.g. an
+    offset, turns back to this place and to no other.
+
+    Over random signs, each coordinate of a rotated x is a sum of independent terms ±x_i/√D, so by Hoeffding
+    (1963, Theorem 2) it is above c·‖x‖₂/√D in magnitude with probability at most 2·exp(−c²/2).
+
+    Attributes:
+        dimension: d, coordinates of a vector.
+        padded: D, the smallest power of two above d: coordinates of a rotated one.
+    """
+
+    def __init__(self, dimension: int, seed: int) -> None:
+        """
+        Args:
+            dimension: at least 1.
+            seed: of the signs, from 0, below 2^64: public, and chosen independently of the values.
+        """
+        self.dimension = dimension
+        self.padded = padded_length(dimension)
+        drawn = hashlib.shake_256(_DOMAIN + seed.to_bytes(8, "big")).digest(-(-dimension // 8))
+        bits = np.unpackbits(np.frombuffer(drawn, np.uint8))[:dimension]
+        self._signs = 1.0 - 2.0 * bits.astype(np.float64)
+
+    def rotated(self, vector: Sequence[float] | Vector) -> Vector:
+        """D coordinates of a vector of d."""
+        filled = np.zeros(self.padded)
+        filled[1 : self.dimension + 1] = self._signs * np.asarray(vector, np.float64)
+        return _hadamard(filled) / math.sqrt(self.padded)
+
+    def turned_back(self, rotated: Vector) -> Vector:
+        """The inverse: the d coordinates. Those that were filled in are left out."""
+        return self._signs * _hadamard(rotated)[1 : self.dimension + 1] / math.sqrt(self.padded)
+
+
+def padded_length(dimension: int) -> int:
+    """D for d coordinates: the smallest power of two above d ≥ 1."""
+    return 1 << dimension.bit_length()
+
+
+def _hadamard(vector: Vector) -> Vector:
+    """H·x, in D·log₂ D additions."""
+    half = 1
+    while half < len(vector):
+        pairs = vector.reshape(-1, 2, half)
+        vector = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+        half *= 2
+    return vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,7 +376,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
         rate, values = self.parameters.sampling_rate, self.debiased(total, reports)
-        intervals = self.intervals(total, reports)
+        intervals = self._intervals(total, reports)
         # Coordinates vary most if their mean is 0: the means in the widest interval that are closest to it.
         low, high = np.array(intervals[0].low, float), np.array(intervals[0].high, float)
         closest = np.clip(0.0, low, high)
@@ -337,7 +404,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         rotated = np.array([(entry - reports * offset) / unit for entry in total])
         return tuple(self._rotation.turned_back(rotated).tolist())
 
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+    def _intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
         """By exact tests for each coordinate (`sums`)."""
         sums, values = self.sums(reports), np.array(self.debiased(total, reports))
         # Of a thousand coordinates many then have the same number.
