@@ -6,6 +6,7 @@ from typing import Any
 from devices_sim.algorithm import NONCE_BYTES
 from devices_sim.transport import WireReport
 from devices_sim.workloads.values_file import cells_of
+from panprivacy.encryption.interface import key_of_report
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.randomized.interface import Randomizer
@@ -56,7 +57,7 @@ class RandomizedReports:
         nonce = random_source.randbytes(NONCE_BYTES) if nonce is None else nonce
         if self._public_key is None:
             return WireReport(nonce, self._shares(measurement, nonce, random_source))
-        key = self._public_key.bound_to(nonce)
+        key = key_of_report(self._public_key, nonce)
         return WireReport(nonce, tuple(bytes(key.encrypt(entry, random_source)) for entry in measurement))
 
     def _shares(

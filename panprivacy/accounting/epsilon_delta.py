@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import PrivacyEvent, require_delta, require_epsilon
@@ -21,6 +21,7 @@ class EpsilonDelta(PrivacyEvent):
     """
 
     kind: ClassVar[str] = "given"
+    any_devices = True
     proved = True
     method = "as given; the worst mechanism with this guarantee (Kairouz, Oh & Viswanath 2015, Theorem 3.1)"
 
@@ -52,10 +53,6 @@ class EpsilonDelta(PrivacyEvent):
         # The part that randomized response adds, (e^ε₀ − e^ε)/(e^ε₀ + 1), written without overflow.
         beyond = -math.expm1(epsilon - self.epsilon_given) / (1 + math.exp(-self.epsilon_given))
         return min(1.0, (self.delta_given + (1 - self.delta_given) * beyond) * (1 + 1e-15))
-
-    def over(self, n: int) -> Self:  # noqa: ARG002  # holds for every n
-        """Itself: the guarantee holds for any number of devices."""
-        return self
 
     def epsilon(self, delta: float) -> float:
         """As for every event; FieldError if δ is below the given one."""

@@ -67,6 +67,7 @@ class ImportanceSampled(NestedEvent):
     kind: ClassVar[str] = "importance_sampled"
     quick = False
     dots_apart = 0.25
+    fixed_devices = True
 
     n: int = described(
         label="Devices (n)", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N
@@ -108,9 +109,6 @@ class ImportanceSampled(NestedEvent):
         rates = self.lowest_rate, self.highest_rate
         found = max(self._between(x, y, epsilon) for x in set(rates) for y in set(rates))
         return min(1.0, found * (1 + 1e-12) + 4 * _OUTSIDE)
-
-    def over(self, n: int) -> PrivacyEvent:  # noqa: ARG002  # its cohort is part of it
-        raise FieldError("event", "must be one over n devices")
 
     def _between(self, here: float, there: float, epsilon: float) -> float:
         """A bound on the divergence of P from Q, for π_x = `here` and π_y = `there`."""

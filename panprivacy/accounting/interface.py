@@ -58,6 +58,12 @@ class PrivacyEvent(ABC):
 
     kind: ClassVar[str]
 
+    any_devices: ClassVar[bool] = False
+    """Whether it is the same release over any number of devices."""
+
+    fixed_devices: ClassVar[bool] = False
+    """Whether its number of devices belongs to it, and cannot be another."""
+
     def __post_init__(self) -> None:
         """FieldError naming a field that is out of range."""
         for field in dataclasses.fields(self):
@@ -125,7 +131,9 @@ class PrivacyEvent(ABC):
 
     def over(self, n: int) -> "PrivacyEvent":
         """The same release over n devices (≥ 1); FieldError for an event that is not one over devices."""
-        if "n" not in {field.name for field in dataclasses.fields(self)}:
+        if self.any_devices:
+            return self
+        if self.fixed_devices or "n" not in {field.name for field in dataclasses.fields(self)}:
             raise FieldError("event", "must be one over n devices")
         return dataclasses.replace(self, n=n)  # type: ignore[call-arg]  # just checked
 

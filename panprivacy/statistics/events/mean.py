@@ -19,7 +19,7 @@ from panprivacy.accounting.discrete_gaussian_sum import (
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import PublicKey, SchemeKey
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import K, Parameters, described
@@ -185,6 +185,8 @@ class Mean(Mechanism[MeanParameters]):
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         self._require_state(state)
+        if not isinstance(public_key, SchemeKey):
+            raise TypeError("counts are added up under the key of one scheme")
         noise = public_key.encrypt(
             self._noise(random_source),
             random_source,

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
@@ -155,7 +155,7 @@ class Servers(ABC):
 
     @property
     @abstractmethod
-    def public_keys(self) -> tuple[PublicKey, ...]:
+    def public_keys(self) -> tuple[SchemeKey, ...]:
         """The keys under which devices encrypt, in the document's order; empty if they encrypt under none."""
 
     @abstractmethod

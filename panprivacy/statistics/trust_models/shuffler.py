@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import load_public_key
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
@@ -62,7 +62,7 @@ class ShufflerAndAnalyzer(
         return "shuffler", self.shuffler_verification_key
 
     @property
-    def public_keys(self) -> tuple[PublicKey, ...]:
+    def public_keys(self) -> tuple[SchemeKey, ...]:
         return (load_public_key(self.analyzer_key_members),)
 
     def members(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import load_public_key
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import SchemeKey
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.trust_models.interface import Servers
 from panprivacy.statistics.trust_models.members import read_public_key
@@ -24,7 +24,7 @@ class OneServer(
     key_members: Mapping[str, str]
 
     @classmethod
-    def of(cls, public_key: PublicKey) -> Self:
+    def of(cls, public_key: SchemeKey) -> Self:
         """The server that holds the private half of `public_key`."""
         return cls(key_members=public_key.to_json())
 
@@ -33,7 +33,7 @@ class OneServer(
         return self.key_members["scheme"]
 
     @property
-    def public_keys(self) -> tuple[PublicKey, ...]:
+    def public_keys(self) -> tuple[SchemeKey, ...]:
         return (load_public_key(self.key_members),)
 
     def members(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES, load_public_key
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
@@ -146,7 +146,7 @@ class TwoServers(
         return "helper", self.helper_verification_key
 
     @property
-    def public_keys(self) -> tuple[PublicKey, ...]:
+    def public_keys(self) -> tuple[SchemeKey, ...]:
         if self.leader_key_members is None or self.helper_key_members is None:
             return ()
         return load_public_key(self.leader_key_members), load_public_key(self.helper_key_members)
