@@ -95,7 +95,7 @@ def stream_simulate(
     began = time.perf_counter()
     estimate = statistic.estimate(state, random_source)
     seconds += time.perf_counter() - began
-    if _says_nothing(statistic, estimate):
+    if _is_uninformative(statistic, estimate):
         say("This result says nothing: its margin is half the range of possible answers or more.")
     stated, *others = guarantees = [guarantee.as_dict() for guarantee in statistic.guarantees()]
     return {
@@ -244,7 +244,7 @@ def _truth_range(statistic: StreamStatistic[Any], counts: Mapping[str, int]) -> 
     return {} if found is None else {"truth_range": {"low": found[0], "high": found[1]}}
 
 
-def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
+def _is_uninformative(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
     """As of a release."""
     margins = [
         reach

@@ -37,7 +37,6 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
     provable = True
     theorem = "The box of toys"
     parameters_class = ToyEventsParameters
-    report_ciphertexts = 1
     state_ciphertexts = 1
     contribution_length = 1
     allowed_values = range(2)
@@ -67,10 +66,6 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
         bit = self.response.respond(int(count > 0), random_source)
         return (public_key.encrypt(bit, random_source, rerandomizations=self.parameters.steps + 1),)
-
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        self.require_values(values)
-        return tuple(values)
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         touched = self.response.debiased(total[0], reports)

@@ -21,7 +21,7 @@ class ShufflePreview:
         together: whether `margin` is of several values for all together.
         margin_points: the margin in percentage points of the devices, for statistics that count them; else
             empty.
-        says_nothing: whether the margin is half the range of answers or more.
+        uninformative: whether the margin is half the range of answers or more.
         hypothesis_test: whether a hypothesis is tested.
         note: what else to expect.
         most_messages: of one device.
@@ -35,7 +35,7 @@ class ShufflePreview:
     margin_points: str
     noise: str
     together: bool
-    says_nothing: bool
+    uninformative: bool
     hypothesis_test: bool
     note: str
     cohort_size: int
@@ -65,7 +65,7 @@ def preview_of_shuffle(
         margin_points=significant(100 * margin / devices) if statistic.counts_devices else "",
         noise=significant(math.sqrt(2) * margin),
         together=not statistic.scalar,
-        says_nothing=is_uninformative(statistic, margin),
+        uninformative=is_uninformative(statistic, margin),
         hypothesis_test=statistic.hypothesis_test,
         note=statistic.expected_note,
         cohort_size=devices,

@@ -22,7 +22,7 @@ class Looks:
 
     announced: int
     error_bound: str
-    says_nothing: bool
+    uninformative: bool
 
 
 @dataclass(frozen=True)

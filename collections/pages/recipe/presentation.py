@@ -312,7 +312,7 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     return " ".join(sentences)
 
 
-def says_nothing(recipe: Recipe, release: Release) -> bool:
+def uninformative(recipe: Recipe, release: Release) -> bool:
     """Whether no estimate has a margin smaller than half the range of possible answers."""
     excerpt, mechanism = excerpt_of(release), recipe.published.calibrated_statistic
     if excerpt.least_margin is not None:

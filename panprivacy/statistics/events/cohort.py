@@ -74,6 +74,16 @@ class CohortStatistic(ReportStatistic[P]):
 
     # For the server ------------------------------------------------------------
 
+    @property
+    def report_ciphertexts(self) -> int:
+        """As many as a contribution has entries, unless the statistic makes others of them."""
+        return self.contribution_length
+
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The values themselves; a statistic whose values are jointly restricted refuses others."""
+        self.require_values(values)
+        return tuple(values)
+
     @abstractmethod
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         """The values of `estimate` alone. Arguments as there."""

@@ -40,7 +40,6 @@ class CountNonzero(MaskedMechanism[Parameters]):
     release_relations = (Relation.REPLACE, Relation.ADD_REMOVE)
     parameters_class = Parameters
     state_ciphertexts = 1
-    report_ciphertexts = 1
     contribution_length = 1
     labels = ("at least one event",)
 
@@ -78,10 +77,6 @@ class CountNonzero(MaskedMechanism[Parameters]):
     @property
     def allowed_values(self) -> range:
         return range(2)
-
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        self.require_values(values)
-        return tuple(values)
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         return (self._response.debiased(total[0], reports) / self.parameters.sampling_rate,)

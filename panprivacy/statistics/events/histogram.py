@@ -126,21 +126,12 @@ class Histogram(MaskedMechanism[HistogramParameters]):
         return state[:size], state[size:]
 
     @property
-    def report_ciphertexts(self) -> int:
-        return self.parameters.k + 1
-
-    @property
     def allowed_values(self) -> range:
         return range(2)
 
     @property
     def contribution_length(self) -> int:
         return self.parameters.k + 1
-
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The values themselves: after randomization every vector of bits is possible."""
-        self.require_values(values)
-        return tuple(values)
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         rate = self.parameters.sampling_rate

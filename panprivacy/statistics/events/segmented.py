@@ -171,21 +171,12 @@ class Segmented(Mechanism[Any]):
     # For the server ------------------------------------------------------------
 
     @property
-    def report_ciphertexts(self) -> int:
-        return self.contribution_length
-
-    @property
     def allowed_values(self) -> range:
         return range(2)
 
     @property
     def contribution_length(self) -> int:
         return len(self.segments) * self._numbers
-
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The values themselves: after randomization every vector of bits is possible."""
-        self.require_values(values)
-        return tuple(values)
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         rate, bits = self.parameters.sampling_rate, reports * len(self.segments)

@@ -203,7 +203,7 @@ def test_preview_through_a_shuffler_flags_half_the_range_or_more(
     # Of 200 possible answers, on either side of 100.
     parameters = ShuffleParameters(epsilon=3.0, delta=1e-2, cohort_size=200, k=4)
     monkeypatch.setattr(ShuffleHistogram, "expected_margin", lambda _, failure_probability: margin)
-    assert preview_of_shuffle(ShuffleHistogram(parameters), None).says_nothing == useless
+    assert preview_of_shuffle(ShuffleHistogram(parameters), None).uninformative == useless
 
 
 def test_effect_names_the_largest_delta_that_fits_not_an_infinite_epsilon(signed_in: Client) -> None:
