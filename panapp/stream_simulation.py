@@ -15,6 +15,7 @@ from panprivacy.formats.parameters import Description, as_typed, description_of
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.recipe.file_fields import file_fields, unknown_field
 from panprivacy.recipe.parts.interface import Subject
+from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.item_bytes import ItemError, encode_items
@@ -95,7 +96,7 @@ def stream_simulate(
     began = time.perf_counter()
     estimate = statistic.estimate(state, random_source)
     seconds += time.perf_counter() - began
-    if _says_nothing(statistic, estimate):
+    if _is_uninformative(statistic, estimate):
         say("This result says nothing: its margin is half the range of possible answers or more.")
     stated, *others = guarantees = [guarantee.as_dict() for guarantee in statistic.guarantees()]
     return {
@@ -246,7 +247,7 @@ def _truth_range(statistic: StreamStatistic[Any], counts: Mapping[str, int]) -> 
     return {"truth_range": {"low": low, "high": high}}
 
 
-def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
+def _is_uninformative(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
     """As of a release."""
     margins = [
         reach
@@ -254,7 +255,7 @@ def _says_nothing(statistic: StreamStatistic[Any], estimate: Estimate) -> bool:
         for reach in widest.margins(estimate.values)
         if reach is not None
     ]
-    return bool(margins) and statistic.says_nothing(min(margins))
+    return bool(margins) and is_uninformative(statistic, min(margins))
 
 
 def _interval(statistic: StreamStatistic[Any], estimate: Estimate) -> dict[str, Any] | None:

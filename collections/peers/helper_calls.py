@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.encryption import load_public_key
-from panprivacy.encryption.interface import InvalidKeyError, PublicKey
+from panprivacy.encryption.interface import InvalidKeyError, SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.dap.basics import HpkeConfig
@@ -22,7 +22,7 @@ from peers.client import (
 from peers.partner import Partner, ask_json, member_of, signature_of
 
 
-def helper_key(partner: Partner, *, request: bytes, scheme: str) -> PublicKey:
+def helper_key(partner: Partner, *, request: bytes, scheme: str) -> SchemeKey:
     """The helper's public key for the shares of one recipe.
 
     Args:

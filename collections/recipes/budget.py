@@ -25,7 +25,7 @@ from panprivacy.planning.fitting import NOTHING_WOULD_DO, largest_number, neares
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.repetition import Repetition
-from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.interface import Statistic, event_with_collusion
 from storage.connections import connection_release
 from web.turns import BusyError, turn
 
@@ -51,7 +51,7 @@ EventOf = Callable[..., PrivacyEvent]
 
 def one_release(mechanism: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
     """The cost of one recipe."""
-    return mechanism.aggregator_event(dishonest_fraction)
+    return event_with_collusion(mechanism, dishonest_fraction)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[st
         population=published.population,
         recipe=published.identifier,
         event=event,
-        event_if_half_colludes=mechanism.aggregator_event(HALF),
+        event_if_half_colludes=event_with_collusion(mechanism, HALF),
         condition=mechanism.budget_condition,
         reserved=reserved,
     )

@@ -21,6 +21,8 @@ from web.problems import Problem, unavailable
 
 logger = structlog.get_logger(__name__)
 
+_ELSEWHERE = "Its devices send reports, to …/reports/ or where its document says."
+
 
 class ItemsView(ReceivingView):
     """For recipes about a stream. The items are folded into the state at once and kept nowhere.
@@ -55,10 +57,9 @@ class ItemsView(ReceivingView):
     )
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = self.recipe(identifier)
-        elsewhere = recipe.published.servers.where_items_go()
-        if elsewhere:
+        if recipe.published.servers.report_format is not None:
             title = "The recipe is not about a stream of items"
-            raise Problem("recipe-takes-no-items", title, 409, elsewhere)
+            raise Problem("recipe-takes-no-items", title, 409, _ELSEWHERE)
         require_json(request)
         batch = read_items(read_body(request, BODY_BYTES))
         try:

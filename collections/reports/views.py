@@ -25,10 +25,14 @@ class _ReportsView(ReceivingView):
     def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object]:
         recipe = self.recipe(identifier)
         servers = recipe.published.servers
-        elsewhere = servers.where_reports_go(recipe.published.identifier)
-        if elsewhere:
-            kind, title = servers.reports_elsewhere
-            raise Problem(kind, title, 409, elsewhere)
+        if servers.upload_refusal is not None:
+            raise Problem(*servers.upload_refusal, 409, servers.upload_sentence)
+        if servers.report_format is None:
+            elsewhere = (
+                "It is about a stream of items, not of reports: they are sent to "
+                f"/api/v1/recipes/{recipe.published.identifier}/items/."
+            )
+            raise Problem("recipe-of-a-curator", "The recipe is about a stream of items", 409, elsewhere)
         require_json(request)
         return recipe, decode_body(read_body(request, largest_body(recipe.published, self.most_reports)))
 

@@ -75,11 +75,11 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         asked = draft if isinstance(draft, RoundsDraft) else draft.recipe
         guarantees_require(asked=asked)
         promise_require(asked=asked)
-    if draft.closes(openings[0], now) <= now:
+    if draft.closes(openings[0]) <= now:
         raise FieldError(
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"
         )
-    lines = draft.lines(openings)
+    lines = 1 if draft.shared_line else len(openings)
     with saying_what_fits(draft.recipe, times=lines, event_of=draft.event_of):
         affordable(draft.recipe, free=False, times=lines, event_of=draft.event_of)
         # Before anything is locked: it takes seconds.

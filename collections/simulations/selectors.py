@@ -109,7 +109,7 @@ def planned_margin(simulation: Simulation) -> float | None:
     try:
         if isinstance(statistic, CohortStatistic):
             return shown_margin(statistic, simulation.devices)
-        if isinstance(statistic, ShuffleStatistic) and not statistic.gives_verdict:
+        if isinstance(statistic, ShuffleStatistic) and not statistic.hypothesis_test:
             margin = statistic.expected_margin(MISSED)
             return 100 * margin / statistic.cohort_size if statistic.counts_devices else margin
     except FieldError:

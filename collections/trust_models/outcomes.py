@@ -34,7 +34,8 @@ class Sum:
 
     def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
         """The same for each segment of the recipe; empty if it asks by none."""
-        return report_statistic(recipe).segment_estimates(self.total, self.reports)
+        segmentation = report_statistic(recipe).segmentation
+        return () if segmentation is None else segmentation.estimates(self.total, self.reports)
 
 
 @dataclass(frozen=True)

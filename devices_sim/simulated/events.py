@@ -85,8 +85,9 @@ class SimulatedEvents(SimulatedDevices):
         return steps_mechanism(self.statistic).report_ciphertexts
 
     def workload(self, path: Path) -> AbstractContextManager[Workload[Any]]:
-        mechanism = steps_mechanism(self.statistic)
-        return events_csv(path, mechanism.parameters.step_count, mechanism.segments)
+        segmentation = self.statistic.segmentation
+        labels = () if segmentation is None else segmentation.labels
+        return events_csv(path, self.statistic.parameters.step_count, labels)
 
     def fleet(self, recipe: PublishedRecipe) -> FleetDevices[Any]:
         return _of_segments(recipe, LazyDevices)
@@ -96,8 +97,9 @@ class SimulatedEvents(SimulatedDevices):
 
     def truth(self, result: FleetResult) -> Truth:
         """About the whole population, those included that were not sampled."""
-        mechanism, devices = steps_mechanism(self.statistic), result.devices_by_answer
-        return Truth(mechanism.truth(devices), mechanism.segment_truths(devices))
+        devices, segmentation = result.devices_by_answer, self.statistic.segmentation
+        by_segment = [] if segmentation is None else segmentation.truths(devices)
+        return Truth(steps_mechanism(self.statistic).truth(devices), by_segment)
 
 
 def _of_segments(recipe: PublishedRecipe, devices: type[_EventDevices]) -> FleetDevices[Any]:

@@ -21,6 +21,7 @@ class EpsilonDelta(PrivacyEvent):
     """
 
     kind: ClassVar[str] = "given"
+    any_devices = True
     proved = True
     method = "as given; the worst mechanism with this guarantee (Kairouz, Oh & Viswanath 2015, Theorem 3.1)"
 

@@ -66,6 +66,7 @@ class ImportanceSampling(NestedEvent):
     kind: ClassVar[str] = "importance_sampled"
     quick = False
     dots_apart = 0.25
+    fixed_devices = True
 
     n: int = described(
         label="Devices (n)", help="Number of devices that may take part.", minimum=1, maximum=LARGEST_N

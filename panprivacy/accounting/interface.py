@@ -58,6 +58,12 @@ class PrivacyEvent(ABC):
 
     kind: ClassVar[str]
 
+    any_devices: ClassVar[bool] = False
+    """Whether it is the same release over any number of devices."""
+
+    fixed_devices: ClassVar[bool] = False
+    """Whether its number of devices belongs to it, and cannot be another."""
+
     def __post_init__(self) -> None:
         """FieldError naming a field that is out of range."""
         for field in dataclasses.fields(self):

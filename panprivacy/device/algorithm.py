@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from panprivacy.device.transport import WireReport
-from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.encryption.interface import Ciphertext, NonceBoundKey, PublicKey, key_of_report
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.events.interface import Mechanism, Report
 from panprivacy.statistics.interface import Statistic
@@ -51,7 +51,7 @@ class DeviceState:
         step: number of steps taken, 0..T; public.
         ciphertexts: the mechanism's state while collecting, the report once it is made.
         nonce: the report's 16 bytes once it is made, else empty. If ciphertexts belong to one report
-            (`PublicKey.binds_nonce`), it is set from the start, at random (or from its token), and public.
+            (`NonceBoundKey`), it is set from the start, at random (or from its token), and public.
     """
 
     phase: Phase
@@ -93,7 +93,10 @@ class ClientAlgorithm:
     def __init__(
         self, recipe: PublishedRecipe, public_key: PublicKey | None = None, segment: str | None = None
     ) -> None:
-        self.mechanism = steps_mechanism(recipe.calibrated_statistic).in_segment(segment)
+        statistic = recipe.calibrated_statistic
+        if statistic.segmentation is not None:
+            statistic = statistic.segmentation.on_device(segment)
+        self.mechanism = steps_mechanism(statistic)
         self.public_key = recipe.public_key if public_key is None else public_key
         self.steps: int = self.mechanism.parameters.steps
         self.reporting_rate: float = self.mechanism.reporting_rate
@@ -112,7 +115,7 @@ class ClientAlgorithm:
         if not self.is_sampled(random_source):
             return DeviceState(phase=Phase.NOT_SAMPLED)
         nonce = self._first_nonce(random_source, nonce)
-        ciphertexts = self.mechanism.start(self.public_key.bound_to(nonce), random_source)
+        ciphertexts = self.mechanism.start(key_of_report(self.public_key, nonce), random_source)
         return DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts, nonce=nonce)
 
     def step(self, state: DeviceState, event: bool, random_source: random.Random) -> DeviceState:
@@ -123,7 +126,7 @@ class ClientAlgorithm:
         step = state.step + 1
         if state.phase is Phase.NOT_SAMPLED:
             return replace(state, step=step)
-        public_key = self.public_key.bound_to(state.nonce)
+        public_key = key_of_report(self.public_key, state.nonce)
         ciphertexts = self.mechanism.step(public_key, state.ciphertexts, event, step, random_source)
         return replace(state, step=step, ciphertexts=ciphertexts)
 
@@ -140,7 +143,7 @@ class ClientAlgorithm:
             raise WrongStepError(f"only {state.step} of {self.steps} steps have been taken")
         if state.phase is Phase.NOT_SAMPLED:
             return DeviceState(phase=Phase.DONE, step=state.step)
-        public_key = self.public_key.bound_to(state.nonce)
+        public_key = key_of_report(self.public_key, state.nonce)
         report = self.mechanism.report(public_key, state.ciphertexts, random_source)
         return self._reported(report, state.nonce or nonce, random_source)
 
@@ -158,12 +161,12 @@ class ClientAlgorithm:
         if not self.is_sampled(random_source):
             return None
         bound = self._first_nonce(random_source, nonce)
-        report = self.mechanism.report_of_count(self.public_key.bound_to(bound), count, random_source)
+        report = self.mechanism.report_of_count(key_of_report(self.public_key, bound), count, random_source)
         return self._reported(report, bound or nonce, random_source)
 
     def _first_nonce(self, random_source: random.Random, nonce: bytes | None) -> bytes:
         """The bytes to which the ciphertexts are bound, empty if they are not."""
-        if not self.public_key.binds_nonce:
+        if not isinstance(self.public_key, NonceBoundKey):
             return b""
         return random_source.randbytes(NONCE_BYTES) if nonce is None else nonce
 

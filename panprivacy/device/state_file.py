@@ -17,6 +17,7 @@ from panprivacy.device.algorithm import NONCE_BYTES, DeviceState, Phase, kept_ci
 from panprivacy.device.storage import StateFileError
 from panprivacy.device.tokens import TokenState
 from panprivacy.device.transport import ServedRecipe
+from panprivacy.encryption.interface import NonceBoundKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.canonical_json import canonical_json
 from panprivacy.formats.times import format_time, parse_time
@@ -164,7 +165,7 @@ def _live(members: Mapping[str, Any]) -> LiveState:
     if type(state.step) is not int or not 0 <= state.step <= recipe.parameters.step_count:
         raise ValueError(f"step {state.step} is not one of {recipe.parameters.step_count}")
     collects = state.phase is Phase.COLLECTING and recipe.parameters.step_count > 0
-    bound = collects and recipe.public_key.binds_nonce
+    bound = collects and isinstance(recipe.public_key, NonceBoundKey)
     if len(state.nonce) != (NONCE_BYTES if bound or state.phase is Phase.REPORTED else 0):
         raise ValueError("the nonce does not fit the phase")
     token = _token(recipe, members["token"]) if recipe.admission is not None else None

@@ -8,7 +8,7 @@ depend on recipes, statistics or reports.
 import random
 from collections.abc import Mapping
 
-from panprivacy.encryption.interface import PrivateKey, PublicKey
+from panprivacy.encryption.interface import PrivateKey, SchemeKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.registry import Registry
 
@@ -75,8 +75,8 @@ def generate_private_key(scheme: str, random_source: random.Random) -> PrivateKe
     return _scheme(scheme).generate(random_source)
 
 
-def load_public_key(members: Mapping[str, str]) -> PublicKey:
-    """Inverse of `PublicKey.to_json`, in the flavour for real devices.
+def load_public_key(members: Mapping[str, str]) -> SchemeKey:
+    """Inverse of `SchemeKey.to_json`, in the flavour for real devices.
 
     Raises:
         FieldError: `members["scheme"]` is missing or unknown.

@@ -32,7 +32,7 @@ from panprivacy.encryption.interface import (
     InvalidCiphertextError,
     InvalidKeyError,
     PrivateKey,
-    PublicKey,
+    SchemeKey,
     ValueOutOfRangeError,
     hexadecimal,
     require_decryptable,
@@ -166,7 +166,7 @@ class ElGamalCiphertext(Ciphertext):
 _own = ElGamalCiphertext.own
 
 
-class ElGamalPublicKey(PublicKey):
+class ElGamalPublicKey(SchemeKey):
     """H = x·G. The plaintext space is the integers modulo the group's order.
 
     Without tables, the scalar multiplications are constant-time in libsecp256k1; Python's
@@ -266,7 +266,7 @@ class ElGamalPublicKey(PublicKey):
         return self.rerandomize(fresh if replace else kept, random_source)
 
     def add(self, ciphertexts: Sequence[Ciphertext]) -> ElGamalCiphertext:
-        """See `PublicKey.add`.
+        """See `SchemeKey.add`.
 
         If a half of the sum is at infinity (a ciphertext plus its own negative, say), the sum is shifted by a
         public encryption of zero, k·(G, H). Each half excludes one k modulo the group's order, so one of k =
@@ -285,7 +285,7 @@ class ElGamalPublicKey(PublicKey):
             seconds.append(zero.second)
 
     def scale(self, ciphertext: Ciphertext, factor: int) -> ElGamalCiphertext:
-        """See `PublicKey.scale`. ValueError if `factor` is a multiple of the group's order."""
+        """See `SchemeKey.scale`. ValueError if `factor` is a multiple of the group's order."""
         if factor % GROUP_ORDER == 0:
             raise ValueError("factor must not be 0: encrypt 0 instead")
         own, scalar = _own(ciphertext), scalar_bytes(factor)
@@ -349,7 +349,7 @@ class ElGamalPrivateKey(PrivateKey):
     plaintext does not: its time reveals in which block of 2^15 the plaintext lies.
     """
 
-    public_key_class: ClassVar[type[PublicKey]] = ElGamalPublicKey
+    public_key_class: ClassVar[type[SchemeKey]] = ElGamalPublicKey
 
     def __init__(self, secret: bytes) -> None:
         value = int.from_bytes(secret, "big")

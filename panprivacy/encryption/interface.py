@@ -81,16 +81,6 @@ class PublicKey(ABC):
     performs the t rerandomizations.
     """
 
-    bytes_per_ciphertext: int = 0
-    """Most bytes of a byte string that one ciphertext takes; 0 if a key encrypts integers only."""
-
-    binds_nonce: bool = False
-    """Whether a device's ciphertexts belong to one report, so that its nonce is drawn first."""
-
-    def bound_to(self, nonce: bytes) -> "PublicKey":  # noqa: ARG002  # for keys that bind
-        """The key to encrypt with in the report with this nonce (16 bytes); itself unless `binds_nonce`."""
-        return self
-
     @abstractmethod
     def encrypt(self, message: int, random_source: random.Random, *, rerandomizations: int = 0) -> Ciphertext:
         """Φ^t(Enc(message)) with t = `rerandomizations`.
@@ -130,12 +120,50 @@ class PublicKey(ABC):
             rerandomizations: t ≥ 1.
         """
 
+    @abstractmethod
+    def parse(self, encoded: bytes) -> Ciphertext:
+        """Decode and check size and group membership.
+
+        Raises:
+            InvalidCiphertextError: otherwise.
+        """
+
+    @abstractmethod
+    def with_tables(self) -> Self:
+        """The same key with precomputed tables: same results, faster, not constant-time.
+
+        For servers, simulators and benchmarks only: which table entries are read depends on
+        the randomness, and messages may be remembered in caches. A scheme without tables
+        returns itself.
+        """
+
+
+class NonceBoundKey(PublicKey):
+    """A key whose ciphertexts belong to one report, so that a device draws its nonce first."""
+
+    @abstractmethod
+    def bound_to(self, nonce: bytes) -> Self:
+        """The key to encrypt with in the report with this nonce (16 bytes)."""
+
+
+def key_of_report(public_key: PublicKey, nonce: bytes) -> PublicKey:
+    """The key to encrypt with in the report with this nonce (16 bytes): itself unless it is bound to one."""
+    return public_key.bound_to(nonce) if isinstance(public_key, NonceBoundKey) else public_key
+
+
+class SchemeKey(PublicKey):
+    """The public key of one scheme: it encrypts byte strings too, adds and scales, and has a serialized
+    form."""
+
+    bytes_per_ciphertext: int
+    """Most bytes of a byte string that one ciphertext takes."""
+
     # Byte strings ---------------------------------------------------------------
 
     @classmethod
     def byte_ciphertexts(cls, length: int) -> int:
         """How many ciphertexts a byte string of `length` ≥ 1 bytes takes."""
-        return len(piece_lengths(length, cls._longest_piece()))
+        return len(piece_lengths(length, cls.bytes_per_ciphertext))
 
     def encrypt_bytes(
         self, message: bytes, random_source: random.Random, *, rerandomizations: int = 0
@@ -151,7 +179,7 @@ class PublicKey(ABC):
         """
         return tuple(
             self._encrypt_embedded(value, random_source, rerandomizations=rerandomizations)
-            for value in embedded(message, self._longest_piece())
+            for value in embedded(message, self.bytes_per_ciphertext)
         )
 
     def replace_bytes_or_rerandomize(
@@ -179,7 +207,7 @@ class PublicKey(ABC):
         Raises:
             ValueError: the number of ciphertexts is not that of the message.
         """
-        values = embedded(message, self._longest_piece())
+        values = embedded(message, self.bytes_per_ciphertext)
         if len(values) != len(ciphertexts):
             raise ValueError(f"{len(message)} bytes take {len(values)} ciphertexts, not {len(ciphertexts)}")
         return tuple(
@@ -188,12 +216,6 @@ class PublicKey(ABC):
             )
             for value, ciphertext in zip(values, ciphertexts, strict=True)
         )
-
-    @classmethod
-    def _longest_piece(cls) -> int:
-        if not cls.bytes_per_ciphertext:
-            raise TypeError(f"{cls.__name__} encrypts integers only")
-        return cls.bytes_per_ciphertext
 
     # A scheme whose plaintexts are not integers of that size, to be read back whole, overrides these two.
 
@@ -228,23 +250,6 @@ class PublicKey(ABC):
         """An encryption of `factor` (non-zero, may be negative) times the plaintext. Not rerandomized."""
 
     @abstractmethod
-    def parse(self, encoded: bytes) -> Ciphertext:
-        """Decode and check size and group membership.
-
-        Raises:
-            InvalidCiphertextError: otherwise.
-        """
-
-    @abstractmethod
-    def with_tables(self) -> Self:
-        """The same key with precomputed tables: same results, faster, not constant-time.
-
-        For servers, simulators and benchmarks only: which table entries are read depends on
-        the randomness, and messages may be remembered in caches. A scheme without tables
-        returns itself.
-        """
-
-    @abstractmethod
     def to_json(self) -> dict[str, str]:
         """Serialized form: `scheme` and the scheme's own fields, all strings."""
 
@@ -260,11 +265,11 @@ class PublicKey(ABC):
 class PrivateKey(ABC):
     """The secret half. `repr` never shows it, and it does not pickle."""
 
-    public_key_class: ClassVar[type[PublicKey]]
+    public_key_class: ClassVar[type[SchemeKey]]
 
     @property
     @abstractmethod
-    def public_key(self) -> PublicKey: ...
+    def public_key(self) -> SchemeKey: ...
 
     @abstractmethod
     def decrypt(self, ciphertext: Ciphertext, allowed: range) -> int:
@@ -280,7 +285,7 @@ class PrivateKey(ABC):
         """
 
     def decrypt_bytes(self, ciphertexts: Sequence[Ciphertext], length: int) -> bytes:
-        """The byte string of `length` bytes that `PublicKey.encrypt_bytes` encrypted.
+        """The byte string of `length` bytes that `SchemeKey.encrypt_bytes` encrypted.
 
         Args:
             ciphertexts: as parsed by this key's public key, `byte_ciphertexts(length)` of them.
@@ -301,12 +306,12 @@ class PrivateKey(ABC):
             pieces.append(piece)
         return b"".join(pieces)
 
-    def _decrypt_embedded(self, ciphertext: Ciphertext) -> int:  # noqa: ARG002  # for schemes that do
+    @abstractmethod
+    def _decrypt_embedded(self, ciphertext: Ciphertext) -> int:
         """The integer that encodes a piece; from any other plaintext one that encodes none.
 
         Raises ValueOutOfRangeError if there is no such integer.
         """
-        raise TypeError(f"{type(self).__name__} decrypts integers only")
 
     @abstractmethod
     def to_bytes(self) -> bytes:

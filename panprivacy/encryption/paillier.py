@@ -32,7 +32,7 @@ from panprivacy.encryption.interface import (
     InvalidCiphertextError,
     InvalidKeyError,
     PrivateKey,
-    PublicKey,
+    SchemeKey,
     ValueOutOfRangeError,
     hexadecimal,
     require_decryptable,
@@ -102,7 +102,7 @@ class PaillierCiphertext(Ciphertext):
         return type(self), (self.value, self.length)
 
 
-class PaillierPublicKey(PublicKey):
+class PaillierPublicKey(SchemeKey):
     """n and h_s. The plaintext space is the integers modulo n.
 
     Without tables, exponentiation is GMP's `mpn_sec_powm`, which resists side channels; the
@@ -169,7 +169,7 @@ class PaillierPublicKey(PublicKey):
     def encrypt(
         self, message: int, random_source: random.Random, *, rerandomizations: int = 0
     ) -> PaillierCiphertext:
-        """See `PublicKey.encrypt`. ValueError for more than 2**20 rerandomizations."""
+        """See `SchemeKey.encrypt`. ValueError for more than 2**20 rerandomizations."""
         require_rerandomizations(rerandomizations, MAX_RERANDOMIZATIONS)
         _, exponent = self._draw_exponents(rerandomizations + 1, random_source)
         return self._masked(self._source(message), exponent)
@@ -187,7 +187,7 @@ class PaillierPublicKey(PublicKey):
         *,
         rerandomizations: int,
     ) -> PaillierCiphertext:
-        """See `PublicKey.replace_or_rerandomize`. ValueError for more than 2**20 rerandomizations."""
+        """See `SchemeKey.replace_or_rerandomize`. ValueError for more than 2**20 rerandomizations."""
         require_rerandomizations(rerandomizations, MAX_RERANDOMIZATIONS)
         fresh, kept = self._source(message), _own(ciphertext).value
         one, total = self._draw_exponents(rerandomizations + 1, random_source)
@@ -202,7 +202,7 @@ class PaillierPublicKey(PublicKey):
         return self._ciphertext(product)
 
     def scale(self, ciphertext: Ciphertext, factor: int) -> PaillierCiphertext:
-        """See `PublicKey.scale`. ValueError if `factor` is a multiple of n."""
+        """See `SchemeKey.scale`. ValueError if `factor` is a multiple of n."""
         if factor % self._n == 0:
             raise ValueError("factor must not be 0: encrypt 0 instead")
         # The factor is public, so its exponentiation need not be constant-time.

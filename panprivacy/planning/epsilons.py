@@ -53,10 +53,10 @@ def epsilons_of(
         sampled_too: whether to include the one that needs participation to be secret, the slowest.
         near: a guess of `aggregator`, to find it sooner.
     """
-    sampled = mechanism.sampled_event() if sampled_too else None
+    sampling = mechanism.sampling if sampled_too else None
     delta = mechanism.parameters.delta
     return Epsilons(
         local=local_epsilon(mechanism),
         aggregator=shown_epsilon(mechanism.aggregator_event(), delta, checkpoint, tolerance, near),
-        sampled=None if sampled is None else shown_epsilon(sampled, delta, checkpoint, tolerance),
+        sampled=None if sampling is None else shown_epsilon(sampling.event(), delta, checkpoint, tolerance),
     )

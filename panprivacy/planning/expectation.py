@@ -15,7 +15,7 @@ from panprivacy.protocols.dap.token_extension import ENCODED_BYTES as TOKEN_EXTE
 from panprivacy.protocols.oblivious_http.padding import TooLongError, class_of
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.statistics.events.cohort import CohortStatistic
-from panprivacy.statistics.trust_models import Servers
+from panprivacy.statistics.trust_models import Servers, report_format
 
 MISSED = 0.05
 """The probability with which a stated margin is exceeded."""
@@ -100,7 +100,9 @@ def expectation_of(proposal: Proposal) -> Expectation:
         margin_points=margin_points(mechanism, margin, proposal.population_size),
         reports=expected_reports(proposal.population_size, proposal.parameters, proposal.servers),
         bytes=device_bytes(mechanism, proposal.encryption, proposal.servers),
-        segments=mechanism.expected_segments(proposal.population_size, MISSED),
+        segments=None
+        if mechanism.segmentation is None
+        else mechanism.segmentation.expected(proposal.population_size, MISSED),
         warning=unlikely_advice(mechanism, proposal.servers, proposal.population_size),
     )
 
@@ -158,16 +160,17 @@ def device_bytes(
         encryption: registered name of a scheme; ignored if reports are plain shares.
     """
     scheme = encryption if servers.encrypts(type(mechanism)) else None
+    form = report_format(servers)
     if servers.proves_reports:
-        kept = 0 if scheme is None else mechanism.state_ciphertexts * servers.kept_bytes(scheme)
-        return _uploaded_bytes(kept, servers.body_bytes(mechanism, scheme))
+        kept = 0 if scheme is None else mechanism.state_ciphertexts * form.kept_bytes(scheme)
+        return _uploaded_bytes(kept, form.body_bytes(mechanism, scheme))
     size = SCHEMES[encryption].public_key_class.ciphertext_bytes
     sent = mechanism.report_ciphertexts
     # {"nonce": "…", "ciphertexts": ["…", "…"]}
     framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
     report = framing + encoded_length(NONCE_BYTES) + sent * encoded_length(size)
     token = len(', "token": ""') + encoded_length(TOKEN_BYTES)
-    state = mechanism.state_ciphertexts * servers.kept_bytes(encryption)
+    state = mechanism.state_ciphertexts * form.kept_bytes(encryption)
     return DeviceBytes(state, report, token, _relayed(ENVELOPE_BYTES + report + token))
 
 

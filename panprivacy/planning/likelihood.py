@@ -17,7 +17,7 @@ _HARDLY = 0.0005
 def unlikely_sentence(statistic: Statistic[Any], servers: type[Servers], population_size: int) -> str:
     """The warning for a drafted or published recipe if a result is less likely than `REACHED`; empty if it is
     not."""
-    if statistic.unplanned:
+    if statistic.planning_obstacle:
         return ""
     size, rate = statistic.cohort_size, statistic.reporting_rate
     chance, surely = servers.release_probability(size, population_size, rate), ""
@@ -26,7 +26,7 @@ def unlikely_sentence(statistic: Statistic[Any], servers: type[Servers], populat
     result = f"A result comes in only {100 * chance:.2g}% of cases"
     if chance < _HARDLY:
         result = "Nothing would be released"
-    if (most := servers.surely_enough(size)) > size:
+    if (most := servers.sufficient_reports(size)) > size:
         surely = f"; with its margin a result takes up to {most:,} valid reports"
     return (
         f"{result}: about {round(population_size * rate):,} devices would report, and the cohort size is "

@@ -196,7 +196,7 @@ def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: De
             _draw(privacy, proposal, checkpoint)
         if depth >= Depth.SOLVED:
             checkpoint()
-            guarantees = mechanism.guarantees(sampled=False)
+            guarantees = mechanism.open_guarantees()
         if depth == Depth.WHOLE:
             # First the data that every chart needs; a curve with the slowest numbers later replaces one
             # without.

@@ -13,7 +13,13 @@ from panprivacy.planning.recipe_plan import POPULATION_SIZE
 from panprivacy.statistics.catalogue import STATISTICS, statistic_class, statistic_of
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.segments import FIELD, segments_field, segments_of
-from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
+from panprivacy.statistics.trust_models import (
+    TRUST_MODELS,
+    Servers,
+    statistic_under_trust,
+    trust_of,
+    trusts_of,
+)
 
 _MEMBERS = (
     "statistic",
@@ -27,7 +33,7 @@ _MEMBERS = (
 
 def planned_names() -> list[str]:
     """Registered names of the statistics that can be planned."""
-    return [name for name in STATISTICS if not STATISTICS[name].unplanned]
+    return [name for name in STATISTICS if not STATISTICS[name].planning_obstacle]
 
 
 def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
@@ -37,10 +43,11 @@ def planned_class(statistic: object) -> type[CohortStatistic[Any]]:
         FieldError: it is not registered, or cannot be planned; the message has the reason.
     """
     known = statistic_class(statistic)
-    if known.unplanned:
+    if known.planning_obstacle:
         raise FieldError(
             "statistic",
-            f"cannot be {known.statistic}: {known.unplanned}. The form of a new recipe shows what to expect",
+            f"cannot be {known.statistic}: {known.planning_obstacle}. The form of a new recipe shows what to "
+            "expect",
         )
     # Only statistics of cohorts leave something to plan.
     return cast(type[CohortStatistic[Any]], known)
@@ -171,4 +178,4 @@ def calibrated_mechanism(
     """The mechanism of a statistic with its derived parameters computed; FieldError if that fails."""
     # `planned_class` lets no others pass.
     found = cast(CohortStatistic[Any], statistic_of(statistic, parameters.calibrated(), segments))
-    return TRUST_MODELS[trust].asked(found)
+    return statistic_under_trust(found, trust)

@@ -74,4 +74,4 @@ NOTHING_PLANNED = RecipePlan()
 
 def plan_fields(statistic: type[Statistic[Any]]) -> tuple[str, ...]:
     """`PLAN_FIELDS` if the number of devices that receive a recipe affects its error; else none."""
-    return () if statistic.unplanned else PLAN_FIELDS
+    return () if statistic.planning_obstacle else PLAN_FIELDS

@@ -41,7 +41,13 @@ from panprivacy.recipe.parts.target import CitedTarget
 from panprivacy.recipe.signed_documents import SignedDocument, require_signed
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of
+from panprivacy.statistics.trust_models import (
+    TRUST_MODELS,
+    Servers,
+    device_key,
+    statistic_under_trust,
+    trust_of,
+)
 from panprivacy.statistics.trust_models.members import require_signed_by
 
 if TYPE_CHECKING:
@@ -231,7 +237,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
     @cached_property
     def public_key(self) -> PublicKey:
         """The key under which devices of this recipe encrypt."""
-        return self.servers.public_key(self.identifier)
+        return device_key(self.servers, self.identifier)
 
     @property
     def plain_statistic(self) -> Statistic[Any]:
@@ -241,8 +247,10 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
     @cached_property
     def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters."""
-        statistic = statistic_of(self.statistic, self.parameters, self.segments, self.dummies)
-        return self.servers.asked(statistic.named(self.event.labels))
+        statistic = statistic_of(
+            self.statistic, self.parameters, self.segments, self.dummies, self.event.labels
+        )
+        return statistic_under_trust(statistic, self.trust)
 
     def label(self, position: int) -> str:
         """The label of one value of the answer: from the recipe, else from the statistic."""

@@ -37,8 +37,14 @@ from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import CitedTarget, TargetRequest, target_of
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
-from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trust_of, trusts_of
+from panprivacy.statistics.interface import ReportStatistic, Statistic
+from panprivacy.statistics.trust_models import (
+    TRUST_MODELS,
+    Servers,
+    statistic_under_trust,
+    trust_of,
+    trusts_of,
+)
 
 GRACE = timedelta(days=1)
 """Default time between the last step and the closing of a recipe."""
@@ -205,8 +211,8 @@ class RecipeDraft(RecipeOfParts):
 
     def statistic_with(self, parameters: PublicParameters) -> Statistic[Any]:
         """The statistic that is asked, with these parameters; FieldError if it cannot have them."""
-        statistic = statistic_of(self.statistic, parameters, self.segments, self.dummies)
-        return TRUST_MODELS[self.trust].asked(statistic.named(self.event.labels))
+        statistic = statistic_of(self.statistic, parameters, self.segments, self.dummies, self.event.labels)
+        return statistic_under_trust(statistic, self.trust)
 
     @cached_property
     def calibrated(self) -> Statistic[Any]:
@@ -217,7 +223,9 @@ class RecipeDraft(RecipeOfParts):
     @cached_property
     def _mechanism(self) -> Statistic[Any]:
         mechanism = self.calibrated
-        mechanism.require_releasable()
+        if isinstance(mechanism, ReportStatistic):
+            # Refused only here: a range of values too wide to be decrypted.
+            _ = mechanism.allowed_values
         try:
             mechanism.require_promise()
         except FieldError as refusal:

@@ -2,11 +2,11 @@
 
 from abc import ABC, abstractmethod
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.interface import Statistic, event_with_collusion
 
 
 class Repetition(ABC):
@@ -14,6 +14,10 @@ class Repetition(ABC):
 
     recipe: RecipeDraft
     """What every round asks. Its `opens_at` is when the first round opens, or None for immediately."""
+
+    shared_line: ClassVar[bool] = False
+    """Whether one line of the population's ledger is reserved for all rounds; else one for each opening. Each
+    is for `event_of`."""
 
     @abstractmethod
     def openings(self, now: datetime) -> tuple[datetime, ...]:
@@ -26,14 +30,6 @@ class Repetition(ABC):
             FieldError: there is no round, or one closes at a time that documents cannot express.
         """
 
-    @abstractmethod
-    def round_count(self, openings: tuple[datetime, ...]) -> int:
-        """How many rounds there are in all."""
-
-    def lines(self, openings: tuple[datetime, ...]) -> int:
-        """How many lines of the population's ledger are reserved, each for `event_of`."""
-        return len(openings)
-
     def event_of(self, statistic: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """The cost of one of these lines.
 
@@ -41,10 +37,10 @@ class Repetition(ABC):
             statistic: of a round: the recipe's, or the same with other parameters.
             dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
         """
-        return statistic.aggregator_event(dishonest_fraction)
+        return event_with_collusion(statistic, dishonest_fraction)
 
     @abstractmethod
-    def closes(self, opens_at: datetime, now: datetime) -> datetime:
+    def closes(self, opens_at: datetime) -> datetime:
         """When a round that opens at a time closes."""
 
     @property

@@ -15,7 +15,7 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.relay import RELAY
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import TRUST_MODELS
+from panprivacy.statistics.trust_models import TRUST_MODELS, report_format
 from panprivacy.statistics.trust_models.interface import Servers
 
 
@@ -38,7 +38,7 @@ def published_report_bytes(recipe: PublishedRecipe) -> int:
 def _longest(model: type[Servers], scheme: str | None, statistic: Statistic[Any], has_token: bool) -> int:
     return (
         ENVELOPE_BYTES
-        + model.body_bytes(statistic, scheme)
+        + report_format(model).body_bytes(statistic, scheme)
         + (encoded_length(TOKEN_BYTES) if has_token else 0)
     )
 

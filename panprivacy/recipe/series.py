@@ -139,11 +139,8 @@ class SeriesDraft(Repetition):
             return FieldError("until", f"must be at most {format_time(opening)}: {ends}")
         return FieldError("rounds", f"must be at most {len(found):,}: {ends}")
 
-    def closes(self, opens_at: datetime, now: datetime) -> datetime:
-        return dataclasses.replace(self.recipe, opens_at=opens_at, closes_at=None).window(now)[1]
-
-    def round_count(self, openings: tuple[datetime, ...]) -> int:
-        return len(openings)
+    def closes(self, opens_at: datetime) -> datetime:
+        return dataclasses.replace(self.recipe, opens_at=opens_at, closes_at=None).window(opens_at)[1]
 
     def latest(self, draft: RecipeDraft, opens_at: datetime, following: datetime | None) -> datetime:
         """The time at which a round stops being asked: the next one opens, or its own devices could not take

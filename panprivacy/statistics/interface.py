@@ -1,18 +1,28 @@
-"""What every statistic declares, whether devices, a curator or a shuffler collect for it."""
+"""What every statistic declares, whether devices, a curator or a shuffler collect for it.
 
+Three protocols: of the accountant (`Accountant`), of the estimator (`Estimator`), and of the device, which
+each package of statistics has its own. What only some statistics can do is an object that a statistic has
+(`Segmentation`, `PartialErrors`), or a class of its own (`SizeBounds`, `NamedValues`).
+"""
+
+import copy
 import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, Generic, Self, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.parameters import PublicParameters
-from panprivacy.intervals.estimate import Estimate, Interval
-from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentEstimate
+from panprivacy.formats.value_labels import numbers_of
+from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.robustness import Robustness
+
+if TYPE_CHECKING:  # a document can be read without it
+    from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentEstimate
 
 P = TypeVar("P", bound=PublicParameters)
 
@@ -29,7 +39,121 @@ class InvalidReportError(ValueError):
         self.reason = reason
 
 
-class Statistic(ABC, Generic[P]):
+class Segmentation(ABC):
+    """The segments of a statistic of which each device is in one, or in none."""
+
+    labels: tuple[str, ...]
+    """Their labels, 1 or more that differ."""
+
+    @abstractmethod
+    def on_device(self, segment: str | None) -> Any:
+        """The statistic for a device of this segment; None for a device in none of them."""
+
+    @abstractmethod
+    def expected(self, population: int, failure_probability: float) -> "ExpectedSegments":
+        """What to expect of each segment.
+
+        Args:
+            population: devices that receive the recipe.
+            failure_probability: with which any interval of a segment misses.
+        """
+
+    @abstractmethod
+    def estimates(self, total: Sequence[int], reports: int) -> tuple["SegmentEstimate", ...]:
+        """The answer within each segment. Arguments as in `Estimator.estimate`."""
+
+    @abstractmethod
+    def truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:
+        """The exact answers, for simulations: `label`, `devices` and `answers` of each segment.
+
+        Args:
+            devices_by_count: as in the statistic's `truth`.
+        """
+
+
+class SizeBounds(ABC):
+    """Proved bounds of numbers of devices: a target can rest on the results of a statistic that has them."""
+
+    @abstractmethod
+    def between(
+        self, values: Sequence[float], reports: int, failure_probability: float
+    ) -> tuple[tuple[float, float], ...]:
+        """Between which the number of devices lies: with each value of the answer, and last, with any.
+
+        Args:
+            values: of an estimate.
+            reports: the number of reports in the sum.
+            failure_probability: with which any of the bounds does not hold.
+
+        Raises:
+            FieldError: named `estimate`: no sum of that number of reports gives these.
+            ValueError: they are not one finite number for each value of the answer.
+        """
+
+
+class PartialErrors(ABC):
+    """What to know of expected errors that leave out a value of the answer.
+
+    Attributes:
+        without: the value, e.g. "the default".
+    """
+
+    without: str
+
+    @abstractmethod
+    def remark(self, population: int) -> str:
+        """What to expect of that value, in sentences.
+
+        Args:
+            population: devices that receive the recipe.
+        """
+
+
+class NamedValues:
+    """A statistic whose devices have a whole number each, for which a recipe may have names."""
+
+    _numbers: Mapping[str, int] = MappingProxyType({})
+    """Name → number, empty if the recipe names none."""
+
+    def with_value_names(self, labels: Sequence[str]) -> Self:
+        """The same if the recipe names the values.
+
+        Args:
+            labels: one for each value; empty if the recipe names none.
+        """
+        made = copy.copy(self)
+        made._numbers = numbers_of(labels)
+        return made
+
+
+class Accountant(ABC):
+    """What a statistic guarantees, and what its release costs."""
+
+    budget_condition: ClassVar[str] = ""
+    """What `aggregator_event` assumes in addition to the recipe, as a clause; empty if it assumes nothing."""
+
+    @abstractmethod
+    def require_promise(self) -> None:
+        """FieldError if the parameters break what the recipe states.
+
+        Devices call it before they take part, because only they can hold a server to it.
+        """
+
+    @abstractmethod
+    def aggregator_event(self) -> PrivacyEvent:
+        """The release, against observers who read only it. Proved: a budget is charged with it."""
+
+    @abstractmethod
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        """The `guarantees` that hold against readers of one report."""
+
+    @abstractmethod
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """Every guarantee; those that are not computed have `epsilon` and `delta` None. Takes seconds if a
+        composition is sampled."""
+
+
+class Statistic(Accountant, Generic[P]):
     """One statistic with its parameters: its description, and what an accountant asks of it."""
 
     statistic: ClassVar[str]
@@ -47,23 +171,20 @@ class Statistic(ABC, Generic[P]):
     counts_devices: ClassVar[bool] = False
     """Whether the estimates are numbers of devices, so that each is a share of the population."""
 
-    bounds_sizes: ClassVar[bool] = False
-    """Whether `size_bounds` gives proved bounds of numbers of devices: a target can rest on its results."""
-
-    if_rare: ClassVar[str] = ""
+    rare_counterpart: ClassVar[str] = ""
     """Registered name of a statistic with the same question that is more precise if nearly all devices have
     the value 0; empty if there is none."""
 
-    gives_verdict: ClassVar[bool] = False
+    hypothesis_test: ClassVar[bool] = False
     """Whether a hypothesis is tested: the estimate is then its statistic, and `details` has the verdict."""
 
-    details_told: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    detail_labels: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """For people: the label of each of the estimate's `details`, and a sentence on what it means."""
 
     device_input: ClassVar[DeviceInput]
     """The type of input that is counted."""
 
-    unplanned: ClassVar[str] = ""
+    planning_obstacle: ClassVar[str] = ""
     """Why there is nothing for the planner to choose, as a clause; empty if there is."""
 
     provable: ClassVar[bool] = False
@@ -72,13 +193,10 @@ class Statistic(ABC, Generic[P]):
     needs_proof: ClassVar[bool] = False
     """Whether it is asked only if servers check reports without reading them."""
 
-    no_dummies: ClassVar[str] = "a report of nothing would change its answer"
-    """Why devices that do not take part cannot send dummies, as a clause, if they cannot."""
+    dummy_obstacle: ClassVar[str] = "a report of nothing would change its answer"
+    """Why devices that do not take part cannot send dummies, as a clause; empty if they can."""
 
     parameters_class: ClassVar[type[PublicParameters]]
-
-    budget_condition: ClassVar[str] = ""
-    """What `aggregator_event` assumes in addition to the recipe, as a clause; empty if it assumes nothing."""
 
     noisy_count: bool = False
     """Whether the number of reports is published with noise, and a result needs a margin of reports beyond
@@ -103,14 +221,6 @@ class Statistic(ABC, Generic[P]):
     def labels(self) -> tuple[str, ...]:
         """One label per value of the estimate."""
 
-    def named(self, labels: Sequence[str]) -> Self:  # noqa: ARG002  # for those whose devices have values
-        """The same statistic as a recipe asks it that names the values of its answer.
-
-        Args:
-            labels: one for each value; empty if the recipe names none.
-        """
-        return self
-
     def label(self, position: int) -> str:
         """One of `labels`, computed without making the others."""
         return self.labels[position]
@@ -120,57 +230,26 @@ class Statistic(ABC, Generic[P]):
         """The largest value that an answer can have; infinite if it has no bound."""
         return math.inf
 
-    def says_nothing(self, margin: float) -> bool:
-        """Whether a margin of error of `margin` is useless: the middle of the range would be as good an
-        answer."""
-        return margin >= self.largest / 2
+    @property
+    def segmentation(self) -> Segmentation | None:
+        """The segments within which it is estimated, too; None if there are none."""
+        return None
+
+    @property
+    def partial_errors(self) -> PartialErrors | None:
+        """What to know of errors that leave out a value; None if they include all."""
+        return None
 
     @property
     def robustness(self) -> Robustness | None:
         """The most that dishonest devices can move; None if it is not stated."""
         return None
 
-    def size_bounds(
-        self,
-        values: Sequence[float],  # noqa: ARG002  # for those that override it
-        reports: int,  # noqa: ARG002  # as above
-        failure_probability: float,  # noqa: ARG002  # as above
-    ) -> tuple[tuple[float, float], ...]:
-        """Between which the number of devices lies: with each value of the answer, and last, with any.
-
-        Args:
-            values: of an estimate.
-            reports: the number of reports in the sum.
-            failure_probability: with which any of the bounds does not hold.
-
-        Raises:
-            FieldError: named `estimate`: no sum of that number of reports gives these.
-            ValueError: they are not one finite number for each value of the answer.
-            TypeError: the statistic has no such bounds (`bounds_sizes`).
-        """
-        raise TypeError(f"{self.statistic} has no bounds of numbers of devices")
-
-    expected_without = ""
-    """The value that errors to expect leave out, e.g. "the default"; empty if they include all values."""
-
     @property
     def expected_note(self) -> str:
         """What to know about the expected error. For a stream: the condition under which it is expected, as a
         clause. Otherwise: what else to expect, in sentences. Empty if the error says all."""
         return ""
-
-    def expected_segments(
-        self,
-        population: int,  # noqa: ARG002  # for those that override it
-        failure_probability: float,  # noqa: ARG002  # as above
-    ) -> ExpectedSegments | None:
-        """What to expect of each segment; None if the statistic has no segments.
-
-        Args:
-            population: devices that receive the recipe.
-            failure_probability: with which any interval of a segment misses.
-        """
-        return None
 
     @property
     def reporting_rate(self) -> float:
@@ -190,62 +269,20 @@ class Statistic(ABC, Generic[P]):
         """The number of accepted reports below which nothing is released; 0 if no reports are sent."""
 
     @property
-    def keeps_target(self) -> bool:
-        """Whether the published result has at most the ε that the recipe states for it, if it states one: a
-        part of `require_promise`."""
-        return True
-
-    @abstractmethod
-    def require_promise(self) -> None:
-        """FieldError if the parameters break what the recipe states.
-
-        Devices call it before they take part, because only they can hold a server to it.
-        """
-
-    def require_releasable(self) -> None:
-        """FieldError if no result could be computed with these parameters, whatever is collected."""
-
-    @abstractmethod
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        """The release, against observers who read only it. Proved: a budget is charged with it.
-
-        Args:
-            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
-        """
-
-    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:  # noqa: ARG002  # for those that override it
-        """The same against observers that do not know which devices took part; None if all devices do.
-
-        Args:
-            dishonest_fraction: the part of the devices that colludes with the observer, below 1.
-        """
-        return None
-
-    @abstractmethod
-    def local_guarantees(self) -> tuple[Guarantee, ...]:
-        """The `guarantees` that hold against readers of one report."""
-
-    @abstractmethod
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        """Every guarantee; those that are not computed have `epsilon` and `delta` None.
-
-        Args:
-            sampled: whether to compute the guarantees that need participation to be secret. It takes seconds
-                if a composition is sampled; the others take at most tenths.
-        """
-
-    @property
     def most_ciphertexts(self) -> int:
         """The most ciphertexts that one device sends; 0 if devices send none."""
         return 0
 
 
-class ReportStatistic(Statistic[P]):
-    """A statistic whose sum is made of encrypted reports: what a server uses."""
+def is_uninformative(statistic: Statistic[Any], margin: float) -> bool:
+    """Whether a margin of error of `margin` is useless: the middle of the range of answers would be as good
+    an answer."""
+    lowest = -statistic.largest if statistic.coordinates else 0.0
+    return margin >= (statistic.largest - lowest) / 2
 
-    @property
-    def most_ciphertexts(self) -> int:
-        return self.report_ciphertexts
+
+class Estimator(ABC):
+    """What a server makes of decrypted reports: each is a contribution to a sum, and the sum an estimate."""
 
     @property
     @abstractmethod
@@ -255,7 +292,11 @@ class ReportStatistic(Statistic[P]):
     @property
     @abstractmethod
     def allowed_values(self) -> range:
-        """The plaintexts that a report's ciphertext can have."""
+        """The plaintexts that a report's ciphertext can have.
+
+        Raises:
+            FieldError: there are more than can be decrypted, so that no result could be computed.
+        """
 
     @property
     @abstractmethod
@@ -287,10 +328,6 @@ class ReportStatistic(Statistic[P]):
         allowed = self.allowed_values
         return tuple(allowed[random_source.randrange(len(allowed))] for _ in range(self.report_ciphertexts))
 
-    def require_releasable(self) -> None:
-        # Detected only here: a range of values too wide to be decrypted.
-        _ = self.allowed_values
-
     @abstractmethod
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         """Debias a sum of contributions to an estimate about the whole population.
@@ -302,22 +339,6 @@ class ReportStatistic(Statistic[P]):
         Raises:
             ValueError: that number of contributions cannot have this sum (`require_total`).
         """
-
-    def intervals(
-        self,
-        total: Sequence[int],  # noqa: ARG002  # for those that override it
-        reports: int,  # noqa: ARG002  # as above
-    ) -> tuple[Interval, ...]:
-        """Intervals of the true values; empty if standard errors give them. Arguments as in `estimate`."""
-        return ()
-
-    def segment_estimates(
-        self,
-        total: Sequence[int],  # noqa: ARG002  # for those that override it
-        reports: int,  # noqa: ARG002  # as above
-    ) -> tuple[SegmentEstimate, ...]:
-        """The answer within each segment of the recipe; empty if it has none. Arguments as in `estimate`."""
-        return ()
 
     def require_values(self, values: Sequence[int]) -> None:
         """InvalidReportError unless `values` has one allowed value for each ciphertext of a report."""
@@ -339,3 +360,27 @@ class ReportStatistic(Statistic[P]):
                 f"a total has {self.contribution_length} entries from at least 1 report, "
                 f"not {len(total)} from {reports}"
             )
+
+
+class ReportStatistic(Statistic[P], Estimator):
+    """A statistic whose sum is made of encrypted reports: what a server uses. Devices make its noise."""
+
+    @property
+    def most_ciphertexts(self) -> int:
+        return self.report_ciphertexts
+
+    @abstractmethod
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        """The release, against observers who read only it. Proved: a budget is charged with it.
+
+        Args:
+            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
+        """
+
+
+def event_with_collusion(statistic: Statistic[Any], dishonest_fraction: float) -> PrivacyEvent:
+    """The release if this part of the cohort colludes with the observer, below 1: the same as without if a
+    server makes the noise."""
+    if isinstance(statistic, ReportStatistic):
+        return statistic.aggregator_event(dishonest_fraction)
+    return statistic.aggregator_event()

@@ -16,8 +16,11 @@ from typing import Any
 import scipy
 
 from panprivacy.statistics.randomized.categories import Categories, CategoriesParameters
-from panprivacy.statistics.randomized.rare_categories import RareCategories
-from panprivacy.statistics.randomized.rare_parameters import Participation, RareCategoriesParameters
+from panprivacy.statistics.randomized.rare_categories import (
+    Participation,
+    RareCategories,
+    RareCategoriesParameters,
+)
 from research.reproduction.histogram_errors import Setting
 
 BUCKETS = 1_000

@@ -28,7 +28,7 @@ from panprivacy.device.tokens import TokenState, token_drawn
 from panprivacy.device.transport import WireReport
 from panprivacy.device.value_reports.randomized import RandomizedReports
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
-from panprivacy.encryption.interface import PrivateKey
+from panprivacy.encryption.interface import PrivateKey, key_of_report
 from panprivacy.protocols.dap.basics import HpkeConfig
 from panprivacy.protocols.dap.client import ShardedReport, seal_report
 from panprivacy.protocols.dap.hpke import generate_keypair
@@ -181,7 +181,7 @@ def kept(state: DeviceState) -> dict[str, Any]:
 
 def ticked(recipe: PublishedRecipe, state: DeviceState, event: bool, source: random.Random) -> DeviceState:
     """The state after a tick between steps, which only browsers take: only a count takes events in."""
-    key, ciphertexts = recipe.public_key.bound_to(state.nonce), state.ciphertexts
+    key, ciphertexts = key_of_report(recipe.public_key, state.nonce), state.ciphertexts
     if recipe.statistic == "count_nonzero":
         own = (key.replace_or_rerandomize(event, 1, ciphertexts[0], source, rerandomizations=1),)
         return replace(state, ciphertexts=own)

@@ -26,6 +26,7 @@ from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.public_input import RoundInput
 from panprivacy.recipe.targeting.sizes import FAILURE_PROBABILITY, Sizes, require_apart, require_large
 from panprivacy.recipe.targeting.target import EVERYBODY
+from panprivacy.statistics.randomized import SIZE_BOUNDS
 from panprivacy.statistics.randomized.categories import Categories
 from panprivacy.statistics.trust_models import TRUST_MODELS
 
@@ -110,7 +111,9 @@ def test_the_count_shows_that_the_target_and_the_others_are_large_enough() -> No
     reports, flip = homes.total(), 1 / (1 + 2.718281828**4)
     ones = [round((homes[value] - 20) * (1 - 2 * flip) + reports * flip) for value in VALUES]
     estimates = count.estimate(ones, reports).values
-    *bounds, everybody = count.size_bounds(list(estimates), reports, FAILURE_PROBABILITY)
+    *bounds, everybody = SIZE_BOUNDS[count.statistic](count).between(
+        list(estimates), reports, FAILURE_PROBABILITY
+    )
     sizes = {ATTRIBUTE: Sizes(dict(zip(VALUES, bounds, strict=True)), everybody)}
     smallest = targeted("0" * 64)["smallest_target"]
     require_large(asked.target, sizes, smallest)

@@ -11,6 +11,7 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.parameters import Parameters, described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.interface import Mechanism, Report, State
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
 
@@ -34,8 +35,8 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
     unit = "toys"
     counts_devices = True
     provable = True
+    theorem = "The box of toys"
     parameters_class = ToyEventsParameters
-    report_ciphertexts = 1
     state_ciphertexts = 1
     contribution_length = 1
     allowed_values = range(2)
@@ -66,10 +67,6 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
         bit = self.response.respond(int(count > 0), random_source)
         return (public_key.encrypt(bit, random_source, rerandomizations=self.parameters.steps + 1),)
 
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        self.require_values(values)
-        return tuple(values)
-
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         touched = self.response.debiased(total[0], reports)
         return ((touched if self.parameters.counted == "touched" else reports - touched) / self._rate,)
@@ -89,7 +86,7 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
         return (float(sum(n for count, n in devices_by_count.items() if (count > 0) == wanted)),)
 
     def expected_standard_error(self, population: int) -> float:
-        self.require_population(population)
+        require_population(population)
         return self._error(population * self._rate)
 
     def _release(self, n: int) -> PrivacyEvent:
@@ -106,9 +103,6 @@ class ToyEvents(Mechanism[ToyEventsParameters]):
                 assumption=FOLLOWS_PROTOCOL,
             ),
         )
-
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        return self.local_guarantees()
 
     @property
     def _rate(self) -> float:

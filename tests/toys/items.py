@@ -97,10 +97,10 @@ class ToyItems(StreamStatistic[ToyItemsParameters]):
             announced_intrusions=announced_intrusions,
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+    def guarantees(self) -> tuple[Guarantee, ...]:
         return (self.guarantee(self.parameters.announced_intrusions),)
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+    def aggregator_event(self) -> PrivacyEvent:
         return EpsilonDelta(
             epsilon_given=self.parameters.epsilon,
             delta_given=self.parameters.delta,

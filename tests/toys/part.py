@@ -20,7 +20,7 @@ class ToyPart(SimplePart[str]):
     )
 
     def fields_of(self, subject: Subject) -> tuple[str, ...]:
-        return self.field_names if subject.servers.takes_reports else ()
+        return self.field_names if subject.servers.report_format is not None else ()
 
     def read(self, fields: Mapping[str, object]) -> str:
         return one_line("toy", fields["toy"], 20)

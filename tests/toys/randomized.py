@@ -11,6 +11,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.protocols.dap.vdafs import Prio3SumVecConfig
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from panprivacy.statistics.randomized.interface import Randomizer
 from panprivacy.statistics.randomized.parameters import RandomizerParameters
@@ -79,14 +80,11 @@ class ToyRandomized(Randomizer[RandomizerParameters, bool]):
             ),
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        return self.local_guarantees()
-
     def _release(self, n: int) -> PrivacyEvent:
         return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
 
     def expected_standard_error(self, population: int) -> float:
-        self.require_population(population)
+        require_population(population)
         return self._error(population * self.parameters.sampling_rate)
 
     def _error(self, reports: float) -> float:

@@ -144,7 +144,7 @@ def test_toy_of_events_is_planned_on_the_page_and_over_the_api(client: Client, s
 def test_toy_that_cannot_be_planned_says_why_and_leads_to_its_form(client: Client, toy: Any) -> None:
     form = f'href="{reverse("recipe-new")}?statistic={toy.statistic}"'
     page = text_of(client.get(f"{reverse('plan')}?statistic={toy.statistic}"))
-    assert f"“{toy.title}” cannot be planned: {toy.unplanned}. Its <a {form}>form</a>" in page
+    assert f"“{toy.title}” cannot be planned: {toy.planning_obstacle}. Its <a {form}>form</a>" in page
     assert "Expect ±" not in page
     assert client.get(f"{reverse('plan-rest')}?statistic={toy.statistic}").status_code == 404
     # The page of those that can be planned names the others.
@@ -156,5 +156,7 @@ def test_toy_that_cannot_be_planned_says_why_and_leads_to_its_form(client: Clien
     answer = client.post("/api/v1/plan", question, content_type="application/json")
     assert answer.status_code == 400
     assert answer.json()["field"] == "statistic"
-    said = f"cannot be {toy.statistic}: {toy.unplanned}. The form of a new recipe shows what to expect."
+    said = (
+        f"cannot be {toy.statistic}: {toy.planning_obstacle}. The form of a new recipe shows what to expect."
+    )
     assert answer.json()["detail"].endswith(said)

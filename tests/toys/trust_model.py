@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from aggregation.selectors import progress_of
 from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
 from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
@@ -23,7 +21,6 @@ from panprivacy.device.upload import Upload
 from panprivacy.encryption import generate_private_key, load_public_key
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.statistics.device_input import DeviceInput
-from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import Servers
 from panprivacy.statistics.trust_models.members import read_public_key, read_server
 from recipes.models import Recipe
@@ -42,16 +39,13 @@ class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_inputs=(Devic
     owner: str
     key_members: Mapping[str, str]
 
-    @classmethod
-    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:  # noqa: ARG003  # no reports
-        return 0
-
     @property
     def scheme(self) -> str:
         return self.key_members["scheme"]
 
-    def public_key(self, identifier: str) -> PublicKey:
-        return load_public_key(self.key_members)
+    @property
+    def public_keys(self) -> tuple[PublicKey, ...]:
+        return (load_public_key(self.key_members),)
 
     def members(self) -> dict[str, Any]:
         return {"toy_box": {"owner": self.owner, "public_key": dict(self.key_members)}}
@@ -61,11 +55,6 @@ class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_inputs=(Devic
         box = read_server("toy_box", members.get("toy_box"), ("owner", "public_key"))
         key = read_public_key("toy_box.public_key", box["public_key"])
         return cls(owner=str(box["owner"]), key_members=key.to_json())
-
-    def require_signed(
-        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
-    ) -> None:
-        """Nothing: the owner signs nothing."""
 
 
 class ToyModel(TrustModel):

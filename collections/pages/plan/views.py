@@ -50,7 +50,7 @@ class PlanView(View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         statistic = _statistic(request)
-        if statistic.unplanned:
+        if statistic.planning_obstacle:
             return render(request, "plan/plan.html", _choices(request, statistic))
         form = _form(request)
         context = _figures(form)
@@ -104,7 +104,7 @@ def _form(request: HttpRequest) -> PlanForm:
 
 def _choices(request: HttpRequest, chosen: type[Statistic[Any]]) -> dict[str, Any]:
     """The chosen statistic, those that can be planned, and those that cannot."""
-    shown = ("statistic", "title", "description", "unplanned")
+    shown = ("statistic", "title", "description", "planning_obstacle")
     every = [
         {
             # A template would call the class itself.
@@ -116,8 +116,8 @@ def _choices(request: HttpRequest, chosen: type[Statistic[Any]]) -> dict[str, An
     ]
     return {
         "mechanism": next(choice for choice in every if choice["current"]),
-        "planned": [choice for choice in every if not choice["unplanned"]],
-        "unplanned": [choice for choice in every if choice["unplanned"]],
+        "planned": [choice for choice in every if not choice["planning_obstacle"]],
+        "unplanned": [choice for choice in every if choice["planning_obstacle"]],
     }
 
 

@@ -118,7 +118,8 @@ def _warnings(statistic: Statistic[Any], servers: type[Servers], population_size
         return warned
     if sentence := unlikely_sentence(statistic, servers, population_size):
         warned.append(_unlikely(sentence, statistic, servers, population_size))
-    elif expected := statistic.expected_segments(population_size, MISSED):
+    elif statistic.segmentation is not None:
+        expected = statistic.segmentation.expected(population_size, MISSED)
         warned += _small_segments(expected, statistic.cohort_size, population_size)
     return warned
 

@@ -86,7 +86,7 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
     percentage_points = margin_points(mechanism, margin, population_size)
     parameters = mechanism.parameters
     reporting = round(population_size * mechanism.reporting_rate)
-    counts_devices = mechanism.counts_devices
+    counts_devices, partial = mechanism.counts_devices, mechanism.partial_errors
     return DevicePreview(
         unit=mechanism.unit,
         standard_error=significant(error),
@@ -95,7 +95,7 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
         margin_points="" if percentage_points is None else significant(percentage_points),
         noise=significant(math.sqrt(2) * margin),
         together=not mechanism.scalar,
-        without=mechanism.expected_without,
+        without="" if partial is None else partial.without,
         population_size=population_size,
         reporting=reporting,
         cohort_size=parameters.cohort_size,
@@ -103,7 +103,7 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
         plot=quantile_plot(error),
         plan_query=_plan_query(mechanism, population_size),
         segments=_segments(mechanism, population_size),
-        note=mechanism.expected_remark(population_size),
+        note="" if partial is None else partial.remark(population_size),
         warning=unlikely_advice(mechanism, TRUST_MODELS[_trust(mechanism)], population_size),
     )
 
@@ -114,11 +114,11 @@ def _trust(mechanism: CohortStatistic[Any]) -> Trust:
 
 
 def _segments(mechanism: CohortStatistic[Any], population_size: int) -> SegmentPreview | None:
-    expected = mechanism.expected_segments(population_size, MISSED)
-    if expected is None:
+    if mechanism.segmentation is None:
         return None
+    expected = mechanism.segmentation.expected(population_size, MISSED)
     return SegmentPreview(
-        count=len(mechanism.segments),
+        count=len(mechanism.segmentation.labels),
         devices=round(expected.devices),
         margin=significant(expected.margin),
         points=significant(expected.margin_points),

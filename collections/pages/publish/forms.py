@@ -32,7 +32,7 @@ from panprivacy.recipe.parts.admission import Admission
 from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.segments import segments_of
-from panprivacy.statistics.trust_models import TRUST_MODELS, trust_named, trusts_of
+from panprivacy.statistics.trust_models import TRUST_MODELS, statistic_under_trust, trust_named, trusts_of
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
 from trust_models.admitting import admitting_here, require_admitted
@@ -244,7 +244,8 @@ class RecipeForm(forms.Form):
         if self.parameters is None:
             raise ValueError("the form has no parameters")
         trust = trust_named(self.cleaned_data.get("trust") or trusts_of(self.mechanism)[0].value)
-        return TRUST_MODELS[trust].asked(statistic_of(self.mechanism.statistic, self.parameters, segments))
+        statistic = statistic_of(self.mechanism.statistic, self.parameters, segments)
+        return statistic_under_trust(statistic, trust)
 
     def trust_options(self) -> list["TrustOption"]:
         """The trust models as choices, those that cannot be chosen with the reason."""

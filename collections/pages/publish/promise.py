@@ -5,6 +5,7 @@ from typing import Any
 
 from pages.words.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
 from panprivacy.accounting.trust import Trust
+from panprivacy.statistics.events.cohort import open_guarantees
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import under_trust
 from recipes.budget import Effect, effect_of
@@ -34,7 +35,7 @@ def promise_of(mechanism: Statistic[Any], population: str | None, trust: Trust) 
         FieldError: a guarantee cannot be computed, or there is no such population.
     """
     # Guarantees that rely on participation being secret take longer still; the planner shows them.
-    guarantees = under_trust(mechanism.guarantees(sampled=False), trust)
+    guarantees = under_trust(open_guarantees(mechanism), trust)
     return Promise(
         guarantees=guarantee_texts(guarantees),
         warning=protection_warning(guarantees),

@@ -6,6 +6,7 @@ from typing import Any, ClassVar
 
 from pages.publish.quantile_plot import QuantilePlot, quantile_plot
 from panprivacy.planning.expectation import MISSED
+from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from web.numbers import significant
 
@@ -20,8 +21,8 @@ class ShufflePreview:
         together: whether `margin` is of several values for all together.
         margin_points: the margin in percentage points of the devices, for statistics that count them; else
             empty.
-        says_nothing: whether the margin is half the range of answers or more.
-        gives_verdict: whether a hypothesis is tested.
+        uninformative: whether the margin is half the range of answers or more.
+        hypothesis_test: whether a hypothesis is tested.
         note: what else to expect.
         most_messages: of one device.
     """
@@ -34,8 +35,8 @@ class ShufflePreview:
     margin_points: str
     noise: str
     together: bool
-    says_nothing: bool
-    gives_verdict: bool
+    uninformative: bool
+    hypothesis_test: bool
     note: str
     cohort_size: int
     most_messages: int
@@ -44,7 +45,7 @@ class ShufflePreview:
     @property
     def line(self) -> str:
         """The preview in one line."""
-        if self.gives_verdict:
+        if self.hypothesis_test:
             return "A verdict, and the statistic behind it"
         points = f" (± {self.margin_points} points)" if self.margin_points else ""
         return f"± {self.margin} {self.unit}{points}"
@@ -64,8 +65,8 @@ def preview_of_shuffle(
         margin_points=significant(100 * margin / devices) if statistic.counts_devices else "",
         noise=significant(math.sqrt(2) * margin),
         together=not statistic.scalar,
-        says_nothing=statistic.says_nothing(margin),
-        gives_verdict=statistic.gives_verdict,
+        uninformative=is_uninformative(statistic, margin),
+        hypothesis_test=statistic.hypothesis_test,
         note=statistic.expected_note,
         cohort_size=devices,
         most_messages=statistic.most_messages,

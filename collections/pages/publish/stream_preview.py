@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pages.words.units import within
+from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.streams.interface import CONFIDENCE, StreamStatistic
 from web.numbers import significant
 
@@ -21,7 +22,7 @@ class Looks:
 
     announced: int
     error_bound: str
-    says_nothing: bool
+    uninformative: bool
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def preview_of_stream(
         included=SAMPLE_INCLUDED if sampled else ALL_INCLUDED,
         sampled=sampled,
         looks=tuple(
-            Looks(announced, significant(bound), statistic.says_nothing(bound))
+            Looks(announced, significant(bound), is_uninformative(statistic, bound))
             for announced, bound in enumerate(bounds)
         ),
     )

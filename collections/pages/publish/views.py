@@ -243,7 +243,7 @@ def _mechanism(request: HttpRequest) -> type[Statistic[Any]]:
 
 def _presented(mechanism: type[Statistic[Any]]) -> dict[str, Any]:
     # A template would call the class itself.
-    shown = ("statistic", "title", "description", "unit", "gives_verdict")
+    shown = ("statistic", "title", "description", "unit", "hypothesis_test")
     return {name: getattr(mechanism, name) for name in shown}
 
 

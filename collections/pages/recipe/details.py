@@ -26,14 +26,14 @@ class Detail:
 def details_of(recipe: Recipe, release: Release) -> list[Detail]:
     """Every detail of a release, in its statistic's words; those without any under their name."""
     try:
-        told = statistic_class(recipe.statistic).details_told
+        labels = statistic_class(recipe.statistic).detail_labels
     except FieldError:  # another version registered it
-        told = {}
-    return [_detail(name, value, told) for name, value in (release.details or {}).items()]
+        labels = {}
+    return [_detail(name, value, labels) for name, value in (release.details or {}).items()]
 
 
-def _detail(name: str, value: Any, told: Mapping[str, tuple[str, str]]) -> Detail:
-    label, meaning = told.get(name, (name.replace("_", " ").capitalize(), ""))
+def _detail(name: str, value: Any, labels: Mapping[str, tuple[str, str]]) -> Detail:
+    label, meaning = labels.get(name, (name.replace("_", " ").capitalize(), ""))
     return Detail(label, verdict_in_words(value) if name in _VERDICTS else _shown(value), meaning)
 
 

@@ -113,7 +113,7 @@ class SeenFileView(AnnouncersOnly):
 
 def _stream_recipe(identifier: str) -> Recipe:
     recipe = readable(found(Recipe.objects.all(), "recipe", identifier=identifier))
-    if recipe.published.servers.where_items_go():
+    if recipe.published.servers.report_format is not None:
         raise Http404("There is no state of such a recipe here.")
     return recipe
 

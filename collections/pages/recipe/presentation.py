@@ -8,7 +8,7 @@ from typing import Any
 from pages.words.units import within
 from pages.words.verdicts import NOTICED, verdict_shown
 from panprivacy.intervals.estimate import Interval
-from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.interface import Statistic, is_uninformative
 from recipes.models import Recipe
 from releases.excerpt import Excerpt
 from releases.models import Release, SimulatedTruth
@@ -195,7 +195,7 @@ def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> 
     """All values jointly, as they were asked for; none is picked because it came out large."""
     mechanism, shares = recipe.published.calibrated_statistic, shares_of(recipe, release)
     margin = excerpt.largest_margin
-    note = f": {SAYS_NOTHING}" if margin is not None and mechanism.says_nothing(margin) else ""
+    note = f": {SAYS_NOTHING}" if margin is not None and is_uninformative(mechanism, margin) else ""
     if shares is None:
         each = "" if margin is None else f", each {within(margin, mechanism.unit)}"
     elif margin is None:
@@ -312,11 +312,11 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     return " ".join(sentences)
 
 
-def says_nothing(recipe: Recipe, release: Release) -> bool:
+def uninformative(recipe: Recipe, release: Release) -> bool:
     """Whether no estimate has a margin smaller than half the range of possible answers."""
     excerpt, mechanism = excerpt_of(release), recipe.published.calibrated_statistic
     if excerpt.least_margin is not None:
-        return mechanism.says_nothing(excerpt.least_margin)
+        return is_uninformative(mechanism, excerpt.least_margin)
     return interval_of(excerpt) is not None and all(
         _note(excerpt, row, mechanism) == SAYS_NOTHING for row in range(len(excerpt.values))
     )
@@ -349,7 +349,7 @@ def _note(excerpt: Excerpt, row: int, mechanism: Statistic[Any]) -> str:
     if interval is None:
         return ""
     holds_zero = not (_below(0, interval.low[row]) or _below(interval.high[row], 0))
-    if holds_zero if half_width is None else mechanism.says_nothing(half_width):
+    if holds_zero if half_width is None else is_uninformative(mechanism, half_width):
         return SAYS_NOTHING
     return "consistent with zero" if holds_zero else ""
 

@@ -5,7 +5,7 @@ from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from panprivacy.statistics.randomized.rare_parameters import LARGEST_SHARE, SMALLEST_SHARE
+from panprivacy.statistics.randomized.rare_categories import LARGEST_SHARE, SMALLEST_SHARE
 from recipes.models import Recipe
 from releases.models import Release
 from releases.selectors import excerpt_of
@@ -19,22 +19,22 @@ _RATE = 0.8
 
 
 def rarely_address(recipe: Recipe, release: Release) -> str:
-    """The form of the statistic for rare values (`if_rare`) with the same categories and devices, and the
-    share γ that the result has for all categories but 0; empty if there is none, or there is no such
+    """The form of the statistic for rare values (`rare_counterpart`) with the same categories and devices,
+    and the share γ that the result has for all categories but 0; empty if there is none, or no such
     statistic.
 
     γ only determines how precise the next result will be: no guarantee rests on it.
     """
     asked = recipe.published.calibrated_statistic
     shares, excerpt = shares_of(recipe, release), excerpt_of(release)
-    if not asked.if_rare or shares is None or 0 not in excerpt.positions:
+    if not asked.rare_counterpart or shares is None or 0 not in excerpt.positions:
         return ""
     rare = 1 - shares.share(excerpt.values[excerpt.positions.index(0)])
     if not SMALLEST_SHARE <= rare <= LARGEST_SHARE:
         return ""
     devices = round(shares.of)
     filled = {
-        "statistic": asked.if_rare,
+        "statistic": asked.rare_counterpart,
         "k": len(asked.labels),
         "devices": devices,
         "population_size": devices,

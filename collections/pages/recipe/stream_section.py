@@ -14,6 +14,7 @@ from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.item_bits import BitDistributions
 from panprivacy.statistics.streams.parameters import NUMBERED
@@ -59,7 +60,7 @@ class LooksShown:
         absent, present: how likely a bit is 1, of an item that never came, and at most of one that did; empty
             if the state is not made of such bits.
         error_bound: to be expected of the result, in the unit of the statistic.
-        says_nothing: whether it is half the range of answers or more.
+        uninformative: whether it is half the range of answers or more.
         note: what the bound holds for, as a clause; empty if it holds as it is.
         certainty: how sure an intruder gets with all these, one more secret copy, and the result.
         current: whether this is the number announced so far.
@@ -69,7 +70,7 @@ class LooksShown:
     absent: str
     present: str
     error_bound: str
-    says_nothing: bool
+    uninformative: bool
     note: str
     certainty: str
     hides_nothing: bool
@@ -140,7 +141,7 @@ def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool)
         absent=absent,
         present=present,
         error_bound=significant(bound),
-        says_nothing=statistic.says_nothing(bound),
+        uninformative=is_uninformative(statistic, bound),
         note=statistic.expected_note,
         certainty=_certainty(guarantee),
         hides_nothing=guarantee.epsilon is not None and guarantee.epsilon >= HIDES_NOTHING,

@@ -37,8 +37,8 @@ from pages.recipe.presentation import (
     level_percent,
     name_of,
     release_of,
-    says_nothing,
     status_of,
+    uninformative,
     whole_text,
 )
 from pages.recipe.rarely import rarely_address
@@ -336,7 +336,7 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
         "intervals": [name_of(excerpt, interval) for interval in reversed(intervals_of(excerpt))],
         "most_drawn": MOST_DRAWN,
         "draws_all": draws_all(recipe, release),
-        "says_nothing": says_nothing(recipe, release),
+        "uninformative": uninformative(recipe, release),
         "bounds_level": "" if excerpt.confidence is None else level_percent(excerpt.confidence),
         "headline": headline(recipe, release),
         "whole": whole_text(recipe, release),

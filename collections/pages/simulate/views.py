@@ -147,7 +147,7 @@ def _context(simulation: Simulation) -> dict[str, Any]:
         "outcome": outcome,
         "planned": "" if planned is None else margin_text(planned, POINTS if counted else statistic.unit),
         "together": not statistic.scalar,
-        "without": statistic.expected_without,
+        "without": "" if statistic.partial_errors is None else statistic.partial_errors.without,
         "unit": statistic.unit,
         "problem": problem,
         "shown": f"{progress.stage} {simulation.done} {simulation.devices} {problem}",

@@ -40,7 +40,7 @@ WITH_TOKENS = (
 
 def admission_sentence(admission: TokenAdmission | None, servers: type[Servers]) -> str:
     """What admission changes for those who report; empty if no device does."""
-    if not servers.takes_reports:
+    if servers.report_format is None:
         return ""
     return WITHOUT_TOKENS if admission is None else WITH_TOKENS
 
@@ -52,7 +52,7 @@ def issuer_key(admission: TokenAdmission | None) -> str:
 
 def who_and_how_rows(admission: Admission, relay: bool, servers: type[Servers]) -> list[ParameterRow]:
     """Of a draft; none if no device reports."""
-    if not servers.takes_reports:
+    if servers.report_format is None:
         return []
     return [
         ParameterRow("Who may report", *WHO[admission], False),

@@ -51,8 +51,8 @@ def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan) -> Pla
         basis = f"computed for a cohort of {number(parameters.cohort_size)} reports"
     else:
         basis = f"computed for {number(population)} devices that hear of it"
-    if mechanism.expected_without:
-        basis += f", for all values but {mechanism.expected_without}"
+    if mechanism.partial_errors is not None:
+        basis += f", for all values but {mechanism.partial_errors.without}"
     return Planned(
         margin=margin_text(shown, unit),
         basis=basis,
@@ -64,7 +64,7 @@ def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan) -> Pla
 @lru_cache(maxsize=256)  # some take a while
 def planned_of_shuffle(statistic: ShuffleStatistic[Any], plan: RecipePlan) -> Planned | None:
     """For the batch, whose size is fixed; nothing if a hypothesis is tested."""
-    if statistic.gives_verdict:
+    if statistic.hypothesis_test:
         return None
     margin, devices = statistic.expected_margin(MISSED), statistic.cohort_size
     basis = f"computed for a batch of {number(devices)} devices"

@@ -7,7 +7,7 @@ from typing import Any
 from panprivacy.device.algorithm import NONCE_BYTES
 from panprivacy.device.transport import WireReport
 from panprivacy.device.value_reports.interface import ValueReports
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import PublicKey, key_of_report
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.interface import Statistic
@@ -66,7 +66,7 @@ class RandomizedReports(ValueReports[Any]):
         nonce = random_source.randbytes(NONCE_BYTES) if nonce is None else nonce
         if self._public_key is None:
             return WireReport(nonce, self._shares(measurement, nonce, random_source))
-        key = self._public_key.bound_to(nonce)
+        key = key_of_report(self._public_key, nonce)
         return WireReport(nonce, tuple(bytes(key.encrypt(entry, random_source)) for entry in measurement))
 
     def _shares(

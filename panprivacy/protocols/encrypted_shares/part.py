@@ -11,7 +11,7 @@ from panprivacy.encryption.interface import (
     Ciphertext,
     InvalidCiphertextError,
     PrivateKey,
-    PublicKey,
+    SchemeKey,
     ValueOutOfRangeError,
 )
 from panprivacy.protocols.prio3.interface import InvalidShareError
@@ -21,7 +21,7 @@ VDAF = Prio3Count()
 """What every sharing is one of."""
 
 
-def part_bytes(public_key: PublicKey | type[PublicKey], side: int) -> int:
+def part_bytes(public_key: SchemeKey | type[SchemeKey], side: int) -> int:
     """Length of an encoded part: the same under every key of a scheme."""
     return public_key.byte_ciphertexts(VDAF.input_share_bytes(side)) * public_key.ciphertext_bytes
 
@@ -31,7 +31,7 @@ def encode_part(part: Sequence[Ciphertext]) -> bytes:
     return b"".join(map(bytes, part))
 
 
-def parse_part(public_key: PublicKey, encoded: bytes) -> tuple[Ciphertext, ...]:
+def parse_part(public_key: SchemeKey, encoded: bytes) -> tuple[Ciphertext, ...]:
     """The ciphertexts of a part of the right length.
 
     Raises:

@@ -7,10 +7,10 @@ shares, whatever encrypts them, and so stays valid.
 """
 
 import random
-from collections.abc import Mapping, Sequence
-from typing import Any, NoReturn, Self
+from collections.abc import Sequence
+from typing import Any, Self
 
-from panprivacy.encryption.interface import Ciphertext, InvalidCiphertextError, PublicKey
+from panprivacy.encryption.interface import Ciphertext, InvalidCiphertextError, NonceBoundKey, SchemeKey
 from panprivacy.protocols.encrypted_shares.part import VDAF, encode_part, parse_part, part_bytes
 from panprivacy.protocols.prio3.slow_verifier import HELPER, LEADER
 
@@ -33,7 +33,7 @@ class SharedCiphertext(Ciphertext):
         return type(self), (self.leader, self.helper)
 
 
-class SharedKey(PublicKey):
+class SharedKey(NonceBoundKey):
     """The public keys of leader and helper, for one task and (once bound) for one report.
 
     Shares are bound to the report's nonce by the context of the inner Prio3Count, which is the task's
@@ -50,10 +50,8 @@ class SharedKey(PublicKey):
         decryption_seconds: for one part, because each aggregator decrypts its own.
     """
 
-    binds_nonce = True
-
     def __init__(
-        self, leader: PublicKey, helper: PublicKey, context: bytes, *, nonce: bytes | None = None
+        self, leader: SchemeKey, helper: SchemeKey, context: bytes, *, nonce: bytes | None = None
     ) -> None:
         """
         Args:
@@ -155,31 +153,12 @@ class SharedKey(PublicKey):
             return self
         return type(self)(leader, helper, self.context, nonce=self._nonce)
 
-    # A sharing is no homomorphic encryption, and a recipe names its two keys apart.
-
-    def add(self, ciphertexts: Sequence[Ciphertext]) -> NoReturn:  # noqa: ARG002  # the interface's signature
-        """Refused with TypeError: sharings are added by the servers, once verified."""
-        raise TypeError("sharings cannot be added under encryption")
-
-    def scale(self, ciphertext: Ciphertext, factor: int) -> NoReturn:  # noqa: ARG002  # the interface's
-        """Refused with TypeError."""
-        raise TypeError("sharings cannot be multiplied under encryption")
-
-    def to_json(self) -> NoReturn:
-        """Refused with TypeError: `leader` and `helper` have forms of their own."""
-        raise TypeError("a shared key has no form of its own: serialize `leader` and `helper`")
-
-    @classmethod
-    def from_json(cls, members: Mapping[str, str]) -> NoReturn:  # noqa: ARG003  # the interface's signature
-        """Refused with TypeError."""
-        raise TypeError("a shared key has no form of its own: load the leader's and the helper's")
-
     def __reduce__(self) -> tuple[Any, ...]:
         return _bound, (type(self), self.leader, self.helper, self.context, self._nonce)
 
 
 def _bound(
-    cls: type[SharedKey], leader: PublicKey, helper: PublicKey, context: bytes, nonce: bytes | None
+    cls: type[SharedKey], leader: SchemeKey, helper: SchemeKey, context: bytes, nonce: bytes | None
 ) -> SharedKey:
     return cls(leader, helper, context, nonce=nonce)
 

@@ -5,6 +5,7 @@ gadget calls give. Elements are arrays as `batch_field` describes.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -50,8 +51,9 @@ class BatchCircuit(ABC, Generic[CircuitType]):
             gadget_outputs: as decoded, of shape (limbs, calls, reports).
         """
 
-    def truncate(self, measurement: Limbs, /) -> Limbs | None:  # noqa: ARG002  # most need none
-        """Small output shares, of shape (limbs, output_length, reports).
+    @property
+    def truncation(self) -> Callable[[Limbs], Limbs] | None:
+        """Makes small output shares, of shape (limbs, output_length, reports), of a measurement.
 
         None if they are the first elements of the measurement, which holds in most circuits.
         """
@@ -74,7 +76,11 @@ class _BatchSum(BatchCircuit[SumCircuit]):
     def outputs(self, _measurement: Limbs, gadget_outputs: Limbs) -> Limbs:
         return gadget_outputs
 
-    def truncate(self, measurement: Limbs) -> Limbs:
+    @property
+    def truncation(self) -> Callable[[Limbs], Limbs]:
+        return self._weighed
+
+    def _weighed(self, measurement: Limbs) -> Limbs:
         weights = self.field.constants(self.circuit.digit_weights)
         return self.field.inner_product(weights, measurement)[:, None]
 
@@ -119,10 +125,12 @@ class _BatchSumVec(_BatchChunked[SumVecCircuit]):
     def outputs(self, _measurement: Limbs, gadget_outputs: Limbs) -> Limbs:
         return self._total(gadget_outputs)
 
-    def truncate(self, measurement: Limbs) -> Limbs | None:
+    @property
+    def truncation(self) -> Callable[[Limbs], Limbs] | None:
+        return None if self.circuit.digit_weights == [1] else self._weighed
+
+    def _weighed(self, measurement: Limbs) -> Limbs:
         digit_weights = self.circuit.digit_weights
-        if digit_weights == [1]:
-            return None
         weights = self.field.constants(digit_weights)[:, None]
         limbs, _, reports = measurement.shape
         digits = measurement.reshape(limbs, -1, len(digit_weights), reports)
@@ -150,8 +158,9 @@ class _BatchL1BoundSum(_BatchChunked[L1BoundSumCircuit]):
         sum_check = self._total(values[:, :-1]) - values[:, -1:]
         return np.concatenate([self._total(gadget_outputs), sum_check], axis=1)
 
-    def truncate(self, measurement: Limbs) -> Limbs:
-        return self._values(measurement)[:, :-1]
+    @property
+    def truncation(self) -> Callable[[Limbs], Limbs]:
+        return lambda measurement: self._values(measurement)[:, :-1]
 
     def _values(self, measurement: Limbs) -> Limbs:
         """What the digits weigh, of the numbers and last of their sum, small."""

@@ -241,10 +241,12 @@ class Prio3Verifier(Verifier):
             verifier, revealing = self._proof.query(measurement, proof, query, joint)
             verifiers.append(verifier)
             usable &= ~revealing
-        truncated = self._circuit.truncate(measurement)
-        out_shares = encoded_measurement[:, : self.out_share_bytes]
-        if truncated is not None:
-            out_shares = field.encode(truncated)
+        truncation = self._circuit.truncation
+        out_shares = (
+            encoded_measurement[:, : self.out_share_bytes]
+            if truncation is None
+            else field.encode(truncation(measurement))
+        )
         return _Views(np.concatenate(verifiers, axis=1), parts, out_shares, seeds, usable)
 
     def _expanded(self, aggregator: int, shares: Bytes, xof: BatchXof) -> tuple[Bytes, Bytes]:

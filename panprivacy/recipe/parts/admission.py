@@ -108,7 +108,7 @@ class AdmissionPart(Part[Admission, TokenAdmission]):
     has_section = True
 
     def fields_of(self, subject: Subject) -> tuple[str, ...]:
-        return self.field_names if subject.servers.takes_reports else ()
+        return self.field_names if subject.servers.report_format is not None else ()
 
     def read_file(self, fields: Mapping[str, object]) -> Admission | None:
         value = fields[ADMISSION]

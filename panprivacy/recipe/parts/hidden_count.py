@@ -25,7 +25,7 @@ _STATED = (*_TARGET, "population_size", "dummy_rate")
 def allowed(statistic: type[Statistic[Any]]) -> bool:
     """Whether the statistic can be asked with dummies: an empty report must not move its answer, and the
     promised guarantee must be computed with dummies."""
-    return bool(getattr(statistic, "takes_dummies", False))
+    return not statistic.dummy_obstacle
 
 
 class HiddenCountPart(Part[tuple[float, float], "Dummies"]):

@@ -29,7 +29,7 @@ class RelayPart(Part[bool, str]):
     has_section = True
 
     def fields_of(self, subject: Subject) -> tuple[str, ...]:
-        return self.field_names if subject.servers.takes_reports else ()
+        return self.field_names if subject.servers.report_format is not None else ()
 
     def read_file(self, fields: Mapping[str, object]) -> bool | None:
         value = fields[RELAY]

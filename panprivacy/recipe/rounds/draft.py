@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.number_cache import symmetric_loss_of
@@ -70,6 +70,8 @@ class RoundsDraft(Repetition):
     once: bool = False
     public_input: bool = False
 
+    shared_line: ClassVar[bool] = True
+
     @classmethod
     def from_mapping(cls, members: Mapping[str, object]) -> Self:
         """Read a recipe file with `round_seconds`, and `rounds` or `donation_rounds`.
@@ -125,7 +127,7 @@ class RoundsDraft(Repetition):
         )
         require_open_for_steps("round_seconds", draft._open_for, recipe.steps_last)
         if recipe.opens_at is not None:
-            draft.closes(recipe.opens_at, recipe.opens_at)
+            draft.closes(recipe.opens_at)
         return draft
 
     @property
@@ -136,14 +138,7 @@ class RoundsDraft(Repetition):
     def openings(self, now: datetime) -> tuple[datetime, ...]:
         return (self.recipe.opens_at or now.replace(microsecond=0),)
 
-    def round_count(self, openings: tuple[datetime, ...]) -> int:  # noqa: ARG002  # the others open later
-        return self.rounds
-
-    def lines(self, openings: tuple[datetime, ...]) -> int:  # noqa: ARG002  # however many open
-        """One ledger line for all rounds together."""
-        return 1
-
-    def closes(self, opens_at: datetime, now: datetime) -> datetime:  # noqa: ARG002  # always the same
+    def closes(self, opens_at: datetime) -> datetime:
         closes_at = time_after(opens_at, self._open_for)
         if closes_at is None:
             latest = format_time(LATEST - self._open_for)

@@ -41,16 +41,15 @@ def rounds_event(
     """
     if once:
         return statistic.aggregator_event(dishonest_fraction)
-    sampled = statistic.sampled_event(dishonest_fraction)
-    return Repetition(event=sampled or statistic.aggregator_event(dishonest_fraction), times=rounds)
+    release = statistic.aggregator_event if statistic.sampling is None else statistic.sampling.event
+    return Repetition(event=release(dishonest_fraction), times=rounds)
 
 
 def events_composed(statistic: CohortStatistic[Any], *, once: bool) -> tuple[PrivacyEvent, ...]:
     """The releases of one round whose losses `rounds_event`, `rounds_guarantees` and `donation_amplified`
     compose: they take most of the time."""
-    fractions = (0.0,) if once else DISHONEST_FRACTIONS
-    sampled = (statistic.sampled_event(fraction) for fraction in fractions)
-    return tuple(event for event in sampled if event is not None)
+    sampling, fractions = statistic.sampling, (0.0,) if once else DISHONEST_FRACTIONS
+    return () if sampling is None else tuple(map(sampling.event, fractions))
 
 
 def rounds_condition(statistic: CohortStatistic[Any], *, once: bool) -> str:
@@ -75,7 +74,7 @@ def rounds_guarantees(statistic: CohortStatistic[Any], rounds: int, *, once: boo
 
     Args: as in `rounds_event`.
     """
-    of_one = statistic.guarantees(sampled=False)
+    of_one = statistic.open_guarantees()
     if once:
         return tuple(
             one if one.epsilon is None else replace(one, source=f"{one.source} {ONCE}") for one in of_one
@@ -109,9 +108,9 @@ def _repeated(statistic: CohortStatistic[Any], one: Guarantee, rounds: int) -> G
 
 
 def _sampled(statistic: CohortStatistic[Any], rounds: int, fraction: float) -> Guarantee:
-    event = statistic.sampled_event(fraction)
-    if event is None:
+    if statistic.sampling is None:
         raise ValueError("every device takes part")
+    event = statistic.sampling.event(fraction)
     parameters = statistic.parameters
     honest = honest_devices(population_of(parameters.cohort_size, statistic.reporting_rate), fraction)
     model = Guarantee(
@@ -181,12 +180,12 @@ def donation_amplified(statistic: CohortStatistic[Any], rounds: int) -> Donation
     Raises:
         ValueError: every device takes part in every round.
     """
-    sampled, delta = statistic.sampled_event(), statistic.parameters.delta
-    if sampled is None:
+    sampling, delta = statistic.sampling, statistic.parameters.delta
+    if sampling is None:
         raise ValueError("every device takes part")
     of_round = epsilon_at(statistic.aggregator_event(), delta)
     return DonationAmplification(
-        epsilon=epsilon_at(Repetition(event=sampled, times=rounds), delta),
+        epsilon=epsilon_at(Repetition(event=sampling.event(), times=rounds), delta),
         delta=delta,
         printed_epsilon=donation_closed_form(of_round, delta, rounds),
         printed_delta=(rounds + 1) * delta,

@@ -13,10 +13,10 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.signed_result import ResultRefusedError, result_hash
 from panprivacy.recipe.targeting.citation import Citation
 from panprivacy.recipe.targeting.sizes import FAILURE_PROBABILITY, Sizes
-from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.randomized import SIZE_BOUNDS
 
-CITED_STATISTICS = tuple(name for name, statistic in STATISTICS.items() if statistic.bounds_sizes)
+CITED_STATISTICS = tuple(SIZE_BOUNDS)
 """Those whose results can show it, by their registered names."""
 
 _RELEASED = "released"
@@ -55,7 +55,7 @@ def cited_sizes(
     asked = recipe.calibrated_statistic
     if result.get("outcome") != _RELEASED:
         raise CitationRefusedError("the cited recipe has released no result")
-    if not asked.bounds_sizes or recipe.dummies is not None:
+    if recipe.statistic not in SIZE_BOUNDS or recipe.dummies is not None:
         possible = " or ".join(CITED_STATISTICS)
         raise CitationRefusedError(f"the cited result is of {recipe.statistic}, and must be of {possible}")
     if recipe.target is not None:
@@ -109,7 +109,9 @@ def _sizes(result: Mapping[str, Any], asked: Statistic[Any], labels: Sequence[st
     if not isinstance(estimate, list) or not all(type(value) in (int, float) for value in estimate):
         raise CitationRefusedError("the cited result has no estimates")
     try:
-        *bounds, everybody = asked.size_bounds(estimate, reports, FAILURE_PROBABILITY)
+        *bounds, everybody = SIZE_BOUNDS[asked.statistic](asked).between(
+            estimate, reports, FAILURE_PROBABILITY
+        )
     except (ValueError, OverflowError) as error:
         raise CitationRefusedError(f"the cited result cannot be: {error}") from error
     return Sizes(dict(zip(labels, bounds, strict=True)), everybody)

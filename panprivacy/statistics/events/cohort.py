@@ -4,22 +4,34 @@ import copy
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import ClassVar, Self, TypeVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeVar
 
-from panprivacy.accounting.guarantees import Model
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.number_cache import epsilon_at
-from panprivacy.accounting.sampling import Sampling
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import CohortParameters
 from panprivacy.intervals.estimate import normal_factor
 from panprivacy.intervals.release_rule import ReleaseRule
-from panprivacy.statistics.events.combined_result import honest_devices, population_of
-from panprivacy.statistics.interface import ReportStatistic
+from panprivacy.statistics.events.combined_result import (
+    EventOf,
+    SecretSampling,
+    aggregator_guarantees,
+    honest_devices,
+)
+from panprivacy.statistics.interface import ReportStatistic, Statistic
 
 P = TypeVar("P", bound=CohortParameters)
+
+
+@dataclass(frozen=True)
+class Release:
+    """The release over n devices, proved, as an event under each of these relations."""
+
+    relations: tuple[Relation, ...]
+    event_of: EventOf
 
 
 class CohortStatistic(ReportStatistic[P]):
@@ -27,8 +39,8 @@ class CohortStatistic(ReportStatistic[P]):
 
     parameters_class: ClassVar[type[CohortParameters]]
 
-    segments: tuple[str, ...] = ()
-    """Labels of the segments; empty if there are none."""
+    release_relations: ClassVar[tuple[Relation, ...]] = (Relation.REPLACE,)
+    """The relations under which `_release` holds."""
 
     def with_noisy_count(self) -> Self:
         """The same statistic if the number of reports is published with noise."""
@@ -62,6 +74,16 @@ class CohortStatistic(ReportStatistic[P]):
 
     # For the server ------------------------------------------------------------
 
+    @property
+    def report_ciphertexts(self) -> int:
+        """As many as a contribution has entries, unless the statistic makes others of them."""
+        return self.contribution_length
+
+    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
+        """The values themselves; a statistic whose values are jointly restricted refuses others."""
+        self.require_values(values)
+        return tuple(values)
+
     @abstractmethod
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         """The values of `estimate` alone. Arguments as there."""
@@ -89,11 +111,6 @@ class CohortStatistic(ReportStatistic[P]):
         return f"{exact} Includes the noise of the number of reports." if self.noisy_count else exact
 
     # For the accountant --------------------------------------------------------
-
-    def require_population(self, population: int) -> None:
-        """ValueError unless there is a device to ask."""
-        if population < 1:
-            raise ValueError(f"population must be at least 1, not {population}")
 
     def require_promise(self) -> None:
         """FieldError if the parameters break what the recipe states.
@@ -131,22 +148,49 @@ class CohortStatistic(ReportStatistic[P]):
         """The model of those `guarantees` that `aggregator_event` gives."""
         return Model.AGGREGATOR
 
-    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:
-        """The same release, proved, against observers that do not know which devices took part; None if all
-        devices do."""
-        parameters = self.parameters
-        if parameters.sampling_rate == 1:
+    @property
+    def sampling(self) -> SecretSampling | None:
+        """The same release against observers that do not know which devices took part; None if all devices
+        do."""
+        if self.parameters.sampling_rate == 1:
             return None
-        population = population_of(parameters.cohort_size, self.reporting_rate)
-        return self._sampled(honest_devices(population, dishonest_fraction))
+        return SecretSampling(
+            parameters=self.parameters,
+            reporting_rate=self.reporting_rate,
+            relations=self.release_relations,
+            release=self._release,
+        )
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        stated, sampling = self.open_guarantees(), self.sampling
+        if sampling is None:
+            return stated
+        # Next to those of the same release.
+        last = max((n for n, one in enumerate(stated) if one.model is Model.AGGREGATOR), default=-1)
+        return (*stated[: last + 1], *sampling.guarantees(), *stated[last + 1 :])
+
+    def open_guarantees(self) -> tuple[Guarantee, ...]:
+        """The `guarantees` that hold whether or not observers see which devices take part. They take at most
+        tenths of a second."""
+        return (*self.local_guarantees(), *self.release_guarantees())
+
+    def release_guarantees(self) -> tuple[Guarantee, ...]:
+        """Those of the release of a full cohort."""
+        return tuple(
+            guarantee
+            for release in self._releases()
+            for guarantee in aggregator_guarantees(
+                self.parameters, relations=release.relations, release=release.event_of
+            )
+        )
 
     @abstractmethod
     def _release(self, n: int) -> PrivacyEvent:
-        """The release over n honest devices, proved, under replacement."""
+        """The release over n honest devices, proved, under each of `release_relations`."""
 
-    def _sampled(self, n: int) -> PrivacyEvent:
-        """The release over those of n honest devices that take part, proved."""
-        return Sampling(event=self._release(n), n=n, sampling_rate=self.parameters.sampling_rate)
+    def _releases(self) -> tuple[Release, ...]:
+        """The same for every relation under which something is guaranteed."""
+        return (Release(self.release_relations, self._release),)
 
     @abstractmethod
     def expected_standard_error(self, population: int) -> float:
@@ -156,14 +200,6 @@ class CohortStatistic(ReportStatistic[P]):
             population: number of devices that receive the recipe; about population × sampling rate of them
                 report.
         """
-
-    def expected_remark(self, population: int) -> str:  # noqa: ARG002  # for those that override it
-        """What else to expect, in sentences; empty if the standard error suffices.
-
-        Args:
-            population: as in `expected_standard_error`.
-        """
-        return self.expected_note
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """About how far the stated interval will reach from the estimate, of all values together.
@@ -176,3 +212,14 @@ class CohortStatistic(ReportStatistic[P]):
         """
         values = 1 if self.scalar else len(self.labels)
         return normal_factor(failure_probability, values) * self.expected_standard_error(population)
+
+
+def require_population(population: int) -> None:
+    """ValueError unless there is a device to ask."""
+    if population < 1:
+        raise ValueError(f"population must be at least 1, not {population}")
+
+
+def open_guarantees(statistic: Statistic[Any]) -> tuple[Guarantee, ...]:
+    """The guarantees of any statistic that hold whether or not observers see which devices take part."""
+    return statistic.open_guarantees() if isinstance(statistic, CohortStatistic) else statistic.guarantees()

@@ -2,10 +2,12 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation, bracket
 from panprivacy.accounting.interface import LARGEST_N, PrivacyEvent
 from panprivacy.accounting.number_cache import epsilon_at
+from panprivacy.accounting.sampling import Sampling
 from panprivacy.formats.display import sentence
 from panprivacy.formats.parameters import CohortParameters
 from panprivacy.statistics.events.dummies import Dummies
@@ -60,77 +62,87 @@ def aggregator_guarantees(
     return tuple(guarantees)
 
 
-def sampled_guarantees(
-    parameters: CohortParameters,
-    *,
-    sampled: bool,
-    reporting_rate: float | None = None,
-    relations: Sequence[Relation],
-    everybody: EventOf,
-    release: EventOf,
-    found: EventOf | None = None,
-) -> tuple[Guarantee, ...]:
-    """The guarantees of a combined result if no observer sees which devices took part; empty if every device
-    does.
+@dataclass(frozen=True, kw_only=True)
+class SecretSampling:
+    """A release if no observer sees which devices take part.
 
-    Args:
-        sampled: whether that is asked at all.
-        reporting_rate: probability that a device sends anything, if some send dummies; None if none do. A
-            dummy is one more report with an unknown sender: its effect follows from the reports that count,
-            and from their number.
-        everybody: the release over a cohort of n devices, by proof. It bounds the sampled release too:
-            observers that do not know which devices took part learn no more than those that do.
-        release: over the devices that take part, of n that receive the recipe, by proof.
-        found: the same in the worst case that was found, which is attained: the lower end of a bracket, if it
-            is not proved. None if none was searched.
-        The others: as in `aggregator_guarantees`.
+    Attributes:
+        parameters: the cohort size, the sampling rate (below 1), and δ of every guarantee.
+        reporting_rate: probability that a device sends anything: more than the sampling rate if some send
+            dummies. A dummy is one more report with an unknown sender: its effect follows from the reports
+            that count, and from their number.
+        relations: those for which the numbers hold alike.
+        release: over n devices that take part, by proof. It bounds the sampled release too: observers that do
+            not know which devices took part learn no more than those that do.
+        found: over the devices that take part, of n that receive the recipe, in the worst case that was
+            found, which is attained: the lower end of a bracket, if it is not proved. None if none was
+            searched.
     """
-    if not sampled or parameters.sampling_rate >= 1:
-        return ()
-    cohort_size, delta = parameters.cohort_size, parameters.delta
-    population = population_of(cohort_size, reporting_rate or parameters.sampling_rate)
-    guarantees = []
-    for fraction in DISHONEST_FRACTIONS:
-        honest = honest_devices(population, fraction)
-        event, full = release(honest), everybody(honest_devices(cohort_size, fraction))
-        epsilon, source = _proved_epsilon(event, delta), sentence(event.method)
-        assumption = (
-            f"at least {honest:,} devices that follow the protocol hearing of the recipe, "
-            "and on their participation being unseen"
+
+    parameters: CohortParameters
+    reporting_rate: float
+    relations: tuple[Relation, ...]
+    release: EventOf
+    found: EventOf | None = None
+
+    def _receivers(self, dishonest_fraction: float) -> int:
+        """Devices that receive the recipe and do not collude."""
+        return honest_devices(
+            population_of(self.parameters.cohort_size, self.reporting_rate), dishonest_fraction
         )
-        found_epsilon = None
-        if found is not None:
-            worst = found(honest)
-            if worst.proved:
-                epsilon, source = epsilon_at(worst, delta), sentence(worst.method)
-            else:
-                found_epsilon = epsilon_at(worst, delta)
-                source = f"{sentence(bracket(found_epsilon, epsilon))} {sentence(worst.method)} {source}"
-        epsilon_of_cohort = _proved_epsilon(full, delta)
-        if epsilon > epsilon_of_cohort:
-            epsilon, source = epsilon_of_cohort, f"As if it were known who took part: {full.method}."
-            assumption = honest_cohort(cohort_size, fraction)
-        guarantees += [
-            Guarantee(
-                model=Model.SAMPLED,
-                relation=relation,
-                epsilon=epsilon,
-                found_epsilon=found_epsilon,
-                delta=delta,
-                dishonest_fraction=fraction,
-                source=source,
-                assumption=assumption,
+
+    def event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        """The release over those that take part, proved.
+
+        Args:
+            dishonest_fraction: the part of the devices that colludes with the observer, below 1.
+        """
+        n = self._receivers(dishonest_fraction)
+        return Sampling(event=self.release(n), n=n, sampling_rate=self.parameters.sampling_rate)
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        """For each of `DISHONEST_FRACTIONS`. Takes seconds if a composition is sampled."""
+        cohort_size, delta = self.parameters.cohort_size, self.parameters.delta
+        guarantees = []
+        for fraction in DISHONEST_FRACTIONS:
+            honest = self._receivers(fraction)
+            event, full = self.event(fraction), self.release(honest_devices(cohort_size, fraction))
+            epsilon, source = _proved_epsilon(event, delta), sentence(event.method)
+            assumption = (
+                f"at least {honest:,} devices that follow the protocol hearing of the recipe, "
+                "and on their participation being unseen"
             )
-            for relation in relations
-        ]
-    return tuple(guarantees)
+            found_epsilon = None
+            if self.found is not None:
+                worst = self.found(honest)
+                if worst.proved:
+                    epsilon, source = epsilon_at(worst, delta), sentence(worst.method)
+                else:
+                    found_epsilon = epsilon_at(worst, delta)
+                    source = f"{sentence(bracket(found_epsilon, epsilon))} {sentence(worst.method)} {source}"
+            epsilon_of_cohort = _proved_epsilon(full, delta)
+            if epsilon > epsilon_of_cohort:
+                epsilon, source = epsilon_of_cohort, f"As if it were known who took part: {full.method}."
+                assumption = honest_cohort(cohort_size, fraction)
+            guarantees += [
+                Guarantee(
+                    model=Model.SAMPLED,
+                    relation=relation,
+                    epsilon=epsilon,
+                    found_epsilon=found_epsilon,
+                    delta=delta,
+                    dishonest_fraction=fraction,
+                    source=source,
+                    assumption=assumption,
+                )
+                for relation in self.relations
+            ]
+        return tuple(guarantees)
 
 
-def hidden_count_guarantees(dummies: Dummies | None, sampling_rate: float) -> tuple[Guarantee, ...]:
+def hidden_count_guarantees(dummies: Dummies, sampling_rate: float) -> tuple[Guarantee, ...]:
     """How well the number of reports is hidden, for each of `DISHONEST_FRACTIONS` of the devices that receive
-    the recipe; empty without dummies."""
-    if dummies is None:
-        return ()
+    the recipe."""
     guarantees = []
     for fraction in DISHONEST_FRACTIONS:
         honest = honest_devices(dummies.population_size, fraction)

@@ -2,20 +2,18 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals.estimate import Estimate, Interval
-from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL, pan_privacy
-from panprivacy.statistics.events.combined_result import (
-    aggregator_guarantees,
-    hidden_count_guarantees,
-    sampled_guarantees,
-)
-from panprivacy.statistics.events.interface import Mechanism, Report, State
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.cohort import require_population
+from panprivacy.statistics.events.combined_result import SecretSampling
+from panprivacy.statistics.events.interface import MaskedMechanism, Report, State, require_count, require_step
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
@@ -26,7 +24,7 @@ from panprivacy.statistics.events.randomized_response import (
 )
 
 
-class CountNonzero(Mechanism[Parameters]):
+class CountNonzero(MaskedMechanism[Parameters]):
     """One encrypted bit, set by the first event and sent through randomized response.
 
     The projection of the estimate is its closest value between 0 and reports/q.
@@ -37,11 +35,11 @@ class CountNonzero(Mechanism[Parameters]):
     description = "Estimates how many devices had the event at least once."
     unit = "devices"
     counts_devices = True
-    takes_dummies = True
     provable = True
+    theorem = "LPP Theorem 10"
+    release_relations = (Relation.REPLACE, Relation.ADD_REMOVE)
     parameters_class = Parameters
     state_ciphertexts = 1
-    report_ciphertexts = 1
     contribution_length = 1
     labels = ("at least one event",)
 
@@ -55,7 +53,7 @@ class CountNonzero(Mechanism[Parameters]):
     def step(
         self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
     ) -> State:
-        self.require_step(step)
+        require_step(self.parameters, step)
         (bit,) = state
         return (public_key.replace_or_rerandomize(event, 1, bit, random_source, rerandomizations=step),)
 
@@ -67,11 +65,11 @@ class CountNonzero(Mechanism[Parameters]):
     def state_of_count(
         self, public_key: PublicKey, count: int, step: int, random_source: random.Random
     ) -> State:
-        self.require_count(count, step)
+        require_count(self.parameters, count, step)
         return (public_key.encrypt(int(count > 0), random_source, rerandomizations=step),)
 
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
-        self.require_count(count, self.parameters.steps)
+        require_count(self.parameters, count, self.parameters.steps)
         blank = self._is_dummy(random_source)
         response = self._response.respond(int(count > 0 and not blank), random_source)
         return (public_key.encrypt(response, random_source, rerandomizations=self.parameters.steps + 1),)
@@ -80,20 +78,12 @@ class CountNonzero(Mechanism[Parameters]):
     def allowed_values(self) -> range:
         return range(2)
 
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        self.require_values(values)
-        return tuple(values)
-
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
-        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
-        return bits_intervals(self._response, total, reports, rate, rule)
-
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         return (self._response.debiased(total[0], reports) / self.parameters.sampling_rate,)
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        rate = self.parameters.sampling_rate
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
         (value,) = self.debiased(total, reports)
         error = bits_standard_error(self._response, value, reports, rate)
         return Estimate(
@@ -101,7 +91,7 @@ class CountNonzero(Mechanism[Parameters]):
             standard_errors=self._standard_errors((error,), total, reports),
             standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=(min(max(value, 0.0), reports / self.reporting_rate),),
-            intervals=self.intervals(total, reports),
+            intervals=bits_intervals(self._response, total, reports, rate, rule),
         )
 
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
@@ -121,38 +111,29 @@ class CountNonzero(Mechanism[Parameters]):
                 source="Randomized response of one bit: LPP Theorem 10, Observation 5.",
                 assumption=FOLLOWS_PROTOCOL,
             )
-            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
+            for relation in self.release_relations
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        parameters = self.parameters
-        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
-        return (
-            *self.local_guarantees(),
-            *aggregator_guarantees(parameters, relations=relations, release=self._release),
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                reporting_rate=self.reporting_rate,
-                relations=relations,
-                everybody=self._release,
-                release=self._sampled,
-                found=lambda n: RandomizedResponseSum(
-                    n=n, epsilon0=parameters.epsilon, sampling_rate=parameters.sampling_rate
-                ),
+    @property
+    def sampling(self) -> SecretSampling | None:
+        parameters, sampling = self.parameters, super().sampling
+        if sampling is None:
+            return None
+        return replace(
+            sampling,
+            found=lambda n: RandomizedResponseSum(
+                n=n, epsilon0=parameters.epsilon, sampling_rate=parameters.sampling_rate
             ),
-            *hidden_count_guarantees(self.dummies, parameters.sampling_rate),
-            pan_privacy("LPP Theorem 10"),
         )
 
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: every device had an event."""
-        self.require_population(population)
+        require_population(population)
         rate, rule = self.parameters.sampling_rate, self.release_rule
         return expected_bits_error(self._response, population, rate, rule=rule, devices=population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the interval by exact tests, about; the worst case over the truth: every device had an event."""
-        self.require_population(population)
+        require_population(population)
         rate, rule = self.parameters.sampling_rate, self.release_rule
         return bits_expected_margin(self._response, population, rate, failure_probability, rule=rule)

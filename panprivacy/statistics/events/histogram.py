@@ -12,14 +12,10 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.parameters import K, Parameters, described
-from panprivacy.intervals.estimate import Estimate, Interval
-from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL, pan_privacy
-from panprivacy.statistics.events.combined_result import (
-    aggregator_guarantees,
-    hidden_count_guarantees,
-    sampled_guarantees,
-)
-from panprivacy.statistics.events.interface import Mechanism, Report, State
+from panprivacy.intervals.estimate import Estimate
+from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.cohort import Release, require_population
+from panprivacy.statistics.events.interface import MaskedMechanism, Report, State, require_count, require_step
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
@@ -39,7 +35,7 @@ class HistogramParameters(Parameters):
     )
 
 
-class Histogram(Mechanism[HistogramParameters]):
+class Histogram(MaskedMechanism[HistogramParameters]):
     """Encrypted indicators of "count = i" and "count ≥ i", shifted by every event.
 
     The state is (c_0..c_k, d_0..d_k), c_i encrypting [count = i] and d_i [count ≥ i]. The report is
@@ -54,8 +50,8 @@ class Histogram(Mechanism[HistogramParameters]):
     parameters_class = HistogramParameters
     scalar = False
     counts_devices = True
-    takes_dummies = True
     provable = True
+    theorem = "LPP Theorem 11"
 
     def __init__(self, parameters: HistogramParameters) -> None:
         super().__init__(parameters)
@@ -71,7 +67,7 @@ class Histogram(Mechanism[HistogramParameters]):
     def step(
         self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
     ) -> State:
-        self.require_step(step)
+        require_step(self.parameters, step)
         equal, at_least = self._split(state)
         return (
             *self._shifted(public_key, equal, event, 0, step, random_source),
@@ -106,13 +102,13 @@ class Histogram(Mechanism[HistogramParameters]):
     def state_of_count(
         self, public_key: PublicKey, count: int, step: int, random_source: random.Random
     ) -> State:
-        self.require_count(count, step)
+        require_count(self.parameters, count, step)
         buckets = range(self.parameters.k + 1)
         bits = [int(count == i) for i in buckets] + [int(count >= i) for i in buckets]
         return tuple(public_key.encrypt(bit, random_source, rerandomizations=step) for bit in bits)
 
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
-        self.require_count(count, self.parameters.steps)
+        require_count(self.parameters, count, self.parameters.steps)
         bucket = -1 if self._is_dummy(random_source) else min(count, self.parameters.k)
         return tuple(
             public_key.encrypt(
@@ -130,10 +126,6 @@ class Histogram(Mechanism[HistogramParameters]):
         return state[:size], state[size:]
 
     @property
-    def report_ciphertexts(self) -> int:
-        return self.parameters.k + 1
-
-    @property
     def allowed_values(self) -> range:
         return range(2)
 
@@ -141,29 +133,21 @@ class Histogram(Mechanism[HistogramParameters]):
     def contribution_length(self) -> int:
         return self.parameters.k + 1
 
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The values themselves: after randomization every vector of bits is possible."""
-        self.require_values(values)
-        return tuple(values)
-
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
-        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
-        return bits_intervals(self._response, total, reports, rate, rule)
-
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         rate = self.parameters.sampling_rate
         return tuple(self._response.debiased(bucket, reports) / rate for bucket in total)
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        rate, values = self.parameters.sampling_rate, self.debiased(total, reports)
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
+        values = self.debiased(total, reports)
         errors = [bits_standard_error(self._response, value, reports, rate) for value in values]
         return Estimate(
             values=values,
             standard_errors=self._standard_errors(errors, total, reports),
             standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, reports / self.reporting_rate),
-            intervals=self.intervals(total, reports),
+            intervals=bits_intervals(self._response, total, reports, rate, rule),
         )
 
     @property
@@ -184,6 +168,11 @@ class Histogram(Mechanism[HistogramParameters]):
 
     def _coordinate(self, n: int) -> PrivacyEvent:
         return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
+
+    def _releases(self) -> tuple[Release, ...]:
+        # With secret sampling, nothing is claimed for add/remove: without the protected device a cohort holds
+        # another one instead, which differs in two coordinates.
+        return (*super()._releases(), Release((Relation.ADD_REMOVE,), self._coordinate))
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         epsilon = self.parameters.epsilon
@@ -207,36 +196,16 @@ class Histogram(Mechanism[HistogramParameters]):
             ),
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        parameters = self.parameters
-        return (
-            *self.local_guarantees(),
-            *aggregator_guarantees(parameters, relations=(Relation.REPLACE,), release=self._release),
-            *aggregator_guarantees(parameters, relations=(Relation.ADD_REMOVE,), release=self._coordinate),
-            # Nothing is claimed for add/remove: without the protected device a cohort holds another one
-            # instead, which differs in two coordinates.
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                reporting_rate=self.reporting_rate,
-                relations=(Relation.REPLACE,),
-                everybody=self._release,
-                release=self._sampled,
-            ),
-            *hidden_count_guarantees(self.dummies, parameters.sampling_rate),
-            pan_privacy("LPP Theorem 11"),
-        )
-
     def expected_standard_error(self, population: int) -> float:
         """Of one bucket; the worst case over the truth: every device is in it."""
-        self.require_population(population)
+        require_population(population)
         rate, rule = self.parameters.sampling_rate, self.release_rule
         return expected_bits_error(self._response, population, rate, rule=rule, devices=population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all buckets together, about; the worst case is the same as for the standard
         error."""
-        self.require_population(population)
+        require_population(population)
         each = failure_probability / (self.parameters.k + 1)
         rate, rule = self.parameters.sampling_rate, self.release_rule
         return bits_expected_margin(self._response, population, rate, each, rule=rule)

@@ -6,14 +6,17 @@ are one bit). Its *count* is the number of steps with an event.
 
 import copy
 import random
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self, TypeVar
 
+from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.parameters import Parameters
 from panprivacy.statistics.device_input import DeviceInput
+from panprivacy.statistics.events.assumptions import pan_privacy
 from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.events.combined_result import hidden_count_guarantees
 from panprivacy.statistics.events.dummies import Dummies
 
 P = TypeVar("P", bound=Parameters)
@@ -25,59 +28,8 @@ Report = tuple[Ciphertext, ...]
 """The one report that a device sends."""
 
 
-class Mechanism(CohortStatistic[P]):
-    """A statistic of local pan-privacy. If `provable`, every value of a report is 0 or 1, and the device adds
-    up no ciphertexts."""
-
-    device_input = DeviceInput.EVENTS
-
-    parameters_class: ClassVar[type[Parameters]]
-
-    takes_dummies: ClassVar[bool] = False
-    """Whether a report of zeros, through the randomizer, leaves the average of the estimate unchanged."""
-
-    dummies: Dummies | None = None
-    """The dummies that hide the number of reports; None if the exact number is public."""
-
-    def with_dummies(self, dummies: Dummies | None) -> Self:
-        """The same with these; TypeError if they would change the answer."""
-        if dummies is not None and not self.takes_dummies:
-            raise TypeError(f"dummies would change {self.statistic}")
-        made = copy.copy(self)
-        made.dummies = dummies
-        return made
-
-    def having(self, parameters: P) -> Self:
-        return super().having(parameters).with_dummies(self.dummies)
-
-    @property
-    def reporting_rate(self) -> float:
-        rate = self.parameters.sampling_rate
-        return rate if self.dummies is None else self.dummies.reporting_rate(rate)
-
-    # For the device ------------------------------------------------------------
-
-    def _is_dummy(self, random_source: random.Random) -> bool:
-        """Whether the report that is being made is a dummy; no coin is tossed if there are none."""
-        if self.dummies is None:
-            return False
-        return self.dummies.is_dummy(self.parameters.sampling_rate, random_source)
-
-    def in_segment(self, segment: str | None) -> Self:  # noqa: ARG002  # for recipes that ask by segment
-        """The same for a device of this segment; None for a device in none of the recipe's segments."""
-        return self
-
-    def require_step(self, step: int) -> None:
-        """ValueError unless `step` is one of 1..T."""
-        if not 1 <= step <= self.parameters.steps:
-            raise ValueError(f"step must lie in 1..{self.parameters.steps}, not {step}")
-
-    def require_count(self, count: int, step: int) -> None:
-        """ValueError unless a device can have had `count` events after `step` steps (0..T)."""
-        if not 0 <= count <= step <= self.parameters.steps:
-            raise ValueError(
-                f"count {count} after step {step} is impossible: 0 ≤ count ≤ step ≤ {self.parameters.steps}"
-            )
+class EventDevice(ABC):
+    """What a device does: it keeps ciphertexts over T steps, and sends one report."""
 
     @property
     @abstractmethod
@@ -111,17 +63,77 @@ class Mechanism(CohortStatistic[P]):
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
         """A report distributed as that of a device with `count` events in T steps (lazy devices)."""
 
+
+class Mechanism(EventDevice, CohortStatistic[P]):
+    """A statistic of local pan-privacy. If `provable`, every value of a report is 0 or 1, and the device adds
+    up no ciphertexts."""
+
+    device_input = DeviceInput.EVENTS
+
+    parameters_class: ClassVar[type[Parameters]]
+
+    theorem: ClassVar[str]
+    """The source of its guarantee against intruders on the device."""
+
     @abstractmethod
     def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:
         """The exact answer, for simulations: `devices_by_count[c]` devices had count c (0..T)."""
 
-    def segment_truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:  # noqa: ARG002  # for those that ask by segment
-        """The same for each segment: `label`, `devices` and `answers`; empty if there are none."""
-        return []
+    def open_guarantees(self) -> tuple[Guarantee, ...]:
+        return (*super().open_guarantees(), pan_privacy(self.theorem))
 
-    # For the accountant --------------------------------------------------------
+
+class MaskedMechanism(Mechanism[P]):
+    """A mechanism of which a report of zeros, through the randomizer, leaves the average of the estimate
+    unchanged: dummies can hide the number of reports."""
+
+    dummy_obstacle = ""
+
+    dummies: Dummies | None = None
+    """The dummies that hide the number of reports; None if the exact number is public."""
+
+    def with_dummies(self, dummies: Dummies | None) -> Self:
+        """The same with these."""
+        made = copy.copy(self)
+        made.dummies = dummies
+        return made
+
+    def having(self, parameters: P) -> Self:
+        return super().having(parameters).with_dummies(self.dummies)
+
+    @property
+    def reporting_rate(self) -> float:
+        rate = self.parameters.sampling_rate
+        return rate if self.dummies is None else self.dummies.reporting_rate(rate)
+
+    def _is_dummy(self, random_source: random.Random) -> bool:
+        """Whether the report that is being made is a dummy; no coin is tossed if there are none."""
+        if self.dummies is None:
+            return False
+        return self.dummies.is_dummy(self.parameters.sampling_rate, random_source)
 
     def require_promise(self) -> None:
         if self.dummies is not None:
             self.dummies.require_promise(self.parameters.sampling_rate)
         super().require_promise()
+
+    def open_guarantees(self) -> tuple[Guarantee, ...]:
+        stated = super().open_guarantees()
+        if self.dummies is None:
+            return stated
+        *others, pan = stated
+        return (*others, *hidden_count_guarantees(self.dummies, self.parameters.sampling_rate), pan)
+
+
+def require_step(parameters: Parameters, step: int) -> None:
+    """ValueError unless `step` is one of 1..T."""
+    if not 1 <= step <= parameters.steps:
+        raise ValueError(f"step must lie in 1..{parameters.steps}, not {step}")
+
+
+def require_count(parameters: Parameters, count: int, step: int) -> None:
+    """ValueError unless a device can have had `count` events after `step` steps (0..T)."""
+    if not 0 <= count <= step <= parameters.steps:
+        raise ValueError(
+            f"count {count} after step {step} is impossible: 0 ≤ count ≤ step ≤ {parameters.steps}"
+        )

@@ -18,7 +18,7 @@ from panprivacy.accounting.discrete_gaussian_sum import (
 from panprivacy.accounting.epsilon_delta import AdditionalDelta, EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import PublicKey, SchemeKey
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import K, Parameters, described
@@ -27,11 +27,8 @@ from panprivacy.intervals.exact import intervals
 from panprivacy.intervals.noisy_total import NoisyTotal
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL, pan_privacy
-from panprivacy.statistics.events.combined_result import (
-    aggregator_guarantees,
-    sampled_guarantees,
-)
-from panprivacy.statistics.events.interface import Mechanism, Report, State
+from panprivacy.statistics.events.cohort import require_population
+from panprivacy.statistics.events.interface import Mechanism, Report, State, require_count, require_step
 
 LARGEST_RANGE = 2**20
 """Number of values up to which a decryption can search."""
@@ -160,9 +157,10 @@ class Mean(Mechanism[MeanParameters]):
     title = "Mean number of events per device"
     description = "Estimates the mean number of events per device; counts above k are taken as k."
     unit = "events per device"
-    counts_devices = False
     parameters_class = MeanParameters
     report_ciphertexts = 1
+    theorem = "LPP Theorem 13"
+    release_relations = (Relation.REPLACE, Relation.ADD_REMOVE)
 
     @property
     def state_ciphertexts(self) -> int:
@@ -175,7 +173,7 @@ class Mean(Mechanism[MeanParameters]):
         self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
     ) -> State:
         self._scale()
-        self.require_step(step)
+        require_step(self.parameters, step)
         self._require_state(state)
         new = list(state)
         # From d_k downwards, so that each predecessor is read first and overwritten afterwards.
@@ -186,6 +184,8 @@ class Mean(Mechanism[MeanParameters]):
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         self._require_state(state)
+        if not isinstance(public_key, SchemeKey):
+            raise TypeError("counts are added up under the key of one scheme")
         noise = public_key.encrypt(
             self._noise(random_source),
             random_source,
@@ -197,7 +197,7 @@ class Mean(Mechanism[MeanParameters]):
         self, public_key: PublicKey, count: int, step: int, random_source: random.Random
     ) -> State:
         self._scale()
-        self.require_count(count, step)
+        require_count(self.parameters, count, step)
         return tuple(
             public_key.encrypt(int(count >= j), random_source, rerandomizations=step)
             for j in range(1, self.parameters.k + 1)
@@ -210,7 +210,7 @@ class Mean(Mechanism[MeanParameters]):
             return self.report(
                 public_key, self.state_of_count(public_key, count, steps, random_source), random_source
             )
-        self.require_count(count, steps)
+        require_count(self.parameters, count, steps)
         noisy = min(count, self.parameters.k) + self._noise(random_source)
         return (public_key.encrypt(noisy, random_source),)
 
@@ -349,7 +349,7 @@ class Mean(Mechanism[MeanParameters]):
         noise = DiscreteGaussianSum(n=n, scale=parameters.required_noise_scale, value_range=parameters.k)
         return AdditionalDelta(event=noise, probability=parameters.beyond_delta)
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+    def open_guarantees(self) -> tuple[Guarantee, ...]:
         """The promised guarantee first, then what the same noise gives elsewhere.
 
         Both relations move a count by at most k, so their numbers are equal. Raises FieldError if the noise
@@ -357,29 +357,14 @@ class Mean(Mechanism[MeanParameters]):
         """
         self._require_noise()
         parameters = self.parameters
-        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
-        local = self.local_guarantees()
-        combined = (
-            *aggregator_guarantees(parameters, relations=relations, release=self._release),
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                relations=relations,
-                everybody=self._release,
-                release=self._sampled,
-            ),
-        )
         if parameters.guarantee == Model.LOCAL:
-            return (*local, *combined, pan_privacy("LPP Theorem 13"))
+            return super().open_guarantees()
         # The scale is rounded up, so that the promise itself is what is stated.
-        promised = (Model.AGGREGATOR, 0.0)
         stated = [
-            replace(guarantee, epsilon=parameters.epsilon)
-            if (guarantee.model, guarantee.dishonest_fraction) == promised
-            else guarantee
-            for guarantee in combined
+            guarantee if guarantee.dishonest_fraction else replace(guarantee, epsilon=parameters.epsilon)
+            for guarantee in self.release_guarantees()
         ]
-        return (*stated, *local, pan_privacy("LPP Theorem 13"))
+        return (*stated, *self.local_guarantees(), pan_privacy(self.theorem))
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         parameters = self.parameters
@@ -397,12 +382,12 @@ class Mean(Mechanism[MeanParameters]):
                 source=f"Exact, for one discrete Gaussian of scale {scale:g}.",
                 assumption=FOLLOWS_PROTOCOL,
             )
-            for relation in (Relation.REPLACE, Relation.ADD_REMOVE)
+            for relation in self.release_relations
         )
 
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: half of the devices have no event, half have k or more."""
-        self.require_population(population)
+        require_population(population)
         rate = self.parameters.sampling_rate
         noise = variance(float(self._scale()))
         return math.sqrt((noise + (1 - rate) * self.parameters.k**2 / 4) / (population * rate))

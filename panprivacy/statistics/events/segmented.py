@@ -5,7 +5,7 @@ import dataclasses
 import random
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,13 +18,18 @@ from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals.estimate import Estimate, Interval
+from panprivacy.intervals.estimate import LEVELS, Estimate
+from panprivacy.intervals.randomized_bits import RandomizedBits, ends
+from panprivacy.intervals.release_rule import ReleaseRule
 from panprivacy.intervals.segment_estimates import (
+    Ends,
     ExpectedSegments,
+    SegmentBounds,
     SegmentCounts,
     SegmentEstimate,
     segments_shown,
 )
+from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters, closest_histogram
 from panprivacy.statistics.events.interface import Mechanism, Report, State
@@ -36,16 +41,16 @@ from panprivacy.statistics.events.randomized_response import (
     bits_standard_error_note,
     expected_bits_error,
 )
-from panprivacy.statistics.events.segment_bounds import Ones, segment_bounds
+from panprivacy.statistics.interface import Segmentation
 
 MOST_CELLS = 1_001
 """The number of buckets of the longest histogram: a report has a ciphertext for each."""
 
-SAID_OF = {
+RELATION_SENTENCES = {
     Relation.REPLACE: "The segment is replaced with the events.",
     Relation.ADD_REMOVE: "The device of the reference is of no segment.",
 }
-SEEN_ON_DEVICE = "This is about events: a device knows its segment, and so does an intruder on it."
+PAN_SENTENCE = "This is about events: a device knows its segment, and so does an intruder on it."
 
 
 class Segmented(Mechanism[Any]):
@@ -57,7 +62,7 @@ class Segmented(Mechanism[Any]):
     participation reveals nothing. Two devices differ in at most two cells, as in every histogram, whether
     their segments are the same or not (LPP Algorithm 5, Theorem 11).
 
-    The estimates are the statistic's own, over all segments together; `segment_estimates` has each.
+    The estimates are the statistic's own, over all segments together; `segmentation` has each.
 
     Args:
         segments: their labels, 1 or more that differ.
@@ -66,17 +71,17 @@ class Segmented(Mechanism[Any]):
     Raises FieldError naming `segments` if there are more than `MOST_CELLS` cells.
     """
 
-    asked: ClassVar[type[Mechanism[Any]]]
+    undivided_class: ClassVar[type[Mechanism[Any]]]
     """The statistic without segments, whose name, parameters and words are used."""
 
     counts_devices = True
     provable = True
 
-    def __init_subclass__(cls, *, asked: type[Mechanism[Any]]) -> None:
+    def __init_subclass__(cls, *, of: type[Mechanism[Any]]) -> None:
         super().__init_subclass__()
-        cls.asked, cls.parameters_class = asked, asked.parameters_class
-        cls.statistic, cls.title, cls.description = asked.statistic, asked.title, asked.description
-        cls.unit, cls.scalar = asked.unit, asked.scalar
+        cls.undivided_class, cls.parameters_class = of, of.parameters_class
+        cls.statistic, cls.title, cls.description = of.statistic, of.title, of.description
+        cls.unit, cls.scalar, cls.theorem = of.unit, of.scalar, of.theorem
 
     def __init__(self, parameters: Parameters, segments: Sequence[str], own: str | None = None) -> None:
         super().__init__(parameters)
@@ -95,11 +100,6 @@ class Segmented(Mechanism[Any]):
         made = type(self)(parameters, self.segments, self._own)
         return made.with_noisy_count() if self.noisy_count else made
 
-    def in_segment(self, segment: str | None) -> Self:
-        made = copy.copy(self)
-        made._own = segment
-        return made
-
     @abstractmethod
     def _histogram(self) -> Histogram:
         """What is counted within each segment."""
@@ -109,8 +109,17 @@ class Segmented(Mechanism[Any]):
         return tuple(numbers)
 
     @property
+    def segmentation(self) -> "SegmentsOfEvents":
+        return SegmentsOfEvents(self)
+
+    @property
+    def undivided(self) -> Mechanism[Any]:
+        """The same without segments."""
+        return self.undivided_class(self.parameters)
+
+    @property
     def labels(self) -> tuple[str, ...]:
-        return self.asked(self.parameters).labels
+        return self.undivided.labels
 
     @property
     def _numbers(self) -> int:
@@ -162,10 +171,6 @@ class Segmented(Mechanism[Any]):
     # For the server ------------------------------------------------------------
 
     @property
-    def report_ciphertexts(self) -> int:
-        return self.contribution_length
-
-    @property
     def allowed_values(self) -> range:
         return range(2)
 
@@ -173,53 +178,24 @@ class Segmented(Mechanism[Any]):
     def contribution_length(self) -> int:
         return len(self.segments) * self._numbers
 
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The values themselves: after randomization every vector of bits is possible."""
-        self.require_values(values)
-        return tuple(values)
-
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
-        rate, rule, coins = self.parameters.sampling_rate, self._rule_for(reports), len(self.segments)
-        return bits_intervals(self._response, self._overall(total), reports, rate, rule, coins)
-
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
         rate, bits = self.parameters.sampling_rate, reports * len(self.segments)
         return tuple(self._response.debiased(ones, bits) / rate for ones in self._overall(total))
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
-        rate, bits = self.parameters.sampling_rate, reports * len(self.segments)
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
+        coins = len(self.segments)
         values = self.debiased(total, reports)
         within = min(max(sum(values), 0.0), reports / rate)
-        errors = [bits_standard_error(self._response, value, bits, rate) for value in values]
+        errors = [bits_standard_error(self._response, value, reports * coins, rate) for value in values]
         return Estimate(
             values=values,
             standard_errors=self._standard_errors(errors, total, reports),
             standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, within),
-            intervals=self.intervals(total, reports),
+            intervals=bits_intervals(self._response, self._overall(total), reports, rate, rule, coins),
         )
-
-    def segment_estimates(self, total: Sequence[int], reports: int) -> tuple[SegmentEstimate, ...]:
-        self.require_total(total, reports)
-        rate, numbers = self.parameters.sampling_rate, self._numbers
-        cells = self._cells(total)
-        counts = [[self._response.debiased(int(ones), reports) / rate for ones in row] for row in cells]
-        bounds = segment_bounds(self._response, Ones(cells, reports, rate, self._rule_for(reports)))
-        devices = [self._response.debiased(int(row.sum()), reports * numbers) / rate for row in cells]
-        counted = [
-            SegmentCounts(
-                label=label,
-                devices=size,
-                answers=self._answers(row),
-                bounds=tuple(
-                    replace(bound, answers=self._answers(bound.answers), others=self._answers(bound.others))
-                    for bound in found
-                ),
-            )
-            for label, size, row, found in zip(self.segments, devices, counts, bounds, strict=True)
-        ]
-        return segments_shown(counted, self.cohort_size, rate)
 
     def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:
         """Over all segments: `devices_by_count[segment, c]` devices of a segment, or of None, had count c."""
@@ -227,15 +203,7 @@ class Segmented(Mechanism[Any]):
         for (segment, count), devices in devices_by_count.items():
             if segment in self.segments:
                 inside[count] = inside.get(count, 0) + devices
-        return self.asked(self.parameters).truth(inside)
-
-    def segment_truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:
-        asked, found = self.asked(self.parameters), []
-        for label in self.segments:
-            own = {count: n for (segment, count), n in devices_by_count.items() if segment == label}
-            answers = list(asked.truth(own))
-            found.append({"label": label, "devices": sum(own.values()), "answers": answers})
-        return found
+        return self.undivided.truth(inside)
 
     def _cells(self, total: Sequence[int]) -> NDArray[np.int64]:
         """Ones by segment and number of events."""
@@ -254,13 +222,16 @@ class Segmented(Mechanism[Any]):
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         return tuple(map(_of_segments, self._within.local_guarantees()))
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
+    def open_guarantees(self) -> tuple[Guarantee, ...]:
         """Those of a histogram of all cells: none depends on how many there are."""
-        return tuple(map(_of_segments, self._within.guarantees(sampled=sampled)))
+        return tuple(map(_of_segments, self._within.open_guarantees()))
+
+    def guarantees(self) -> tuple[Guarantee, ...]:
+        return tuple(map(_of_segments, self._within.guarantees()))
 
     def expected_standard_error(self, population: int) -> float:
         """Of one value over all segments; the worst case over the truth: every device has it."""
-        self.require_population(population)
+        require_population(population)
         rate, rule, coins = self.parameters.sampling_rate, self.release_rule, len(self.segments)
         return expected_bits_error(
             self._response, population, rate, rule=rule, coins=coins, devices=population
@@ -268,7 +239,7 @@ class Segmented(Mechanism[Any]):
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """As in `expected_standard_error`, for all values together."""
-        self.require_population(population)
+        require_population(population)
         return bits_expected_margin(
             self._response,
             population,
@@ -278,34 +249,81 @@ class Segmented(Mechanism[Any]):
             coins=len(self.segments),
         )
 
-    def expected_segments(self, population: int, failure_probability: float) -> ExpectedSegments:
+
+class SegmentsOfEvents(Segmentation):
+    """The segments of a statistic of events."""
+
+    def __init__(self, statistic: Segmented) -> None:
+        self._statistic = statistic
+        self.labels = statistic.segments
+
+    def on_device(self, segment: str | None) -> Segmented:
+        made = copy.copy(self._statistic)
+        made._own = segment
+        return made
+
+    def expected(self, population: int, failure_probability: float) -> ExpectedSegments:
         """`segments_shown` compares the reports that each certainly has with the cohort size."""
-        devices = population / len(self.segments)
-        margin = self._expected_margin(population, failure_probability, coins=1)
-        uncertain = self._expected_margin(population, failure_probability, coins=self._numbers)
-        reports = (devices - uncertain) * float(self.parameters.sampling_rate)
+        devices = population / len(self.labels)
+        margin = self._margin(population, failure_probability, coins=1)
+        uncertain = self._margin(population, failure_probability, coins=self._statistic._numbers)
+        reports = (devices - uncertain) * float(self._statistic.parameters.sampling_rate)
         return ExpectedSegments(
             devices=devices,
             margin=margin,
             margin_points=100 * margin / devices,
-            shown=reports >= self.cohort_size,
+            shown=reports >= self._statistic.cohort_size,
             reports=reports,
         )
 
-    def _expected_margin(self, population: int, failure_probability: float, *, coins: int) -> float:
-        self.require_population(population)
+    def _margin(self, population: int, failure_probability: float, *, coins: int) -> float:
+        require_population(population)
         return bits_expected_margin(
-            self._response,
+            self._statistic._response,
             population,
-            self.parameters.sampling_rate,
-            failure_probability / Ones.quantities(len(self.segments), self._numbers),
-            rule=self.release_rule,
+            self._statistic.parameters.sampling_rate,
+            failure_probability / Ones.quantities(len(self.labels), self._statistic._numbers),
+            rule=self._statistic.release_rule,
             coins=coins,
-            devices=population / len(self.segments),
+            devices=population / len(self.labels),
         )
 
+    def estimates(self, total: Sequence[int], reports: int) -> tuple[SegmentEstimate, ...]:
+        statistic = self._statistic
+        statistic.require_total(total, reports)
+        rate, numbers = statistic.parameters.sampling_rate, statistic._numbers
+        cells = statistic._cells(total)
+        counts = [[statistic._response.debiased(int(ones), reports) / rate for ones in row] for row in cells]
+        bounds = segment_bounds(statistic._response, Ones(cells, reports, rate, statistic._rule_for(reports)))
+        devices = [statistic._response.debiased(int(row.sum()), reports * numbers) / rate for row in cells]
+        counted = [
+            SegmentCounts(
+                label=label,
+                devices=size,
+                answers=statistic._answers(row),
+                bounds=tuple(
+                    replace(
+                        bound,
+                        answers=statistic._answers(bound.answers),
+                        others=statistic._answers(bound.others),
+                    )
+                    for bound in found
+                ),
+            )
+            for label, size, row, found in zip(self.labels, devices, counts, bounds, strict=True)
+        ]
+        return segments_shown(counted, statistic.cohort_size, rate)
 
-class SegmentedCountNonzero(Segmented, asked=CountNonzero):
+    def truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:
+        undivided, found = self._statistic.undivided, []
+        for label in self.labels:
+            own = {count: n for (segment, count), n in devices_by_count.items() if segment == label}
+            answers = list(undivided.truth(own))
+            found.append({"label": label, "devices": sum(own.values()), "answers": answers})
+        return found
+
+
+class SegmentedCountNonzero(Segmented, of=CountNonzero):
     """Devices with at least one event, by segment: cells are "none" and "at least one"."""
 
     def _histogram(self) -> Histogram:
@@ -316,7 +334,7 @@ class SegmentedCountNonzero(Segmented, asked=CountNonzero):
         return (some,)
 
 
-class SegmentedHistogram(Segmented, asked=Histogram):
+class SegmentedHistogram(Segmented, of=Histogram):
     """Histogram of events per device, by segment."""
 
     def _histogram(self) -> Histogram:
@@ -324,5 +342,72 @@ class SegmentedHistogram(Segmented, asked=Histogram):
 
 
 def _of_segments(guarantee: Guarantee) -> Guarantee:
-    said = SEEN_ON_DEVICE if guarantee.model is Model.PAN else SAID_OF[guarantee.relation]
-    return replace(guarantee, source=f"{guarantee.source} {said}")
+    sentence = PAN_SENTENCE if guarantee.model is Model.PAN else RELATION_SENTENCES[guarantee.relation]
+    return replace(guarantee, source=f"{guarantee.source} {sentence}")
+
+
+# Simultaneous intervals for the numbers of devices in all segments, by exact tests and a union bound.
+
+
+@dataclass(frozen=True)
+class Ones:
+    """The intervals from the sum of all reports.
+
+    Attributes:
+        cells: ones by segment (row) and number of events (column, at least 2).
+        reports, sampling_rate, rule: as in RandomizedBits.
+    """
+
+    cells: NDArray[np.int64]
+    reports: int
+    sampling_rate: float
+    rule: ReleaseRule
+
+    @staticmethod
+    def quantities(segments: int, numbers: int) -> int:
+        """How many numbers are bounded at once: of each segment its size, and with and without each."""
+        return segments * (1 + numbers * (1 if numbers == 2 else 2))
+
+
+def segment_bounds(response: RandomizedResponse, ones: Ones) -> list[tuple[SegmentBounds, ...]]:
+    """Of each segment, at each of `LEVELS`, the widest first."""
+    found = [_at_level(response, ones, level) for level in LEVELS]
+    return list(zip(*found, strict=True))
+
+
+def _at_level(response: RandomizedResponse, ones: Ones, level: float) -> list[SegmentBounds]:
+    segments, numbers = ones.cells.shape
+    each = (1 - level) / Ones.quantities(segments, numbers)
+    sizes = ones.cells.sum(axis=1, keepdims=True)
+    devices = _ends(response, ones, sizes, numbers, each)
+    answers = _ends(response, ones, ones.cells, 1, each)
+    if numbers == 2:  # then those without one answer have the other
+        others = [row[::-1] for row in answers]
+    else:
+        others = _ends(response, ones, sizes - ones.cells, numbers - 1, each)
+    return [
+        SegmentBounds(level=level, devices=size, answers=tuple(having), others=tuple(lacking))
+        for (size,), having, lacking in zip(devices, answers, others, strict=True)
+    ]
+
+
+def _ends(
+    response: RandomizedResponse, ones: Ones, counted: NDArray[np.int64], coins: int, failure: float
+) -> list[list[Ends]]:
+    """The interval of the number of devices with one of `coins` bits, from the ones of all of them.
+
+    Args:
+        counted: any shape of two dimensions; the result has the same.
+        coins: how many bits are counted together.
+        failure: probability with which one interval does not hold.
+    """
+    flip, rate = response.flip_probability, ones.sampling_rate
+    family = RandomizedBits(ones.reports, flip, 1 - flip, rate, coins, ones.rule)
+    lows, highs = ends(family, counted.ravel().tolist(), failure)
+    # As in bits_intervals: an estimate between two possible truths can lie outside of both.
+    estimates = [response.debiased(int(seen), ones.reports * coins) / rate for seen in counted.ravel()]
+    possible = np.clip(estimates, 0.0, ones.reports / rate)
+    lows, highs = np.minimum(lows, possible), np.maximum(highs, possible)
+    flat = list(zip(lows.tolist(), highs.tolist(), strict=True))
+    width = counted.shape[1]
+    return [flat[first : first + width] for first in range(0, len(flat), width)]

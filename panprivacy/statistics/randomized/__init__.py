@@ -2,18 +2,19 @@
 
 A randomizer is one class with three parts: the device's report from its value, the servers' estimate from the
 sum, and the accountant's event. A new one is one file, one line of `RANDOMIZERS` and one test module.
-`interface` has the base class; `rare_parameters` and `participation` belong to `rare_categories`, `rotation`
-to `vector_mean`. This package does not depend on recipes or on transport.
+`interface` has the base class. This package does not depend on recipes or on transport.
 """
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from panprivacy.formats.registry import Registry
 
 if TYPE_CHECKING:
+    from panprivacy.statistics.interface import SizeBounds
     from panprivacy.statistics.randomized.interface import Randomizer
 
-__all__ = ["RANDOMIZERS"]
+__all__ = ["RANDOMIZERS", "SIZE_BOUNDS"]
 
 RANDOMIZERS: Registry[type["Randomizer[Any, Any]"]] = Registry(
     __name__,
@@ -24,3 +25,8 @@ RANDOMIZERS: Registry[type["Randomizer[Any, Any]"]] = Registry(
     },
 )
 """Registered name → class."""
+
+SIZE_BOUNDS: Registry[Callable[[Any], "SizeBounds"]] = Registry(
+    __name__, {"categories": "categories:CategorySizeBounds"}
+)
+"""Bounds of the numbers of devices, from results of those that have them; each takes the statistic."""

@@ -1,6 +1,11 @@
-"""How many devices have each of k categories: RAPPOR_K (SAA Examples 2 and 4, section 4.5)."""
+"""How many devices have each of k categories: RAPPOR_K (SAA Examples 2 and 4, section 4.5).
 
-import copy
+1. A device writes its category as a vector of k places with one 1 (SAA Example 2).
+2. It keeps each place or replaces it by a fair coin: a flip with p = 1/(e^ε + 1).
+3. It draws again until the report has at most w ones, which servers check (SAA section 4.5).
+4. The estimate takes the expected number of flipped places from the sum, and scales it (`debiased`).
+"""
+
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -20,12 +25,12 @@ from panprivacy.accounting.rounding import upwards
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.formats.tls_messages import Message
-from panprivacy.formats.value_labels import numbers_of, value_of
+from panprivacy.formats.value_labels import value_of
 from panprivacy.intervals.chernoff import largest_mean, largest_size, least_mean, least_size
 from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
-from panprivacy.statistics.events.combined_result import aggregator_guarantees, sampled_guarantees
+from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.events.histogram import closest_histogram
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
@@ -33,7 +38,7 @@ from panprivacy.statistics.events.randomized_response import (
     bits_standard_error_note,
     expected_bits_error,
 )
-from panprivacy.statistics.interface import InvalidReportError
+from panprivacy.statistics.interface import InvalidReportError, NamedValues, SizeBounds
 from panprivacy.statistics.randomized.interface import Randomizer
 from panprivacy.statistics.randomized.parameters import RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
@@ -141,13 +146,13 @@ class WeightLaw:
         return float(binomial.lower_tail(x, self.k - without, self.flip, self.keep)) if x >= 0 else 0.0
 
 
-def with_drawing_again(epsilon: float, again: float) -> float:
-    """ε of two reports whose first draws have it, if one of them is drawn again with a probability of at most
-    `again`, and the other maybe never: ε − ln(1 − again), rounded up.
+def redrawn_epsilon(epsilon: float, probability: float) -> float:
+    """ε of two reports whose first draws have it, if one of them is drawn again with at most this
+    probability, and the other maybe never: ε − ln(1 − probability), rounded up.
 
     The very same ε if nothing is drawn again, so that it is not stated larger than it is.
     """
-    return upwards(epsilon - math.log1p(-again)) if again else epsilon
+    return upwards(epsilon - math.log1p(-probability)) if probability else epsilon
 
 
 def ones_sentence(weight: int, k: int) -> str:
@@ -161,7 +166,7 @@ def ones_sentence(weight: int, k: int) -> str:
     )
 
 
-class Categories(Randomizer[CategoriesParameters, int]):
+class Categories(NamedValues, Randomizer[CategoriesParameters, int]):
     """One-hot of the device's category in k places, each flipped with p = 1/(e^ε + 1), at most w ones.
 
     A device draws again until its report has at most w ones. Because the number of ones has one law for all
@@ -177,11 +182,10 @@ class Categories(Randomizer[CategoriesParameters, int]):
     parameters_class = CategoriesParameters
     scalar = False
     counts_devices = True
-    bounds_sizes = True
-    if_rare = "rare_categories"
+    rare_counterpart = "rare_categories"
     needs_proof = False
     allowed_values = range(2)
-    no_dummies = (
+    dummy_obstacle = (
         "a report about no category is drawn again less often than the others, and no guarantee is computed "
         "for a sum with such reports"
     )
@@ -190,7 +194,6 @@ class Categories(Randomizer[CategoriesParameters, int]):
         super().__init__(parameters)
         self._response = RandomizedResponse(parameters.epsilon)
         self._law = WeightLaw(self._response, parameters.k)
-        self._numbers: Mapping[str, int] = {}
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -202,11 +205,6 @@ class Categories(Randomizer[CategoriesParameters, int]):
     def value_of(self, cells: Sequence[str]) -> int:
         (text,) = cells
         return value_of(text, self.parameters.k, self._numbers)
-
-    def named(self, labels: Sequence[str]) -> Self:
-        named = copy.copy(self)
-        named._numbers = numbers_of(labels)
-        return named
 
     def randomize(self, value: int, random_source: random.Random) -> tuple[int, ...]:
         if not 0 <= value < self.parameters.k:
@@ -263,7 +261,7 @@ class Categories(Randomizer[CategoriesParameters, int]):
             ),
             standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, reports / rate),
-            intervals=self.intervals(total, reports),
+            intervals=self._intervals(total, reports),
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
@@ -281,58 +279,13 @@ class Categories(Randomizer[CategoriesParameters, int]):
         sampling = max(value, 0.0) * (1 - rate) / rate
         return math.sqrt(coins / ((present - absent) * rate) ** 2 + sampling)
 
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+    def _intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
         rate = self.parameters.sampling_rate
         absent, present = self._bits
         bits = RandomizedBits(reports, absent, present, rate, 1, self._rule_for(reports))
         most = reports / rate
         possible = [min(max(value, 0.0), most) for value in self.debiased(total, reports)]
         return tuple(interval.reaching(possible) for interval in intervals(bits, total))
-
-    def size_bounds(
-        self, values: Sequence[float], reports: int, failure_probability: float
-    ) -> tuple[tuple[float, float], ...]:
-        """Between which the number of devices lies: in each category, and last, in all of them.
-
-        Proved, with one failure probability for all ends together, however small, if every device follows the
-        protocol. (`intervals` are narrower, hold less often, and their ends are computed to 1e-9.) Two steps:
-        from the ones of a category to how many of the reports are of its devices, and from those that were
-        drawn to all (`intervals.chernoff`). That it is released needs no care: what is bounded is the
-        probability of a release with a wrong bound.
-
-        Args:
-            values: of an estimate.
-            reports: the number of reports in the sum.
-
-        Raises:
-            FieldError: named `estimate`: no sum of that number of reports gives these.
-            ValueError: they are not k finite numbers.
-        """
-        rate = self.parameters.sampling_rate
-        absent, present = self._bits
-        each = failure_probability / (4 * self.parameters.k + 2)
-
-        def drawn(mean: float) -> float:
-            return min(max((mean - absent) / (present - absent), 0.0), 1.0) * reports
-
-        bounds = []
-        for ones in self._ones(values, reports):
-            least, largest = (bound(ones, reports, each) for bound in (least_mean, largest_mean))
-            bounds.append((least_size(drawn(least), rate, each), largest_size(drawn(largest), rate, each)))
-        everybody = (least_size(reports, rate, each), largest_size(reports, rate, each))
-        return (*bounds, everybody)
-
-    def _ones(self, values: Sequence[float], reports: int) -> tuple[int, ...]:
-        """The sum that has these estimates."""
-        absent, present = self._bits
-        scale = (present - absent) * self.parameters.sampling_rate
-        ones = tuple(round(value * scale + reports * absent) for value in values)
-        self.require_total(ones, reports)
-        for value, found in zip(values, ones, strict=True):
-            rest = value * scale + reports * absent - found
-            if not 0 <= found <= reports or abs(rest) > _WHOLE:
-                raise FieldError("estimate", f"cannot have {value!r}: no {reports:,} bits add up to it")
-        return ones
 
     def truth(self, devices_by_value: Mapping[int, int]) -> tuple[float, ...]:
         return tuple(float(devices_by_value.get(value, 0)) for value in range(self.parameters.k))
@@ -356,32 +309,45 @@ class Categories(Randomizer[CategoriesParameters, int]):
         super().require_promise()
 
     @property
-    def _again(self) -> float:
+    def _redraw_probability(self) -> float:
         """Pr[W > w]."""
         return self._law.heavier(self.parameters.required_max_weight)
 
     @property
     def _reference_epsilon(self) -> float:
         """ε of one report against the report about no category, which is not drawn again as often."""
-        return with_drawing_again(self.parameters.epsilon, self._again)
+        return redrawn_epsilon(self.parameters.epsilon, self._redraw_probability)
+
+    @property
+    def _replaced_epsilon(self) -> float:
+        """ε of one report against that of another category."""
+        return 2 * self.parameters.epsilon
 
     def _release(self, n: int) -> PrivacyEvent:
         # Two places move under replacement; given all inputs, their flips are independent.
         return RejectionSampling(
             event=Repetition(event=self._place(n), times=2),
             n=n,
-            probability=self._again,
-            largest_epsilon=2 * self.parameters.epsilon,
+            probability=self._redraw_probability,
+            largest_epsilon=self._replaced_epsilon,
         )
 
     def _added(self, n: int) -> PrivacyEvent:
         """The release over n devices, if one of them has a category or none."""
         return RejectionSampling(
-            event=self._place(n), n=n, probability=self._again, largest_epsilon=self._reference_epsilon
+            event=self._place(n),
+            n=n,
+            probability=self._redraw_probability,
+            largest_epsilon=self._reference_epsilon,
         )
 
     def _place(self, n: int) -> PrivacyEvent:
         return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
+
+    def _releases(self) -> tuple[Release, ...]:
+        # With secret sampling, nothing is claimed for add/remove: without the protected device a cohort holds
+        # another one instead, which differs in two places.
+        return (*super()._releases(), Release((Relation.ADD_REMOVE,), self._added))
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         return (
@@ -407,33 +373,60 @@ class Categories(Randomizer[CategoriesParameters, int]):
             ),
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        parameters = self.parameters
-        return (
-            *self.local_guarantees(),
-            *aggregator_guarantees(parameters, relations=(Relation.REPLACE,), release=self._release),
-            *aggregator_guarantees(parameters, relations=(Relation.ADD_REMOVE,), release=self._added),
-            # Nothing is claimed for add/remove: without the protected device a cohort holds another one
-            # instead, which differs in two places.
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                relations=(Relation.REPLACE,),
-                everybody=self._release,
-                release=self._sampled,
-            ),
-        )
-
     def expected_standard_error(self, population: int) -> float:
         """Of one category; the worst case over the truth: every device has it. As if no report were drawn
         again, which changes less than is shown."""
-        self.require_population(population)
+        require_population(population)
         rate, rule = self.parameters.sampling_rate, self.release_rule
         return expected_bits_error(self._response, population, rate, rule=rule, devices=population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all categories together, about; the worst case is the same as for the standard
         error."""
-        self.require_population(population)
+        require_population(population)
         each, rate = failure_probability / self.parameters.k, self.parameters.sampling_rate
         return bits_expected_margin(self._response, population, rate, each, rule=self.release_rule)
+
+
+class CategorySizeBounds(SizeBounds):
+    """Of devices in each category, from an estimate of `Categories`."""
+
+    def __init__(self, statistic: Categories) -> None:
+        self._statistic = statistic
+
+    def between(
+        self, values: Sequence[float], reports: int, failure_probability: float
+    ) -> tuple[tuple[float, float], ...]:
+        """Between which the number of devices lies: in each category, and last, in all of them.
+
+        Proved, with one failure probability for all ends together, however small, if every device follows the
+        protocol. (`intervals` are narrower, hold less often, and their ends are computed to 1e-9.) Two steps:
+        from the ones of a category to how many of the reports are of its devices, and from those that were
+        drawn to all (`intervals.chernoff`). That it is released needs no care: what is bounded is the
+        probability of a release with a wrong bound.
+        """
+        rate = self._statistic.parameters.sampling_rate
+        absent, present = self._statistic._bits
+        each = failure_probability / (4 * self._statistic.parameters.k + 2)
+
+        def drawn(mean: float) -> float:
+            return min(max((mean - absent) / (present - absent), 0.0), 1.0) * reports
+
+        bounds = []
+        for ones in self._ones(values, reports):
+            least, largest = (bound(ones, reports, each) for bound in (least_mean, largest_mean))
+            bounds.append((least_size(drawn(least), rate, each), largest_size(drawn(largest), rate, each)))
+        everybody = (least_size(reports, rate, each), largest_size(reports, rate, each))
+        return (*bounds, everybody)
+
+    def _ones(self, values: Sequence[float], reports: int) -> tuple[int, ...]:
+        """The sum that has these estimates."""
+        absent, present = self._statistic._bits
+        scale = (present - absent) * self._statistic.parameters.sampling_rate
+        ones = tuple(round(value * scale + reports * absent) for value in values)
+        self._statistic.require_total(ones, reports)
+        for value, found in zip(values, ones, strict=True):
+            rest = value * scale + reports * absent - found
+            if not 0 <= found <= reports or abs(rest) > _WHOLE:
+                raise FieldError("estimate", f"cannot have {value!r}: no {reports:,} bits add up to it")
+        return ones

@@ -69,15 +69,6 @@ class Randomizer(CohortStatistic[P], Generic[P, V]):
         """Its parameters, in the encoding of `panprivacy.protocols.dap.vdafs`."""
 
     @property
-    def report_ciphertexts(self) -> int:
-        return self.contribution_length
-
-    def contribution(self, values: Sequence[int]) -> tuple[int, ...]:
-        """The measurement itself; a randomizer whose measurements are jointly restricted refuses others."""
-        self.require_values(values)
-        return tuple(values)
-
-    @property
     @abstractmethod
     def robustness(self) -> Robustness:
         """The most that dishonest devices can move."""

@@ -1,37 +1,215 @@
 """How many devices have each of k categories, most of them one: importance sampling (SAA section 3.1).
 
 Most devices have the default, category 0, e.g. "no error". They count with a smaller probability than others,
-and the estimate divides by it (Figure 3). Which devices count then depends on data, and there are two methods
-to hide it. Under `cover` every device sends a report, and one that does not count sends the vector of zeros
-through the randomizer. Under `relayed` only devices that count send: a relay hides which, tokens keep each to
-one report.
+and the estimate divides by it (SAA Figure 3):
+
+1. With N devices, M of them to count and the share γ with another category, a device with the default counts
+   with M/2N, any other with min(M/2γN, 1): about half of those that count have the default
+   (`RareCategoriesParameters`).
+2. A device tosses the coin of its category (`Participation`). Which devices count then depends on data, and
+   there are two methods to hide it. Under `cover` every device sends a report, and one that does not count
+   sends the vector of zeros through the randomizer. Under `relayed` only devices that count send: a relay
+   hides which, tokens keep each to one report.
+3. A device that counts sends RAPPOR_K of its category (`categories`; SAA Example 2).
+4. The estimate takes the expected noise from the sum, and divides by the rate of each category
+   (`RareCategories.debiased`).
 """
 
 import math
 import random
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cached_property
+from typing import Any, ClassVar, Self
 
-from panprivacy.accounting.guarantees import Guarantee, Model
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
+from panprivacy.accounting.importance_sampling import ImportanceSampling
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.formats.display import plain
+from panprivacy.accounting.number_cache import epsilon_at
+from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from panprivacy.accounting.rounding import upwards
+from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
+from panprivacy.formats.display import plain, sentence
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import described
 from panprivacy.intervals.estimate import Estimate, Interval, normal_factor
 from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
+from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
+from panprivacy.statistics.events.cohort import require_population
+from panprivacy.statistics.events.combined_result import (
+    DISHONEST_FRACTIONS,
+    honest_devices,
+)
 from panprivacy.statistics.events.randomized_response import RandomizedResponse, bits_standard_error
-from panprivacy.statistics.randomized.categories import Categories, ones_sentence
-from panprivacy.statistics.randomized.participation import WAYS, Places
-from panprivacy.statistics.randomized.rare_parameters import Participation, RareCategoriesParameters
+from panprivacy.statistics.interface import PartialErrors
+from panprivacy.statistics.randomized.categories import (
+    Categories,
+    CategoriesParameters,
+    WeightLaw,
+    ones_sentence,
+    redrawn_epsilon,
+)
 from panprivacy.statistics.robustness import Robustness
+
+LARGEST_SEEN_RATE = 0.99
+"""Of devices with another category than the default, under `relayed`. At 1 they would send for certain, and
+the number of reports show each of them (docs/errata.md)."""
+
+SMALLEST_SHARE, LARGEST_SHARE = 1e-6, 0.5
+"""γ, the part of the devices that has another category than the default."""
+
+_ROUNDING = 1e-12
+
+_COIN_SIDES = 2**64
+
+_UNSEEN = (
+    "the relay not revealing senders, and the issuer giving each device one token, so that only a device "
+    "itself sees whether it takes part"
+)
 
 _NO_BETTER = 1.001
 """An error larger by less than this factor is no larger as shown."""
 
 
+class Participation(StrEnum):
+    """The method that hides which devices count."""
+
+    COVER = "cover"
+    """Every device sends a report, whether it counts or not."""
+
+    RELAYED = "relayed"
+    """Only devices that count send, through a relay, each with a token."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RareCategoriesParameters(CategoriesParameters):
+    """The parameters of `categories`, and those that determine the rates."""
+
+    participation: str = described(
+        label="Participation",
+        help="Every device sends a report of the same size (cover), or only those that count send, through a "
+        "relay and with a token (relayed).",
+        choices=tuple(method.value for method in Participation),
+    )
+    devices: int = described(
+        label="Devices (N)",
+        help="The rates, and if relayed the guarantee, are computed for these; “Devices that will hear of "
+        "it” changes only the errors shown.",
+        minimum=2,
+        maximum=1_000_000_000,
+        suggested=10_000,
+    )
+    counted_devices: int = described(
+        label="Devices that count (M)",
+        help="Number of devices that are to count: half with the default, half with another category.",
+        minimum=1,
+        maximum=1_000_000_000,
+        suggested=800,  # so that the others count with 0.8: single reports gain (docs/recipes.md)
+    )
+    rare_share: float = described(
+        label="Share with another category (γ)",
+        help="Estimated share of devices with a category other than the default. A wrong estimate costs "
+        "precision, and no privacy.",
+        minimum=SMALLEST_SHARE,
+        maximum=LARGEST_SHARE,
+        suggested=0.05,
+    )
+    default_rate: float | None = described(
+        label="Rate of the default",
+        help="Probability with which a device with the default counts: M/2N.",
+        minimum=1e-6,
+        maximum=1,
+        derived=True,
+        default=None,
+    )
+    other_rate: float | None = described(
+        label="Rate of other categories",
+        help=f"Probability with which any other device counts: M/2γN, at most 1, or {LARGEST_SEEN_RATE} if "
+        "relayed.",
+        minimum=1e-6,
+        maximum=1,
+        derived=True,
+        default=None,
+    )
+
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Of the default and of any other category; FieldError while they have not been derived."""
+        if self.default_rate is None or self.other_rate is None:
+            raise FieldError("default_rate", "has not been derived yet; use what `calibrated()` returns")
+        return self.default_rate, self.other_rate
+
+    @property
+    def needs_relay(self) -> str:
+        if self.participation != Participation.RELAYED:
+            return ""
+        return (
+            "if participation is relayed, whether a device sends tells something of its category; choose "
+            "cover, or have tokens and a relay"
+        )
+
+    def calibrated(self) -> Self:
+        """With the rates of SAA section 3.1, and the largest number of ones as in `categories`.
+
+        Raises:
+            FieldError: more devices are to count than there are, or fewer than one in a million; or devices
+                are sampled in addition, although the rates already sample.
+        """
+        default, other = self._rates()
+        return replace(super().calibrated(), default_rate=default, other_rate=other)
+
+    def _rates(self) -> tuple[float, float]:
+        default = self.counted_devices / self.devices / 2
+        if not 1e-6 <= default <= 0.5:
+            least, most = math.ceil(2e-6 * self.devices), self.devices
+            raise FieldError(
+                "counted_devices",
+                f"must be from {least:,} to {most:,} for {self.devices:,} devices, not "
+                f"{self.counted_devices:,}",
+            )
+        highest = 1.0
+        if self.participation == Participation.RELAYED:
+            highest = LARGEST_SEEN_RATE
+            if self.sampling_rate != 1:
+                raise FieldError(
+                    "sampling_rate",
+                    "must be 1 if participation is relayed: then the rates of the categories sample, "
+                    f"and not {self.sampling_rate:g}",
+                )
+        return default, min(default / self.rare_share, highest)
+
+    def require_promise(self) -> None:
+        """FieldError as for `categories`, or if the rates do not follow from the others."""
+        super().require_promise()
+        for name, stated, follows in zip(
+            ("default_rate", "other_rate"), self.rates, self._rates(), strict=True
+        ):
+            if not math.isclose(stated, follows, rel_tol=_ROUNDING):
+                raise FieldError(name, f"must be {follows!r} as the others are, not {stated!r}")
+
+
+@dataclass(frozen=True)
+class Places:
+    """How often the servers see a one.
+
+    Attributes:
+        absent, present: probability of a one in a report, at a place that is not the device's and at the one
+            that is: for the default, and for any other category.
+        rates: with which a device is among those that the sum is about.
+    """
+
+    absent: tuple[float, float]
+    present: tuple[float, float]
+    rates: tuple[float, float]
+
+
 class RareCategories(Categories):
     """RAPPOR_K of devices that count: always, or with a smaller probability, by their category.
 
-    Under `cover` a device that does not count reports like one without any category. Its place of the report
-    is then a one with p + π·(1 − 2p), so that places stay independent. Under `relayed` it sends nothing.
+    Under `cover`, as here, a device that does not count reports like one without any category: a local
+    randomizer like any other, whatever the network shows. Its place of the report is then a one with
+    p + π·(1 − 2p), so that places stay independent. Under `relayed` it is of the class below.
     The estimate is unbiased either way, even if the share γ of other categories differs from the stated one.
     """
 
@@ -40,49 +218,52 @@ class RareCategories(Categories):
     description = "Estimates how many devices have each of k categories if nearly all have the default (0)."
     parameters_class = RareCategoriesParameters
     needs_proof = True
-    bounds_sizes = False
-    """Devices count with rates of their own, which inherited `size_bounds` does not know."""
-    if_rare = ""
+    rare_counterpart = ""
     parameters: RareCategoriesParameters
 
-    def __init__(self, parameters: RareCategoriesParameters) -> None:
-        super().__init__(parameters)
-        self._way = WAYS[Participation(parameters.participation)](parameters)
+    visible_senders: ClassVar[bool] = False
+    """Whether an observer of the network sees which devices send."""
 
-    @property
-    def sends_as_values_say(self) -> bool:
-        return self._way.shows_senders
-
-    @property
-    def reporting_rate(self) -> float:
-        return self._way.reporting_rate
-
-    @property
-    def reporting_rates(self) -> tuple[float, float]:
-        return self._way.reporting_rates
-
-    @property
-    def budget_condition(self) -> str:  # type: ignore[override]  # here it depends on the parameters
-        return self._way.condition
+    def __new__(cls, *arguments: Any) -> "RareCategories":
+        """Of the class that the parameters name; a copy is made without any, and of the same class."""
+        relayed = arguments and arguments[0].participation == Participation.RELAYED
+        return object.__new__(_Relayed if relayed else cls)
 
     def label(self, position: int) -> str:
         return "category 0 (default)" if position == 0 else super().label(position)
 
     # For the device ------------------------------------------------------------
 
-    def randomize(  # type: ignore[override]  # who counts is a part of this one
+    def randomize(  # type: ignore[override]  # under `relayed` a device may send nothing
         self, value: int, random_source: random.Random
     ) -> tuple[int, ...] | None:
+        counted = value if self._counts(value, random_source) else None
+        return self._light_report(counted, random_source)
+
+    def _counts(self, value: int, random_source: random.Random) -> bool:
+        """The coin of a device with this category."""
         if not 0 <= value < self.parameters.k:
             raise ValueError(f"value must lie in 0..{self.parameters.k - 1}, not {value}")
-        return self._way.randomize(value, random_source)
+        return random_source.getrandbits(64) < int(self.parameters.rates[value > 0] * _COIN_SIDES)
+
+    def _light_report(self, value: int | None, random_source: random.Random) -> tuple[int, ...]:
+        """A report about this category, or about none, with at most w ones."""
+        while True:
+            bits = self._response.respond_one_hot(self.parameters.k, value, random_source)
+            if sum(bits) <= self.parameters.required_max_weight:
+                return bits
 
     # For the server ------------------------------------------------------------
 
     @cached_property
     def places(self) -> Places:
         """How often the servers see a one."""
-        return self._way.places()
+        weight, sampled = self.parameters.required_max_weight, self.parameters.sampling_rate
+        default, other = (
+            WeightLaw(self._response, self.parameters.k, rate).accepted_bits(weight)
+            for rate in self.parameters.rates
+        )
+        return Places((default[0], other[0]), (default[1], other[1]), (sampled, sampled))
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
@@ -99,7 +280,7 @@ class RareCategories(Categories):
                 "computed from the estimate."
             ),
             projection=self._possible(values, reports),
-            intervals=self.intervals(total, reports),
+            intervals=self._intervals(total, reports),
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
@@ -119,7 +300,7 @@ class RareCategories(Categories):
         coins = having * present * (1 - present) + (reports - having) * absent * (1 - absent)
         return math.sqrt(coins / ((present - absent) * rate) ** 2 + max(value, 0.0) * (1 - rate) / rate)
 
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+    def _intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
         """By exact tests for each place, with the number of reports taken as fixed; if an observer sees which
         devices send, also with a release taken as certain."""
         values = self.debiased(total, reports)
@@ -127,7 +308,7 @@ class RareCategories(Categories):
         for kind, (rate, ones) in enumerate(zip(self.places.rates, (total[:1], total[1:]), strict=True)):
             absent, present = self.places.absent[1], self.places.present[kind]
             bits = RandomizedBits(reports, absent, present, rate, 1, self._rule_for(reports))
-            found.append(intervals(bits, ones, len(total), certain=self.sends_as_values_say))
+            found.append(intervals(bits, ones, len(total), certain=self.visible_senders))
         possible = self._possible(values, reports)
         joined = (
             Interval(of_default.level, of_default.low + others.low, of_default.high + others.high)
@@ -190,28 +371,72 @@ class RareCategories(Categories):
 
     # For the accountant --------------------------------------------------------
 
-    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        return self._way.aggregator_event(dishonest_fraction)
+    @property
+    def equivalent_epsilon(self) -> float:
+        """ε of `categories` (of one place) whose reports reveal as much."""
+        return self._replaced_epsilon / 2
 
     @property
-    def release_model(self) -> Model:
-        return Model.SAMPLED if self.sends_as_values_say else Model.AGGREGATOR
+    def equivalence(self) -> str:
+        """In which respect it is the same, as a clause after "That is", with ε under replacement."""
+        return (
+            "with as many reports that each reveal as much (local ε = "
+            f"{plain(self._replaced_epsilon, '.3g')}, replacement, δ = 0)"
+        )
 
-    def sampled_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent | None:
-        return None if self.sends_as_values_say else super().sampled_event(dishonest_fraction)
+    def _place(self, n: int) -> PrivacyEvent:
+        _, other = self.parameters.rates
+        return SubsampledResponseSum(n=n, epsilon0=self.parameters.epsilon, rate=other)
 
-    def _release(self, n: int) -> PrivacyEvent:
-        return self._way.release(n)
+    @property
+    def _gained(self) -> float:
+        """ln(1 + π·(e^ε − 1)), which is at most ε."""
+        _, other = self.parameters.rates
+        epsilon = self.parameters.epsilon
+        return min(upwards(math.log1p(other * math.expm1(epsilon))), epsilon)
+
+    @property
+    def _reference_epsilon(self) -> float:
+        """ε of a report against one about no category: a one at the device's place gains most."""
+        return redrawn_epsilon(self._gained, self._redraw_probability)
+
+    @property
+    def _replaced_epsilon(self) -> float:
+        """ε under replacement: a one at the place of the one category, a zero at that of the other."""
+        _, other = self.parameters.rates
+        epsilon = self.parameters.epsilon
+        # Never more than 2ε, whatever the rate: rounding up does not exceed what is proved without it.
+        alone = min(upwards(self._gained + _lost(epsilon, other)), 2 * epsilon)
+        return redrawn_epsilon(alone, self._redraw_probability)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
-        return self._way.local_guarantees()
-
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        return (*self.local_guarantees(), *self._way.combined_guarantees(sampled=sampled))
+        source = (
+            "Exact: a device's own place is a one with p + π·(1 − 2p), at the largest rate π over all "
+            "categories, every other place with p; and what drawing heavy reports again adds (SAA section "
+            "3.1, with the rates as a part of the randomizer)."
+        )
+        return (
+            Guarantee(
+                model=Model.LOCAL,
+                relation=Relation.ADD_REMOVE,
+                epsilon=self._reference_epsilon,
+                delta=0.0,
+                source=source,
+                assumption=f"{FOLLOWS_PROTOCOL}; the reference is a report about no category",
+            ),
+            Guarantee(
+                model=Model.LOCAL,
+                relation=Relation.REPLACE,
+                epsilon=self._replaced_epsilon,
+                delta=0.0,
+                source=source,
+                assumption=FOLLOWS_PROTOCOL,
+            ),
+        )
 
     def expected_standard_error(self, population: int) -> float:
         """Of one category other than the default, which all devices of the share γ have."""
-        self.require_population(population)
+        require_population(population)
         return self._expected_error(1, self._rare(population), population)
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
@@ -219,35 +444,9 @@ class RareCategories(Categories):
         factor = normal_factor(failure_probability, self.parameters.k)
         return factor * self.expected_standard_error(population)
 
-    expected_without = "the default"
-
-    def expected_remark(self, population: int) -> str:
-        """How much less is known of the default, and whether `categories` would give more."""
-        rare = self._rare(population)
-        other, default = self.expected_standard_error(population), self._expected_error_of_default(population)
-        said = (
-            "These errors are for the categories other than the default, if they have the stated share "
-            f"{plain(self.parameters.rare_share)}. The default's standard error is about {_shown(default)}."
-        )
-        response, rate = RandomizedResponse(self._way.alike_epsilon), self.parameters.sampling_rate
-        plain_other, plain_default = (
-            bits_standard_error(response, having, population * rate, rate)
-            for having in (rare, population - rare)
-        )
-        if plain_other > other * _NO_BETTER:
-            return said
-        of_default = f"{_shown(plain_default)} in place of {_shown(default)}"
-        if _shown(plain_other) == _shown(other):
-            better = f"for the default a standard error of {of_default}, and for the others the same"
-        else:
-            better = (
-                f"a standard error of {_shown(plain_other)} in place of {_shown(other)}, and of {of_default} "
-                "for the default"
-            )
-        return f"{said} The statistic categories would do better here: {better}. That is {self._way.alike}."
-
-    def _expected_error_of_default(self, population: int) -> float:
-        return self._expected_error(0, population - self._rare(population), population)
+    @property
+    def partial_errors(self) -> "ErrorsWithoutDefault":
+        return ErrorsWithoutDefault(self)
 
     def _expected_error(self, kind: int, devices: float, population: int) -> float:
         """`_error`, and what noise in the number of reports adds: values are linear in that number."""
@@ -258,6 +457,148 @@ class RareCategories(Categories):
 
     def _rare(self, population: int) -> float:
         return self.parameters.rare_share * population
+
+
+class _Relayed(RareCategories):
+    """Only devices that count send: privacy rests on hiding which devices do."""
+
+    visible_senders = True
+    budget_condition = (
+        "the relay does not reveal senders, and the issuer gives each device one token, so that only a "
+        "device itself sees whether it takes part"
+    )
+    release_model = Model.SAMPLED
+    sampling = None
+
+    def randomize(  # type: ignore[override]  # as above
+        self, value: int, random_source: random.Random
+    ) -> tuple[int, ...] | None:
+        return self._light_report(value, random_source) if self._counts(value, random_source) else None
+
+    @cached_property
+    def places(self) -> Places:
+        absent, present = self._bits
+        return Places((absent, absent), (present, present), self.parameters.rates)
+
+    @property
+    def reporting_rate(self) -> float:
+        default, other = self.parameters.rates
+        return default + self.parameters.rare_share * (other - default)
+
+    @property
+    def reporting_rates(self) -> tuple[float, float]:
+        return self.parameters.rates
+
+    @property
+    def equivalent_epsilon(self) -> float:
+        return self.parameters.epsilon
+
+    @property
+    def equivalence(self) -> str:
+        return (
+            "with one report from every device; each reveals as much once it is sent (ε = "
+            f"{plain(2 * self.parameters.epsilon, '.3g')}, replacement, δ = 0)"
+        )
+
+    # Of the reports that are sent, each is that of `categories`.
+
+    def _place(self, n: int) -> PrivacyEvent:
+        return RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon)
+
+    @property
+    def _replaced_epsilon(self) -> float:
+        return 2 * self.parameters.epsilon
+
+    def aggregator_event(self, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+        parameters = self.parameters
+        default, other = parameters.rates
+        return ImportanceSampling(
+            event=self._release(honest_devices(parameters.cohort_size, dishonest_fraction)),
+            n=honest_devices(parameters.devices, dishonest_fraction),
+            lowest_rate=default,
+            highest_rate=other,
+        )
+
+    def local_guarantees(self) -> tuple[Guarantee, ...]:
+        default, other = self.parameters.rates
+        sent = upwards(math.log(other / default) + 2 * self.parameters.epsilon)
+        silent = upwards(math.log((1 - default) / (1 - other)))
+        return (
+            Guarantee(
+                model=Model.LOCAL,
+                relation=Relation.REPLACE,
+                epsilon=max(sent, silent),
+                delta=0.0,
+                source="Exact, against readers who also see whether the device sends: the largest ratio of "
+                "two categories' rates of sending, or of sending nothing, times that of randomized response "
+                "in two places.",
+                assumption=FOLLOWS_PROTOCOL,
+            ),
+        )
+
+    def release_guarantees(self) -> tuple[Guarantee, ...]:
+        parameters = self.parameters
+        return tuple(
+            Guarantee(
+                model=Model.SAMPLED,
+                relation=Relation.REPLACE,
+                epsilon=epsilon_at(event := self.aggregator_event(fraction), parameters.delta),
+                delta=parameters.delta,
+                dishonest_fraction=fraction,
+                source=sentence(event.method),
+                assumption=f"{_UNSEEN}; on at least "
+                f"{honest_devices(parameters.devices, fraction):,} devices that follow the protocol hearing "
+                f"of the recipe, and {honest_devices(parameters.cohort_size, fraction):,} reports of such",
+            )
+            for fraction in DISHONEST_FRACTIONS
+        )
+
+
+class ErrorsWithoutDefault(PartialErrors):
+    """Expected errors are those of the categories other than the default."""
+
+    without = "the default"
+
+    def __init__(self, statistic: RareCategories) -> None:
+        self._statistic = statistic
+
+    def remark(self, population: int) -> str:
+        """How much less is known of the default, and whether `categories` would give more."""
+        statistic = self._statistic
+        rare = statistic._rare(population)
+        other = statistic.expected_standard_error(population)
+        default = statistic._expected_error(0, population - rare, population)
+        errors = (
+            "These errors are for the categories other than the default, if they have the stated share "
+            f"{plain(statistic.parameters.rare_share)}. The default's standard error is about "
+            f"{_shown(default)}."
+        )
+        rate = statistic.parameters.sampling_rate
+        response = RandomizedResponse(statistic.equivalent_epsilon)
+        plain_other, plain_default = (
+            bits_standard_error(response, having, population * rate, rate)
+            for having in (rare, population - rare)
+        )
+        if plain_other > other * _NO_BETTER:
+            return errors
+        of_default = f"{_shown(plain_default)} in place of {_shown(default)}"
+        if _shown(plain_other) == _shown(other):
+            better = f"for the default a standard error of {of_default}, and for the others the same"
+        else:
+            better = (
+                f"a standard error of {_shown(plain_other)} in place of {_shown(other)}, and of {of_default} "
+                "for the default"
+            )
+        return (
+            f"{errors} The statistic categories would do better here: {better}. That is "
+            f"{statistic.equivalence}."
+        )
+
+
+def _lost(epsilon: float, rate: float) -> float:
+    """−ln(1 − π·(1 − e^−ε)), without the cancellation if that is nearly 0."""
+    gone = -rate * math.expm1(-epsilon)
+    return -math.log1p(-gone) if gone <= 0.5 else -math.log((1 - rate) + rate * math.exp(-epsilon))
 
 
 def _shown(error: float) -> str:

@@ -1,6 +1,17 @@
-"""The mean of vectors of length at most 1, by noise that a cohort shares: Examples 3 and 5 of Samplable
-Anonymous Aggregation, with whole numbers."""
+"""The mean of vectors of length at most 1, by noise that a cohort shares: SAA Examples 3 and 5, with whole
+numbers.
 
+1. A device shortens its vector to length 1 (`_clipped`).
+2. It rotates it by a public random rotation, which spreads the length evenly over the coordinates
+   (`Rotation`).
+3. It rounds each coordinate up or down to the lattice of multiples of 2^(1 − b), at random and without bias
+   (`VectorMean.rounded`).
+4. It adds discrete Gaussian noise to each coordinate: its part of the noise that protects the sum
+   (`VectorMean.randomize`). Two servers add the coordinates up as shares.
+5. The sum is divided by the number of reports and turned back (`VectorMean.debiased`).
+"""
+
+import hashlib
 import math
 import random
 import re
@@ -11,6 +22,7 @@ from functools import cached_property, partial
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from panprivacy.accounting.discrete_gaussian_sum import WIDE, variance
 from panprivacy.accounting.discrete_gaussian_vector import DiscreteGaussianVector
@@ -26,10 +38,9 @@ from panprivacy.intervals.estimate import LEVELS, Estimate, Interval, normal_fac
 from panprivacy.intervals.noisy_total import NoisyTotal
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
-from panprivacy.statistics.events.combined_result import aggregator_guarantees, sampled_guarantees
+from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.randomized.interface import Randomizer
 from panprivacy.statistics.randomized.parameters import RandomizerParameters
-from panprivacy.statistics.randomized.rotation import Rotation, Vector, padded_length
 from panprivacy.statistics.robustness import Robustness
 
 _SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
@@ -55,6 +66,62 @@ _DECIMAL = re.compile(r"\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s
 
 _WITHIN = 1 - 2.0**-40
 """Longer vectors are shortened to this, so that no rounding error makes one longer than 1."""
+
+Vector = NDArray[np.float64]
+
+_DOMAIN = b"panprivacy rotation 1"
+
+
+class Rotation:
+    """x ↦ H·diag(±1)·(0, x, 0, …)/√D, filled up to D = 2^m coordinates, H the Hadamard matrix.
+
+    It keeps lengths and angles. Place 0 stays free: what is added to all rotated coordinates alike, e.g. an
+    offset, turns back to this place and to no other.
+
+    Over random signs, each coordinate of a rotated x is a sum of independent terms ±x_i/√D, so by Hoeffding
+    (1963, Theorem 2) it is above c·‖x‖₂/√D in magnitude with probability at most 2·exp(−c²/2).
+
+    Attributes:
+        dimension: d, coordinates of a vector.
+        padded: D, the smallest power of two above d: coordinates of a rotated one.
+    """
+
+    def __init__(self, dimension: int, seed: int) -> None:
+        """
+        Args:
+            dimension: at least 1.
+            seed: of the signs, from 0, below 2^64: public, and chosen independently of the values.
+        """
+        self.dimension = dimension
+        self.padded = padded_length(dimension)
+        drawn = hashlib.shake_256(_DOMAIN + seed.to_bytes(8, "big")).digest(-(-dimension // 8))
+        bits = np.unpackbits(np.frombuffer(drawn, np.uint8))[:dimension]
+        self._signs = 1.0 - 2.0 * bits.astype(np.float64)
+
+    def rotated(self, vector: Sequence[float] | Vector) -> Vector:
+        """D coordinates of a vector of d."""
+        filled = np.zeros(self.padded)
+        filled[1 : self.dimension + 1] = self._signs * np.asarray(vector, np.float64)
+        return _hadamard(filled) / math.sqrt(self.padded)
+
+    def turned_back(self, rotated: Vector) -> Vector:
+        """The inverse: the d coordinates. Those that were filled in are left out."""
+        return self._signs * _hadamard(rotated)[1 : self.dimension + 1] / math.sqrt(self.padded)
+
+
+def padded_length(dimension: int) -> int:
+    """D for d coordinates: the smallest power of two above d ≥ 1."""
+    return 1 << dimension.bit_length()
+
+
+def _hadamard(vector: Vector) -> Vector:
+    """H·x, in D·log₂ D additions."""
+    half = 1
+    while half < len(vector):
+        pairs = vector.reshape(-1, 2, half)
+        vector = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+        half *= 2
+    return vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,6 +292,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     scalar = False
     coordinates = True
     vdaf_type = 3
+    release_relations = (Relation.REPLACE, Relation.ADD_REMOVE)
 
     def __init__(self, parameters: VectorMeanParameters) -> None:
         super().__init__(parameters)
@@ -237,10 +305,6 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     @property
     def largest(self) -> float:
         return 1.0
-
-    def says_nothing(self, margin: float) -> bool:
-        """Coordinates lie within −1..1: to answer 0 would be as good."""
-        return margin >= 1
 
     @cached_property
     def _rotation(self) -> Rotation:
@@ -312,7 +376,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:
         self.require_total(total, reports)
         rate, values = self.parameters.sampling_rate, self.debiased(total, reports)
-        intervals = self.intervals(total, reports)
+        intervals = self._intervals(total, reports)
         # Coordinates vary most if their mean is 0: the means in the widest interval that are closest to it.
         low, high = np.array(intervals[0].low, float), np.array(intervals[0].high, float)
         closest = np.clip(0.0, low, high)
@@ -340,7 +404,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         rotated = np.array([(entry - reports * offset) / unit for entry in total])
         return tuple(self._rotation.turned_back(rotated).tolist())
 
-    def intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
+    def _intervals(self, total: Sequence[int], reports: int) -> tuple[Interval, ...]:
         """By exact tests for each coordinate (`sums`)."""
         sums, values = self.sums(reports), np.array(self.debiased(total, reports))
         # Of a thousand coordinates many then have the same number.
@@ -428,38 +492,21 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         noise = parameters.noise(parameters.required_noise_scale, n, relation)
         return AdditionalDelta(event=noise, probability=parameters.beyond_delta)
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:
-        """The promised guarantee first. Raises FieldError if the noise scale does not keep it.
-
-        Without the random choice of devices, adding and removing moves half as far as replacing; with it, the
-        number for replacing bounds both.
-        """
-        self._require_noise()
-        parameters = self.parameters
-        relations = (Relation.REPLACE, Relation.ADD_REMOVE)
-        combined = [
-            guarantee
-            for relation in relations
-            for guarantee in aggregator_guarantees(
-                parameters,
-                relations=(relation,),
-                release=partial(self._release_under, relation),
-            )
-        ]
-        return (
-            *combined,
-            *sampled_guarantees(
-                parameters,
-                sampled=sampled,
-                relations=relations,
-                everybody=self._release,
-                release=self._sampled,
-            ),
-            *self.local_guarantees(),
+    def _releases(self) -> tuple[Release, ...]:
+        # Without the random choice of devices, adding and removing moves half as far as replacing; with it,
+        # the number for replacing bounds both.
+        return tuple(
+            Release((relation,), partial(self._release_under, relation))
+            for relation in self.release_relations
         )
 
+    def open_guarantees(self) -> tuple[Guarantee, ...]:
+        """The promised guarantee first. Raises FieldError if the noise scale does not keep it."""
+        self._require_noise()
+        return (*self.release_guarantees(), *self.local_guarantees())
+
     def local_guarantees(self) -> tuple[Guarantee, ...]:
-        return tuple(self._local(relation) for relation in (Relation.REPLACE, Relation.ADD_REMOVE))
+        return tuple(self._local(relation) for relation in self.release_relations)
 
     def _local(self, relation: Relation) -> Guarantee:
         """Of one report, if its bounded noise reaches far enough beyond what a vector can change.
@@ -492,7 +539,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     def expected_standard_error(self, population: int) -> float:
         """The worst case over the truth: all of a coordinate's variance is left to the choice of devices, or
         to the noise in the number of reports, by which a coordinate of 1 is divided."""
-        self.require_population(population)
+        require_population(population)
         rate = self.parameters.sampling_rate
         reports = population * rate
         of_count = self.release_rule.noise_deviation**2 / reports

@@ -107,7 +107,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     )
     unit = "different values"
     parameters_class = DistinctElementsParameters
-    details_told: ClassVar = {
+    detail_labels: ClassVar = {
         "touched_places": (
             "Touched places",
             "Estimated number of places that values were hashed to. The result follows from it: some "

@@ -124,7 +124,7 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     counts_devices = True
     scalar = False
     parameters_class = ShuffleParameters
-    details_told: ClassVar = {
+    detail_labels: ClassVar = {
         "stray_messages": (
             "Stray messages",
             "Messages by which places exceed the protocol's two per user. Above 0, someone did not "

@@ -5,24 +5,22 @@ to the analyzer by itself, so that the shuffler can mix messages that it cannot 
 only how often each number came.
 """
 
-import copy
 import random
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-from typing import ClassVar, Self, TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
-from panprivacy.formats.value_labels import numbers_of, value_of
+from panprivacy.formats.value_labels import value_of
 from panprivacy.intervals.estimate import normal_factor
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.events.combined_result import DISHONEST_FRACTIONS, honest_devices
-from panprivacy.statistics.interface import ReportStatistic
+from panprivacy.statistics.interface import NamedValues, ReportStatistic
 from panprivacy.statistics.shuffle.parameters import ShuffleParameters
 from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 
@@ -35,18 +33,16 @@ CONFIDENCE = 0.95
 """Of all error bounds of an estimate together."""
 
 
-class ShuffleStatistic(ReportStatistic[P]):
+class ShuffleStatistic(NamedValues, ReportStatistic[P]):
     """One robust shuffle protocol with its parameters. A report, here, is one message."""
 
     device_input = DeviceInput.VALUE
-    unplanned = "the number of users is fixed, and each of them takes part"
+    planning_obstacle = "the number of users is fixed, and each of them takes part"
 
     source: ClassVar[str]
     """The theorem behind every guarantee, as a sentence."""
 
     report_ciphertexts = 1
-
-    _numbers: Mapping[str, int] = MappingProxyType({})
 
     @property
     def cohort_size(self) -> int:
@@ -58,11 +54,6 @@ class ShuffleStatistic(ReportStatistic[P]):
     def value_of(self, text: str) -> int:
         """The user's value as the protocol takes it, 0..k − 1; FieldError naming `value` otherwise."""
         return value_of(text, self.parameters.k, self._numbers)
-
-    def named(self, labels: Sequence[str]) -> Self:
-        named = copy.copy(self)
-        named._numbers = numbers_of(labels)
-        return named
 
     def require_value(self, value: int) -> None:
         """ValueError unless `value` is one of 0..k − 1."""
@@ -187,5 +178,5 @@ class ShuffleStatistic(ReportStatistic[P]):
         """None: one user's messages alone are not protected."""
         return ()
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nobody is
+    def guarantees(self) -> tuple[Guarantee, ...]:
         return tuple(self.guarantee(fraction) for fraction in DISHONEST_FRACTIONS)

@@ -130,9 +130,9 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         "Tests whether the users' values are spread evenly over k possible values, up to a distance of α."
     )
     unit = "units of the test statistic"
-    gives_verdict = True
+    hypothesis_test = True
     parameters_class = UniformityParameters
-    details_told: ClassVar = {
+    detail_labels: ClassVar = {
         "verdict": (
             "Verdict",
             "By the threshold that the paper proves. No difference found does not mean that there is none.",

@@ -212,7 +212,7 @@ class Density(BitTable[DensityParameters]):
         "about its item; many together show how many items came."
     )
     parameters_class = DensityParameters
-    details_told: ClassVar = {
+    detail_labels: ClassVar = {
         "saturated": (
             "Saturated",
             "Yes if the table may be nearly full: then the result could be far too low.",

@@ -168,7 +168,7 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         "Whenever it turns over, the bit is tossed again with a slightly biased coin."
     )
     parameters_class = HeavyHittersParameters
-    details_told: ClassVar = {
+    detail_labels: ClassVar = {
         "counted_from": ("Counted from", "This many appearances and more count in full."),
         "not_counted_up_to": (
             "Not counted up to",

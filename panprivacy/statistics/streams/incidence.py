@@ -208,7 +208,7 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
         "hardly anything."
     )
     parameters_class = IncidenceParameters
-    details_told: ClassVar = {
+    detail_labels: ClassVar = {
         "primes": ("Primes", "Appearances were counted modulo each of them."),
         "estimates": (
             "Estimate by each prime",

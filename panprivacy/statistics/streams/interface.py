@@ -87,7 +87,7 @@ class StreamStatistic(Statistic[P]):
     """Arrays of the state that count in fractions of one appearance: how many of them make one."""
 
     device_input = DeviceInput.ITEMS
-    unplanned = "no devices take part"
+    planning_obstacle = "no devices take part"
 
     parameters_class: ClassVar[type[StreamParameters]]
     cohort_size = 0

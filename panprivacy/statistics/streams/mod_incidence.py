@@ -231,7 +231,7 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
         "little more often than others, so its value reveals hardly anything about its item."
     )
     parameters_class = ModIncidenceParameters
-    details_told: ClassVar = {
+    detail_labels: ClassVar = {
         "amplification": (
             "Amplification",
             "The factor by which undoing the counters' noise enlarges all other errors.",

@@ -264,7 +264,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
             announced_intrusions=announced_intrusions,
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nothing is
+    def guarantees(self) -> tuple[Guarantee, ...]:
         """Of one element, and that none of all elements of a user has been computed."""
         allowed = self.parameters.announced_intrusions
         user = Guarantee(
@@ -279,10 +279,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
         )
         return (self.guarantee(allowed), user)
 
-    def aggregator_event(
-        self,
-        dishonest_fraction: float = 0.0,  # noqa: ARG002  # devices add no noise
-    ) -> PrivacyEvent:
+    def aggregator_event(self) -> PrivacyEvent:
         """What a budget is charged with, if each person contributes one element (assumed in RSP section 2.2):
         to replace that is to replace all that they did."""
         return EpsilonDelta(

@@ -43,15 +43,12 @@ class UserLevelStatistic(StreamStatistic[P]):
             announced_intrusions=announced_intrusions,
         )
 
-    def guarantees(self, *, sampled: bool = True) -> tuple[Guarantee, ...]:  # noqa: ARG002  # nothing is
+    def guarantees(self) -> tuple[Guarantee, ...]:
         """With as many intrusions announced as allowed, and with none."""
         counts = dict.fromkeys((self.parameters.announced_intrusions, 0))
         return tuple(self.guarantee(count) for count in counts)
 
-    def aggregator_event(
-        self,
-        dishonest_fraction: float = 0.0,  # noqa: ARG002  # devices add no noise
-    ) -> PrivacyEvent:
+    def aggregator_event(self) -> PrivacyEvent:
         """All intrusions and the result, because a budget cannot assume that the state was never read.
 
         A bound for any change of one item's appearances also covers a replacement of its whole history.

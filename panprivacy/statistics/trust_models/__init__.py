@@ -4,17 +4,35 @@ This package has what documents, devices and guarantees need. The servers' part 
 """
 
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeVar
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.trust import Trust
+from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.formats.registry import Registry
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models.interface import Servers
+from panprivacy.statistics.trust_models.interface import ReportFormat, Servers
 
-__all__ = ["TRUST_MODELS", "Servers", "trust_named", "trust_of", "trusts_of", "under_trust"]
+__all__ = [
+    "SHARE_CONTEXT",
+    "TRUST_MODELS",
+    "Servers",
+    "device_key",
+    "report_format",
+    "statistic_under_trust",
+    "trust_named",
+    "trust_of",
+    "trusts_of",
+    "under_trust",
+]
+
+SHARE_CONTEXT = b"dap-18"
+"""Every proof of a two-server recipe is bound to these bytes, followed by its identifier (DAP 18)."""
+
+S = TypeVar("S", bound=Statistic[Any])
 
 TRUST_MODELS: Registry[type[Servers]] = Registry(
     __name__,
@@ -46,6 +64,50 @@ def trust_of(value: object, statistic: type[Statistic[Any]]) -> Trust:
     return trust_named(value)
 
 
+def report_format(servers: type[Servers]) -> ReportFormat:
+    """The format of reports under a trust model; ValueError if no devices report under it."""
+    if servers.report_format is None:
+        raise ValueError(f"no devices report under {servers.trust}")
+    return servers.report_format
+
+
+def statistic_under_trust(statistic: S, trust: Trust) -> S:
+    """The statistic under this trust model: with noise in the number of reports if its servers add any."""
+    if not TRUST_MODELS[trust].noisy_count:
+        return statistic
+    # Imported here, because a document can be read without it.
+    from panprivacy.statistics.events.cohort import CohortStatistic
+
+    return statistic.with_noisy_count() if isinstance(statistic, CohortStatistic) else statistic
+
+
 def under_trust(guarantees: Iterable[Guarantee], trust: Trust) -> tuple[Guarantee, ...]:
-    """The guarantees of a statistic as a recipe of this trust model states them."""
-    return tuple(TRUST_MODELS[trust].stated(guarantee) for guarantee in guarantees)
+    """The guarantees of a statistic as a recipe of this trust model states them. No number changes: only the
+    adversary and the assumptions."""
+    amendments = TRUST_MODELS[trust].amendments
+    return tuple(
+        replace(
+            amendments[guarantee.model](guarantee) if guarantee.model in amendments else guarantee,
+            trust=trust,
+        )
+        for guarantee in guarantees
+    )
+
+
+def device_key(servers: Servers, identifier: str) -> PublicKey:
+    """The key under which devices of the recipe `identifier` encrypt: of one server, or shared by two.
+
+    Raises:
+        ValueError: they encrypt under no key of it.
+    """
+    match servers.public_keys:
+        case ():
+            raise ValueError("devices of this recipe encrypt under no key of it")
+        case (key,):
+            return key
+        case leader, helper:
+            # Imported here, because devices of single-server recipes do not need it.
+            from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+
+            return SharedKey(leader, helper, SHARE_CONTEXT + bytes.fromhex(identifier))
+    raise ValueError("devices share what they encrypt between two servers at most")

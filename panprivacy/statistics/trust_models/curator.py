@@ -5,13 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from panprivacy.accounting.trust import Trust
-from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
-from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models.interface import Servers
 from panprivacy.statistics.trust_models.members import read_server
 
@@ -31,33 +27,14 @@ class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_in
     sample_digest: bytes
 
     lists = ("universe",)
-    reports_elsewhere = ("recipe-of-a-curator", "The recipe is about a stream of items")
-    takes_reports = False
+    plain_inputs = (DeviceInput.ITEMS,)
+    report_format = None
     scheme = None
+    public_keys = ()
 
     def __post_init__(self) -> None:
         if len(self.sample_digest) != 32:
             raise FieldError("curator.sample_digest", "must be 32 bytes")
-
-    @classmethod
-    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003  # no reports
-        return False
-
-    @classmethod
-    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:  # noqa: ARG003  # no reports
-        return 0
-
-    def where_reports_go(self, identifier: str) -> str:
-        return (
-            "It is about a stream of items, not of reports: they are sent to "
-            f"/api/v1/recipes/{identifier}/items/."
-        )
-
-    def where_items_go(self) -> str:
-        return ""
-
-    def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # there is none for any recipe
-        raise ValueError("nothing is encrypted to a curator")
 
     def members(self) -> dict[str, Any]:
         return {"curator": {"sample_digest": self.sample_digest.hex()}}
@@ -69,8 +46,3 @@ class Curator(Servers, trust=Trust.CURATOR, member_names=("curator",), device_in
         if not isinstance(digest, str) or not DIGEST_PATTERN.fullmatch(digest):
             raise FieldError("curator.sample_digest", "must be 64 lower-case hexadecimal digits")
         return cls(sample_digest=bytes.fromhex(digest))
-
-    def require_signed(
-        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
-    ) -> None:
-        """Nothing: the curator is the server that published the recipe."""

@@ -1,20 +1,41 @@
 """The interface of trust models: a recipe's servers, their keys, and the assumptions of its guarantees."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, ClassVar, Self, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from panprivacy.accounting.guarantees import Guarantee
+from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import SchemeKey
+from panprivacy.formats import base64_text
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models.members import require_signed_by, required_scheme
 
-S = TypeVar("S", bound=Statistic[Any])
+
+class ReportFormat:
+    """The size of what devices keep and send: of ciphertexts in JSON, unless a trust model has another."""
+
+    def body_bytes(self, statistic: Statistic[Any], scheme: str | None) -> int:
+        """Approximate size in bytes of the longest request body with one report, without names and token.
+
+        In JSON: each ciphertext in base64, with quotes, a comma and a space. If the number of a user's
+        messages is random, for the largest number.
+
+        Args:
+            statistic: calibrated, admitted under the trust model.
+            scheme: registered name of the encryption scheme; None if nothing is encrypted.
+        """
+        return statistic.most_ciphertexts * (
+            base64_text.encoded_length(self.kept_bytes(required_scheme(scheme))) + 4
+        )
+
+    def kept_bytes(self, scheme: str) -> int:
+        """Bytes of one encrypted value on a device, under the encryption scheme of that name."""
+        return SCHEMES[scheme].public_key_class.ciphertext_bytes
 
 
 class Servers(ABC):
@@ -37,15 +58,24 @@ class Servers(ABC):
     """Whether reports come with a proof that each value is 0 or 1, because the servers cannot see the
     values."""
 
+    plain_inputs: ClassVar[tuple[DeviceInput, ...]] = ()
+    """Those that devices send under no key of the recipe."""
+
+    noisy_count: ClassVar[bool] = False
+    """Whether the servers publish the number of reports with noise."""
+
+    amendments: ClassVar[Mapping[Model, Callable[[Guarantee], Guarantee]]] = {}
+    """By the model of a guarantee, what these servers change of its source and its assumption."""
+
     lists: ClassVar[tuple[str, ...]] = ()
     """Fields of a recipe file that name other files; commands first take them out, then read the rest."""
 
-    takes_reports: ClassVar[bool] = True
-    """Whether devices report. Only then does a recipe have an admission and a transport."""
+    report_format: ClassVar[ReportFormat | None] = ReportFormat()
+    """None if no devices report. Only if they do, a recipe has an admission and a transport."""
 
-    reports_elsewhere: ClassVar[tuple[str, str]] = ("", "")
-    """Kind and title of the problem that answers a report sent to the publishing site, if it belongs
-    elsewhere."""
+    upload_refusal: ClassVar[tuple[str, str] | None] = None
+    """Kind and title of the problem that answers a report sent to the publishing site; None if it takes
+    them."""
 
     def __init_subclass__(
         cls, *, trust: Trust, member_names: tuple[str, ...], device_inputs: tuple[DeviceInput, ...]
@@ -70,40 +100,14 @@ class Servers(ABC):
         return not cls.refusal(statistic)
 
     @classmethod
-    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:  # noqa: ARG003  # for those that override it
+    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:
         """Whether devices encrypt their input to a key of the recipe."""
-        return True
-
-    @classmethod
-    def asked(cls, statistic: S) -> S:
-        """The statistic under this trust model: with noise in the number of reports if its servers add
-        any."""
-        return statistic
-
-    @classmethod
-    def stated(cls, guarantee: Guarantee) -> Guarantee:
-        """A statistic's guarantee as a recipe of this trust model states it. No number changes: only the
-        adversary and the assumptions."""
-        return replace(guarantee, trust=cls.trust)
-
-    @classmethod
-    @abstractmethod
-    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:
-        """Approximate size in bytes of the longest request body with one report, without names and token.
-
-        Args:
-            statistic: calibrated, admitted under this trust model.
-            scheme: registered name of the encryption scheme; None if nothing is encrypted.
-        """
-
-    @classmethod
-    def kept_bytes(cls, scheme: str) -> int:
-        """Bytes of one encrypted value on a device, under the encryption scheme of that name."""
-        return SCHEMES[scheme].public_key_class.ciphertext_bytes
+        return statistic.device_input not in cls.plain_inputs
 
     @classmethod
     def release_probability(cls, cohort_size: int, population_size: int, reporting_rate: float) -> float:
-        """The probability that there is a result, exact except for rounding.
+        """The probability that there is a result, exact except for rounding: if the number of reports has
+        noise, with the margin that is drawn beyond the cohort size.
 
         Args:
             cohort_size: at least 1.
@@ -111,23 +115,26 @@ class Servers(ABC):
             reporting_rate: with this probability, from 0 to 1.
         """
         # Imported here, because devices do not need it.
-        from panprivacy.accounting import binomial
+        from panprivacy.accounting import binomial, noisy_count
 
+        if cls.noisy_count:
+            return noisy_count.release_probability(cohort_size, population_size, reporting_rate)
         return float(binomial.upper_tail(cohort_size, population_size, reporting_rate, 1 - reporting_rate))
 
     @classmethod
-    def surely_enough(cls, cohort_size: int) -> int:
-        """The fewest valid reports with which there surely is a result."""
-        return cohort_size
+    def sufficient_reports(cls, cohort_size: int) -> int:
+        """The fewest valid reports with which there surely is a result: if their number has noise, with the
+        largest margin."""
+        # Imported here, because devices do not need it.
+        from panprivacy.accounting import noisy_count
 
-    def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # most are sent to the site itself
-        """The address to which devices of the recipe `identifier` send reports, as a sentence, if not to the
-        publishing site's own API; else empty."""
+        return cohort_size + (2 * noisy_count.usual_margin(cohort_size) if cls.noisy_count else 0)
+
+    @property
+    def upload_sentence(self) -> str:
+        """The address to which devices send reports, as a sentence, if not to the publishing site's own API;
+        else empty."""
         return ""
-
-    def where_items_go(self) -> str:
-        """Why the publishing site takes no items of a stream, as a sentence; empty if it does."""
-        return "Its devices send reports, to …/reports/ or where its document says."
 
     @property
     def verifying_urls(self) -> tuple[str, ...]:
@@ -136,13 +143,20 @@ class Servers(ABC):
         return ()
 
     @property
+    def partner(self) -> tuple[str, bytes] | None:
+        """Role and verification key (32 bytes) of the server that signs the document beside the publishing
+        one; None if there is none."""
+        return None
+
+    @property
     @abstractmethod
     def scheme(self) -> str | None:
         """The registered name of the encryption scheme; None if nothing is encrypted."""
 
+    @property
     @abstractmethod
-    def public_key(self, identifier: str) -> PublicKey:
-        """The key under which devices of the recipe `identifier` encrypt; ValueError if there is none."""
+    def public_keys(self) -> tuple[SchemeKey, ...]:
+        """The keys under which devices encrypt, in the document's order; empty if they encrypt under none."""
 
     @abstractmethod
     def members(self) -> dict[str, Any]:
@@ -158,11 +172,11 @@ class Servers(ABC):
             InvalidKeyError: a public key that this version cannot use.
         """
 
-    @abstractmethod
     def require_signed(
         self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
     ) -> None:
-        """Check the signatures of all servers but the publishing one.
+        """Check the signatures of all servers but the publishing one: a document that names another partner
+        than the pinned one is the publisher that speaks to itself.
 
         Args:
             message: the signed bytes.
@@ -173,3 +187,6 @@ class Servers(ABC):
         Raises:
             RecipeVerificationError: a required signature is missing or does not hold.
         """
+        if self.partner is not None:
+            role, key = self.partner
+            require_signed_by(role, key, message, partner_key, partner_signature)

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from panprivacy.encryption import load_public_key
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of, require_signature
@@ -49,7 +49,7 @@ def read_server(field: str, value: object, names: tuple[str, ...]) -> Mapping[st
     return value
 
 
-def read_public_key(field: str, value: object) -> PublicKey:
+def read_public_key(field: str, value: object) -> SchemeKey:
     """A public key of a registered scheme. Raises FieldError or InvalidKeyError."""
     if not isinstance(value, Mapping):
         raise FieldError(field, "must be an object")

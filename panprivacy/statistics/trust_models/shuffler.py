@@ -4,29 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
 from panprivacy.accounting.trust import Trust
-from panprivacy.encryption import SCHEMES, load_public_key
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption import load_public_key
+from panprivacy.encryption.interface import SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
-from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models.interface import Servers
 from panprivacy.statistics.trust_models.members import (
     read_public_key,
     read_server,
     read_verification_key,
-    require_signed_by,
     require_url,
-    required_scheme,
 )
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShufflerAndAnalyzer(
-    Servers, trust=Trust.SHUFFLER, member_names=("shuffler", "analyzer"), device_inputs=(DeviceInput.VALUE,)
+    Servers,
+    trust=Trust.SHUFFLER,
+    member_names=("shuffler", "analyzer"),
+    device_inputs=(DeviceInput.VALUE,),
 ):
     """An analyzer, which publishes the recipe and holds its private key, behind a shuffler, which signs too.
 
@@ -40,22 +38,16 @@ class ShufflerAndAnalyzer(
     shuffler_verification_key: bytes
     analyzer_key_members: Mapping[str, str]
 
-    reports_elsewhere = ("recipe-of-a-shuffler", "The recipe is of a shuffler")
+    upload_refusal = ("recipe-of-a-shuffler", "The recipe is of a shuffler")
 
     def __post_init__(self) -> None:
         require_url("shuffler.url", self.shuffler_url)
         if len(self.shuffler_verification_key) != 32:
             raise FieldError("shuffler.verification_key", "must be 32 bytes")
 
-    def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # one address for all recipes
+    @property
+    def upload_sentence(self) -> str:
         return f"Its messages are sent to the shuffler at {self.shuffler_url}."
-
-    @classmethod
-    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:
-        """In JSON, as for one server. The number of a user's messages may be random: this is for the largest
-        number."""
-        ciphertext_bytes = SCHEMES[required_scheme(scheme)].public_key_class.ciphertext_bytes
-        return statistic.most_ciphertexts * (base64_text.encoded_length(ciphertext_bytes) + 4)
 
     @property
     def verifying_urls(self) -> tuple[str, ...]:
@@ -65,8 +57,13 @@ class ShufflerAndAnalyzer(
     def scheme(self) -> str:
         return self.analyzer_key_members["scheme"]
 
-    def public_key(self, identifier: str) -> PublicKey:  # noqa: ARG002  # one key pair for one recipe
-        return load_public_key(self.analyzer_key_members)
+    @property
+    def partner(self) -> tuple[str, bytes]:
+        return "shuffler", self.shuffler_verification_key
+
+    @property
+    def public_keys(self) -> tuple[SchemeKey, ...]:
+        return (load_public_key(self.analyzer_key_members),)
 
     def members(self) -> dict[str, Any]:
         return {
@@ -88,10 +85,3 @@ class ShufflerAndAnalyzer(
             ),
             analyzer_key_members=read_public_key("analyzer.public_key", analyzer["public_key"]).to_json(),
         )
-
-    def require_signed(
-        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
-    ) -> None:
-        """The shuffler's signature, under the key that the device pinned: a document that names another
-        shuffler is the analyzer talking to itself."""
-        require_signed_by("shuffler", self.shuffler_verification_key, message, partner_key, partner_signature)

@@ -1,33 +1,78 @@
 """A leader and a helper: each gets a share of every report that alone reveals nothing (LPP section 5)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
-
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+from typing import Any, ClassVar, Self
 
 from panprivacy.accounting.guarantees import Guarantee, Model
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES, load_public_key
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import SchemeKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models.interface import S, Servers
+from panprivacy.statistics.trust_models.interface import ReportFormat, Servers
 from panprivacy.statistics.trust_models.members import (
     read_public_key,
     read_server,
     read_verification_key,
-    require_signed_by,
     require_url,
 )
 
 SEALED_BYTES = 256
 """The overhead of an upload: metadata, lengths, and HPKE's key and tag for each half."""
 
-SHARE_CONTEXT = b"dap-18"
-"""Every proof of a two-server recipe is bound to these bytes, followed by its identifier (DAP 18)."""
+
+def _aggregator_amended(guarantee: Guarantee) -> Guarantee:
+    return replace(
+        guarantee,
+        source=f"{guarantee.source} Besides the result, either server alone sees uniformly random shares and "
+        "proofs that reveal only whether a report is valid (Prio3, VDAF draft 20).",
+        assumption=f"{guarantee.assumption}, that is, on the two servers not putting their shares together, "
+        "and on neither of them filling the cohort with reports of its own making",
+    )
+
+
+def _sampled_amended(guarantee: Guarantee) -> Guarantee:
+    return replace(
+        guarantee,
+        assumption=f"{guarantee.assumption}; the leader, with which devices speak, is not such a reader",
+    )
+
+
+def _pan_amended(guarantee: Guarantee) -> Guarantee:
+    return replace(
+        guarantee,
+        source="LPP section 5, Algorithm 6; computational: up to an advantage that is negligible in the "
+        "keys' length.",
+        assumption=(
+            "the semantic security of the recipe's encryption scheme, on the intruder colluding with neither "
+            "server (with one, two readings of the device, or one and its report, reveal whether the event "
+            "happened in between), not watching the device during a step, and not also "
+            "sending reports made from what is on the device"
+        ),
+    )
+
+
+class _SharedReports(ReportFormat):
+    """Of shares in messages of DAP."""
+
+    def body_bytes(self, statistic: Statistic[Any], scheme: str | None) -> int:
+        """A DAP upload: a sharing for each value, or one for all; and the overhead of sealing both halves."""
+        # Imported here, because devices of single-server recipes do not need it.
+        from panprivacy.protocols.dap.vdafs import plain_report_bytes
+
+        if scheme is None:
+            return plain_report_bytes(statistic) + SEALED_BYTES
+        return statistic.most_ciphertexts * self.kept_bytes(scheme) + SEALED_BYTES
+
+    def kept_bytes(self, scheme: str) -> int:
+        """Of a sharing of the value: a part for each server."""
+        # Imported here, because devices of single-server recipes do not need it.
+        from panprivacy.protocols.encrypted_shares.part import part_bytes
+
+        return sum(part_bytes(SCHEMES[scheme].public_key_class, side) for side in (0, 1))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +98,16 @@ class TwoServers(
     helper_verification_key: bytes
 
     proves_reports = True
-    reports_elsewhere = ("recipe-of-two-servers", "The recipe is of two servers")
+    report_format = _SharedReports()
+    noisy_count = True
+    # A single value is shared, sent and forgotten immediately: only what devices keep is encrypted.
+    plain_inputs = (DeviceInput.RANDOMIZED,)
+    amendments: ClassVar = {
+        Model.AGGREGATOR: _aggregator_amended,
+        Model.SAMPLED: _sampled_amended,
+        Model.PAN: _pan_amended,
+    }
+    upload_refusal = ("recipe-of-two-servers", "The recipe is of two servers")
 
     def __post_init__(self) -> None:
         require_url("leader.url", self.leader_url)
@@ -75,59 +129,9 @@ class TwoServers(
         if ours["scheme"] != theirs["scheme"]:
             raise FieldError("helper.public_key", "must be of the leader's scheme")
 
-    @classmethod
-    def encrypts(cls, statistic: type[Statistic[Any]]) -> bool:
-        """Only what devices keep: a single value is shared, sent and forgotten immediately."""
-        return statistic.device_input.takes_steps
-
-    @classmethod
-    def asked(cls, statistic: S) -> S:
-        # Imported here, because a document can be read without it.
-        from panprivacy.statistics.events.cohort import CohortStatistic
-
-        return statistic.with_noisy_count() if isinstance(statistic, CohortStatistic) else statistic
-
-    @classmethod
-    def stated(cls, guarantee: Guarantee) -> Guarantee:
-        adapt = _STATED.get(guarantee.model)
-        return super().stated(guarantee if adapt is None else adapt(guarantee))
-
-    def where_reports_go(self, identifier: str) -> str:  # noqa: ARG002  # one address for all recipes
+    @property
+    def upload_sentence(self) -> str:
         return f"Its reports are uploaded to the leader at {self.leader_url}, as messages of DAP."
-
-    @classmethod
-    def body_bytes(cls, statistic: Statistic[Any], scheme: str | None) -> int:
-        """A DAP upload: a sharing for each value, or one for all; and the overhead of sealing both halves."""
-        # Imported here, because devices of single-server recipes do not need it.
-        from panprivacy.protocols.dap.vdafs import plain_report_bytes
-
-        if scheme is None:
-            return plain_report_bytes(statistic) + SEALED_BYTES
-        return statistic.most_ciphertexts * cls.kept_bytes(scheme) + SEALED_BYTES
-
-    @classmethod
-    def kept_bytes(cls, scheme: str) -> int:
-        """Of a sharing of the value: a part for each server."""
-        # Imported here, because devices of single-server recipes do not need it.
-        from panprivacy.protocols.encrypted_shares.part import part_bytes
-
-        return sum(part_bytes(SCHEMES[scheme].public_key_class, side) for side in (0, 1))
-
-    @classmethod
-    def release_probability(cls, cohort_size: int, population_size: int, reporting_rate: float) -> float:
-        """With the margin that is drawn beyond the cohort size."""
-        # Imported here, because devices do not need it.
-        from panprivacy.accounting import noisy_count
-
-        return noisy_count.release_probability(cohort_size, population_size, reporting_rate)
-
-    @classmethod
-    def surely_enough(cls, cohort_size: int) -> int:
-        """With the largest margin."""
-        # Imported here, because devices do not need it.
-        from panprivacy.accounting import noisy_count
-
-        return cohort_size + 2 * noisy_count.usual_margin(cohort_size)
 
     @property
     def verifying_urls(self) -> tuple[str, ...]:
@@ -137,15 +141,15 @@ class TwoServers(
     def scheme(self) -> str | None:
         return None if self.leader_key_members is None else self.leader_key_members["scheme"]
 
-    def public_key(self, identifier: str) -> PublicKey:
-        # Imported here, because devices of single-server recipes do not need it.
-        from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+    @property
+    def partner(self) -> tuple[str, bytes]:
+        return "helper", self.helper_verification_key
 
+    @property
+    def public_keys(self) -> tuple[SchemeKey, ...]:
         if self.leader_key_members is None or self.helper_key_members is None:
-            raise ValueError("devices of this recipe send plain shares, under no key of it")
-        context = SHARE_CONTEXT + bytes.fromhex(identifier)
-        ours, theirs = load_public_key(self.leader_key_members), load_public_key(self.helper_key_members)
-        return SharedKey(ours, theirs, context)
+            return ()
+        return load_public_key(self.leader_key_members), load_public_key(self.helper_key_members)
 
     def members(self) -> dict[str, Any]:
         return {
@@ -173,13 +177,6 @@ class TwoServers(
             ),
         )
 
-    def require_signed(
-        self, message: bytes, partner_key: Ed25519PublicKey | None, partner_signature: bytes | None
-    ) -> None:
-        """The helper's signature, under the key that the device pinned: a document that names another
-        helper is the leader talking to itself."""
-        require_signed_by("helper", self.helper_verification_key, message, partner_key, partner_signature)
-
 
 def _key_member(key_members: Mapping[str, str] | None) -> dict[str, Any]:
     return {} if key_members is None else {"public_key": dict(key_members)}
@@ -187,41 +184,3 @@ def _key_member(key_members: Mapping[str, str] | None) -> dict[str, Any]:
 
 def _read_key(field: str, server: Mapping[str, object]) -> Mapping[str, str] | None:
     return read_public_key(field, server["public_key"]).to_json() if "public_key" in server else None
-
-
-def _aggregator(guarantee: Guarantee) -> Guarantee:
-    return replace(
-        guarantee,
-        source=f"{guarantee.source} Besides the result, either server alone sees uniformly random shares and "
-        "proofs that reveal only whether a report is valid (Prio3, VDAF draft 20).",
-        assumption=f"{guarantee.assumption}, that is, on the two servers not putting their shares together, "
-        "and on neither of them filling the cohort with reports of its own making",
-    )
-
-
-def _sampled(guarantee: Guarantee) -> Guarantee:
-    return replace(
-        guarantee,
-        assumption=f"{guarantee.assumption}; the leader, with which devices speak, is not such a reader",
-    )
-
-
-def _pan(guarantee: Guarantee) -> Guarantee:
-    return replace(
-        guarantee,
-        source="LPP section 5, Algorithm 6; computational: up to an advantage that is negligible in the "
-        "keys' length.",
-        assumption=(
-            "the semantic security of the recipe's encryption scheme, on the intruder colluding with neither "
-            "server (with one, two readings of the device, or one and its report, reveal whether the event "
-            "happened in between), not watching the device during a step, and not also "
-            "sending reports made from what is on the device"
-        ),
-    )
-
-
-_STATED: Mapping[Model, Callable[[Guarantee], Guarantee]] = {
-    Model.AGGREGATOR: _aggregator,
-    Model.SAMPLED: _sampled,
-    Model.PAN: _pan,
-}

@@ -30,7 +30,7 @@ def test_share_lies_in_its_interval_as_often_as_stated(rate: float, share: float
         without = generator.binomial(HEARD - having, rate)
         reports = int(with_event + without)
         ones = int(generator.binomial(with_event, 1 - flip) + generator.binomial(without, flip))
-        widest = statistic.intervals([ones], reports)[0]
+        widest = statistic.estimate([ones], reports).intervals[0]
         found = Shares(of=reports / rate, is_exact=True, is_sampled=rate < 1).interval(widest)
         assert found is not None
         ((low,), (high,)) = found.low, found.high

@@ -22,6 +22,7 @@ from leader.collecting import collection_job_drive
 from leader.end_notices import end_notice_drive
 from leader.uploads import reports_upload
 from panprivacy.accounting.trust import Trust
+from panprivacy.encryption.interface import key_of_report
 from panprivacy.protocols.dap.basics import REPORT_ID_BYTES, Role
 from panprivacy.protocols.dap.client import ShardedReport, seal_report, shard_measurement
 from panprivacy.protocols.dap.hpke import seal_input_share
@@ -124,7 +125,7 @@ def sealed_report(
     published = recipe.published
     source = secrets.SystemRandom()
     nonce = secrets.token_bytes(16) if token is None else report_nonce(Token.decode(token))
-    key = published.public_key.bound_to(nonce)
+    key = key_of_report(published.public_key, nonce)
 
     def parts() -> list[tuple[bytes, bytes]]:
         return [key.split(bytes(key.encrypt(bit, source))) for bit in bits]

@@ -112,7 +112,7 @@ def test_recipe_of_example_4_states_the_losses_that_are_computed() -> None:
     asked = Categories(CategoriesParameters(k=10, epsilon=4.0, delta=1e-10, cohort_size=10_000).calibrated())
     stated = {
         guarantee.relation: guarantee.epsilon
-        for guarantee in asked.guarantees(sampled=False)
+        for guarantee in asked.open_guarantees()
         if guarantee.model is Model.AGGREGATOR and guarantee.dishonest_fraction == 0
     }
     for relation in (Relation.ADD_REMOVE, Relation.REPLACE):

@@ -139,7 +139,7 @@ def test_untouched_form_proposes_a_useful_recipe(signed_in: Client, statistic: s
         mechanism = class_(class_.parameters_class.from_mapping({**named, "delta": float(named["delta"])}))
         largest = preview.population_size if mechanism.counts_devices else mechanism.largest
         assert float(preview.margin.replace(",", "")) < largest / 2
-    if statistic in SHUFFLE_STATISTICS and response.context["preview"].gives_verdict:
+    if statistic in SHUFFLE_STATISTICS and response.context["preview"].hypothesis_test:
         # In standard errors; three are mostly noticed.
         found = re.search(r"raise it by at least ([0-9.]+) standard errors", page)
         assert found is not None
@@ -207,7 +207,7 @@ def test_preview_through_a_shuffler_flags_half_the_range_or_more(
     # Of 200 possible answers, on either side of 100.
     parameters = ShuffleParameters(epsilon=3.0, delta=1e-2, cohort_size=200, k=4)
     monkeypatch.setattr(ShuffleHistogram, "expected_margin", lambda _, failure_probability: margin)
-    assert preview_of_shuffle(ShuffleHistogram(parameters), None).says_nothing == useless
+    assert preview_of_shuffle(ShuffleHistogram(parameters), None).uninformative == useless
 
 
 def test_effect_names_the_largest_delta_that_fits_not_an_infinite_epsilon(signed_in: Client) -> None:

@@ -13,7 +13,7 @@ from pages.recipe.presentation import (
     error_sentence,
     estimate_rows,
     headline,
-    says_nothing,
+    uninformative,
 )
 from panprivacy.intervals.estimate import Estimate, Interval
 from recipes.models import Recipe
@@ -78,10 +78,10 @@ def test_interval_without_an_upper_end_is_said_to_be_at_least_so_much() -> None:
     assert "Nothing bounds the truth from above" in error_sentence(recipe, full)
     (thin, *_) = plotly_figure(release_chart(recipe, full, None))["data"]
     assert thin["x"] == [2.5, 7.0, None]
-    assert not says_nothing(recipe, full)
+    assert not uninformative(recipe, full)
     anything = release(values=[7.0], intervals=[Interval(0.95, (0.0,), (None,))])
     assert headline(recipe, anything).text == "At least 0 of all items: says nothing"
-    assert says_nothing(recipe, anything)
+    assert uninformative(recipe, anything)
 
 
 def test_headline_has_the_margin_of_the_interval_or_the_bound() -> None:
@@ -105,7 +105,7 @@ def test_result_of_a_test_is_its_verdict_without_an_interval() -> None:
     assert (row.intervals, row.note) == ([], "")
     for said in ("50 if the values are uniform.", "Z′ adds up", "never prove that there is none"):
         assert said in error_sentence(recipe, TEST)
-    assert not says_nothing(recipe, TEST)
+    assert not uninformative(recipe, TEST)
     figure = plotly_figure(release_chart(recipe, TEST, None))
     named = {trace["name"]: trace["x"] for trace in figure["data"]}
     assert named["threshold of the paper"] == [500.0]
@@ -202,7 +202,7 @@ def test_margin_of_half_the_range_of_answers_is_said_to_say_nothing() -> None:
         useless = release(error_bounds=[bound], confidence=0.95)
         assert headline(recipe, useless).text.endswith(" of all items: says nothing")
         assert estimate_rows(recipe, useless, None)[0].note == "says nothing"
-        assert says_nothing(recipe, useless)
+        assert uninformative(recipe, useless)
     useful = release(values=[0.4], error_bounds=[0.49], confidence=0.95)
     assert headline(recipe, useful).text.endswith(": consistent with zero")
-    assert not says_nothing(recipe, useful)
+    assert not uninformative(recipe, useful)

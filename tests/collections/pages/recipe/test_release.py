@@ -317,4 +317,6 @@ def test_no_form_of_rare_categories_if_none_are_rare(client: Client) -> None:
 def test_form_starts_where_plain_categories_would_do_no_better() -> None:
     form = _filled_in(recipe_form_class(RareCategories), {})
     form.is_valid()
-    assert "would do better" not in form.statistic().expected_remark(form.cleaned_data["population_size"])
+    assert "would do better" not in form.statistic().partial_errors.remark(
+        form.cleaned_data["population_size"]
+    )

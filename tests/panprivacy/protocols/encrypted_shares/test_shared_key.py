@@ -169,11 +169,6 @@ def test_operations_on_a_ciphertext_of_one_server_raise(servers):
     for operation in (
         lambda: servers.key.rerandomize(foreign, random.Random(18)),
         lambda: servers.key.replace_or_rerandomize(True, 1, foreign, random.Random(18), rerandomizations=1),
-        lambda: servers.key.add([foreign]),
-        lambda: servers.key.scale(foreign, 2),
-        lambda: servers.key.to_json(),
-        lambda: SharedKey.from_json({}),
-        lambda: servers.key.encrypt_bytes(b"share", random.Random(18)),
     ):
         with pytest.raises(TypeError):
             operation()

@@ -117,5 +117,5 @@ def test_statistics_of_one_number_take_no_labels(name: str) -> None:
     statistic = STATISTICS[name]
     fields = draft_fields(Subject(statistic, TRUST_MODELS[trusts_of(statistic)[0]]))
     assert ("labels" in fields) != statistic.scalar
-    assert (set(PLAN_FIELDS) <= set(fields)) == (not statistic.unplanned)
+    assert (set(PLAN_FIELDS) <= set(fields)) == (not statistic.planning_obstacle)
     assert "event" in fields

@@ -15,10 +15,11 @@ from panprivacy.intervals import exact
 from panprivacy.intervals.estimate import LEVELS
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters
-from panprivacy.statistics.events.mean import Mean
+from panprivacy.statistics.events.mean import MeanParameters
 from tests.panprivacy.recipe.scene import NOW, one_server
 from tests.panprivacy.statistics.events.contract import CountingRandom, decrypted, run
 from tests.panprivacy.statistics.events.transparent import TransparentPrivateKey
@@ -122,20 +123,20 @@ def test_interval_with_dummies_holds_as_often_as_it_says(monkeypatch):
         reports += sum(source.random() < DUMMY_RATE for _ in range(devices - reports))
         ones = sum(source.random() < 1 - flip for _ in range(taking_part))
         ones += sum(source.random() < flip for _ in range(reports - taking_part))
-        interval = mechanism.intervals((ones,), reports)[0]
+        interval = mechanism.estimate((ones,), reports).intervals[0]
         misses += not interval.low[0] <= having <= interval.high[0]
     assert misses <= most
 
 
 def test_statistic_whose_answer_dummies_would_change_takes_none():
-    assert not Mean.takes_dummies
-    with pytest.raises(TypeError, match="would change mean"):
-        Mean.with_dummies(Mean.__new__(Mean), DUMMIES)
+    parameters = MeanParameters(epsilon=1.0, k=2, guarantee="local", **COMMON)
+    with field_refused("hidden_count", "would change its answer"):
+        statistic_of("mean", parameters, dummies=DUMMIES)
 
 
 def test_guarantees_name_the_number_of_reports_for_dishonest_halves_too():
     statistic = RecipeDraft.from_mapping(FILE).calibrated_statistic()
-    honest, half = [g for g in statistic.guarantees(sampled=False) if g.model is Model.COUNT]
+    honest, half = [g for g in statistic.open_guarantees() if g.model is Model.COUNT]
     assert {honest.relation, half.relation} == {Relation.PARTICIPATION}
     assert (honest.dishonest_fraction, half.dishonest_fraction) == (0.0, 0.5)
     assert honest.epsilon == pytest.approx(1.0, rel=1e-6)
@@ -143,7 +144,7 @@ def test_guarantees_name_the_number_of_reports_for_dishonest_halves_too():
     assert honest.delta == 1e-6
     assert "5,000 devices" in half.assumption
     without = RecipeDraft.from_mapping({**FILE, "hidden_count": None}).calibrated_statistic()
-    assert all(g.model is not Model.COUNT for g in without.guarantees(sampled=False))
+    assert all(g.model is not Model.COUNT for g in without.open_guarantees())
     # What is said of answers is the same: a dummy is noise more.
     assert statistic.local_guarantees() == without.local_guarantees()
 

@@ -15,12 +15,15 @@ from panprivacy.intervals.estimate import LEVELS
 from panprivacy.intervals.release_rule import ReleaseRule
 from panprivacy.planning.expectation import expected_margin
 from panprivacy.statistics.catalogue import statistic_of
-from panprivacy.statistics.events import MECHANISMS, SEGMENTED
-from panprivacy.statistics.events import segment_bounds as segment_bounds_module
+from panprivacy.statistics.events import MECHANISMS, SEGMENTED, segmented
 from panprivacy.statistics.events.histogram import HistogramParameters
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
-from panprivacy.statistics.events.segment_bounds import Ones, segment_bounds
-from panprivacy.statistics.events.segmented import SegmentedCountNonzero, SegmentedHistogram
+from panprivacy.statistics.events.segmented import (
+    Ones,
+    SegmentedCountNonzero,
+    SegmentedHistogram,
+    segment_bounds,
+)
 from tests.panprivacy.statistics.events.contract import HistoryContract, MechanismContract, decrypted
 from tests.panprivacy.statistics.events.transparent import TransparentPrivateKey
 from tests.refusals import field_refused
@@ -56,7 +59,9 @@ class TestSegmented(MechanismContract, HistoryContract):
         asked = MECHANISMS[mechanism.statistic](mechanism.parameters)
         for shared in ("title", "unit", "scalar", "labels", "device_input", "parameters_class"):
             assert getattr(mechanism, shared) == getattr(asked, shared)
-        assert statistic_of(mechanism.statistic, mechanism.parameters, SEGMENTS).segments == SEGMENTS
+        assert (
+            statistic_of(mechanism.statistic, mechanism.parameters, SEGMENTS).segmentation.labels == SEGMENTS
+        )
 
 
 @pytest.mark.parametrize(
@@ -64,7 +69,7 @@ class TestSegmented(MechanismContract, HistoryContract):
 )
 def test_report_of_a_nearly_certain_coin_marks_segment_and_answer(segment, marked):
     # At ε = 20 a cell flips with probability 2.1e-9: one of these 64 with less than 1.4e-7.
-    mechanism = SegmentedCountNonzero(parameters(epsilon=20), SEGMENTS).in_segment(segment)
+    mechanism = SegmentedCountNonzero(parameters(epsilon=20), SEGMENTS).segmentation.on_device(segment)
     key, source = TransparentPrivateKey(), random.Random(7)
     for _ in range(8):
         state = mechanism.state_of_count(key.public_key, 2, 6, source)
@@ -181,7 +186,7 @@ def _summed(truth, population, rate, response, rng):
 )
 def test_sizes_answers_shares_and_differences_hold_at_once(monkeypatch, rate, statistic, noisy):
     """80 draws; were the level 95%, fewer than 63 would hold all at once with probability 7e-8."""
-    monkeypatch.setattr(segment_bounds_module, "LEVELS", LEVELS[:1])  # the widest are looked at
+    monkeypatch.setattr(segmented, "LEVELS", LEVELS[:1])  # the widest are looked at
     made = parameters if statistic == "count_nonzero" else buckets
     mechanism = statistic_of(statistic, made(sampling_rate=rate, cohort_size=200), ("a", "b", "small"))
     truth = np.array([[2_000, 500, 100], [900, 700, 0], [10, 20, 0]])[:, : 2 if rate == 1 else 3]
@@ -195,7 +200,7 @@ def test_sizes_answers_shares_and_differences_hold_at_once(monkeypatch, rate, st
         reports, total = _summed(truth, 5_000, rate, response, rng)
         if noisy:
             reports += noisy_count.draw(mechanism.cohort_size, coins)
-        found = mechanism.segment_estimates(total, reports)
+        found = mechanism.segmentation.estimates(total, reports)
         assert not found[2].shown
         inside = []
         for place, segment in enumerate(found[:2]):
@@ -217,7 +222,7 @@ def test_segment_that_may_be_too_small_is_shown_by_its_label_alone():
     flip = RandomizedResponse(4).flip_probability
     true = np.array([4_000, 1_000, 350, 150, 0, 0])
     total = [round(n * (1 - flip) + (5_500 - n) * flip) for n in true]
-    many, few, none = mechanism.segment_estimates(total, 5_500)
+    many, few, none = mechanism.segmentation.estimates(total, 5_500)
     assert (many.shown, few.shown, none.shown) == (True, False, False)
     # The estimate is 500 and the interval reaches below it: a cohort is not sure.
     assert few.as_dict() == {
@@ -239,7 +244,7 @@ def test_difference_of_two_versions_is_more_than_noise_only_if_it_is():
     def found(*true):
         mechanism = SegmentedCountNonzero(parameters(cohort_size=1_000), SEGMENTS)
         total = [round(n * (1 - flip) + (20_000 - n) * flip) for n in true]
-        return mechanism.segment_estimates(total, 20_000)[1].difference
+        return mechanism.segmentation.estimates(total, 20_000)[1].difference
 
     clear, none = found(9_000, 1_000, 7_000, 3_000), found(9_000, 1_000, 8_900, 1_100)
     assert (clear.to, clear.level, clear.more_than_noise) == ("2.0", 0.95, (True,))
@@ -257,8 +262,8 @@ def test_answer_over_all_segments_is_the_statistic_s_own():
     assert widest.low[0] < 1_500 < widest.high[0]
     assert widest.high[0] - 1_500 == pytest.approx(1.96 * estimate.standard_errors[0], rel=0.02)
     assert expected_margin(mechanism, 10_000) == pytest.approx(widest.high[0] - 1_500, rel=0.05)
-    (within,) = (i.answers[0] for i in mechanism.segment_estimates(total, 10_000)[0].intervals[:1])
-    planned = mechanism.expected_segments(10_000, 0.05).margin
+    (within,) = (i.answers[0] for i in mechanism.segmentation.estimates(total, 10_000)[0].intervals[:1])
+    planned = mechanism.segmentation.expected(10_000, 0.05).margin
     assert (within[1] - within[0]) / 2 == pytest.approx(planned, rel=0.05)
 
 

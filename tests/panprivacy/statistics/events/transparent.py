@@ -17,7 +17,7 @@ from panprivacy.encryption.interface import (
     InvalidCiphertextError,
     InvalidKeyError,
     PrivateKey,
-    PublicKey,
+    SchemeKey,
     ValueOutOfRangeError,
 )
 
@@ -37,7 +37,7 @@ class TransparentCiphertext(Ciphertext):
 
 
 @dataclass
-class TransparentPublicKey(PublicKey):
+class TransparentPublicKey(SchemeKey):
     """Counts its operations by name in `operations`."""
 
     scheme: ClassVar[str] = "transparent"
@@ -134,6 +134,10 @@ class TransparentPrivateKey(PrivateKey):
         assert isinstance(ciphertext, TransparentCiphertext)
         if ciphertext.plaintext not in allowed:
             raise ValueOutOfRangeError(f"{ciphertext.plaintext} is not in {allowed}")
+        return ciphertext.plaintext
+
+    def _decrypt_embedded(self, ciphertext: Ciphertext) -> int:
+        assert isinstance(ciphertext, TransparentCiphertext)
         return ciphertext.plaintext
 
     def to_bytes(self) -> bytes:

@@ -79,7 +79,7 @@ class RandomizerContract:
         assert all(error > 0 for error in estimate.standard_errors)
         assert randomizer.scalar == (lengths == {1})
         assert tuple(map(randomizer.label, range(len(randomizer.labels)))) == randomizer.labels
-        for interval in randomizer.intervals(total, len(measurements)):
+        for interval in randomizer.estimate(total, len(measurements)).intervals:
             for value, low, high in zip(estimate.projection, interval.low, interval.high, strict=True):
                 assert low is None or low <= value + 1e-6 * (1 + abs(value))
                 assert high is None or high >= value - 1e-6 * (1 + abs(value))
@@ -129,7 +129,7 @@ class RandomizerContract:
                 assert by_key[model, relation, 0.0] <= epsilon
 
     def test_aggregator_event_is_what_the_guarantee_under_replacement_states(self, randomizer):
-        for guarantee in randomizer.guarantees(sampled=False):
+        for guarantee in randomizer.open_guarantees():
             if (guarantee.model, guarantee.relation) == (Model.AGGREGATOR, Relation.REPLACE):
                 event = randomizer.aggregator_event(guarantee.dishonest_fraction)
                 assert event.proved

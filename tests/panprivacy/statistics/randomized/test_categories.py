@@ -19,6 +19,7 @@ from panprivacy.statistics.randomized.categories import (
     SLACK_SHARE,
     Categories,
     CategoriesParameters,
+    CategorySizeBounds,
     WeightLaw,
 )
 from tests.panprivacy.intervals.left_out import leave_out_intervals
@@ -199,7 +200,7 @@ def test_guarantees_cost_what_drawing_again_adds():
     randomizer = categories(k=100, epsilon=2.0, cohort_size=1_000)
     stated = {
         (each.relation, each.dishonest_fraction): each.epsilon
-        for each in randomizer.guarantees(sampled=False)
+        for each in randomizer.open_guarantees()
         if each.model is Model.AGGREGATOR
     }
     for (relation, part), epsilon in stated.items():
@@ -238,7 +239,9 @@ def test_size_bounds_hold_for_what_devices_send(monkeypatch):
                 if source.random() < randomizer.parameters.sampling_rate:
                     reports += 1
                     total = [a + b for a, b in zip(total, randomizer.randomize(value, source), strict=True)]
-        bounds = randomizer.size_bounds(randomizer.estimate(total, reports).values, reports, 1e-8)
+        bounds = CategorySizeBounds(randomizer).between(
+            randomizer.estimate(total, reports).values, reports, 1e-8
+        )
         for (low, high), true in zip(bounds, (*devices, 400), strict=True):
             assert low <= true <= high <= 800
     assert bounds[0][0] > 50
@@ -246,4 +249,6 @@ def test_size_bounds_hold_for_what_devices_send(monkeypatch):
 
 def test_size_bounds_of_everybody_are_exact_where_everybody_reports():
     randomizer = categories(k=3)
-    assert randomizer.size_bounds(randomizer.estimate([90, 50, 30], 120).values, 120, 1e-6)[-1] == (120, 120)
+    assert CategorySizeBounds(randomizer).between(randomizer.estimate([90, 50, 30], 120).values, 120, 1e-6)[
+        -1
+    ] == (120, 120)

@@ -23,16 +23,16 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from panprivacy.statistics.randomized.categories import Categories, CategoriesParameters, WeightLaw
-from panprivacy.statistics.randomized.rare_categories import RareCategories
-from panprivacy.statistics.randomized.rare_parameters import (
+from panprivacy.statistics.randomized.rare_categories import (
     LARGEST_SEEN_RATE,
     Participation,
+    RareCategories,
     RareCategoriesParameters,
 )
 from tests.panprivacy.statistics.randomized.contract import OneHotContract
 from tests.refusals import field_refused
 
-WAYS = [way.value for way in Participation]
+METHODS = [method.value for method in Participation]
 
 
 def parameters(participation, **changes):
@@ -69,7 +69,7 @@ class TestContract(OneHotContract):
         expected = randomizer.expected_standard_error(population)
         errors = randomizer.estimate(total, len(measurements)).standard_errors
         assert max(errors[1:]) <= expected * 1.05
-        assert f"{randomizer.parameters.rare_share:g}" in randomizer.expected_remark(population)
+        assert f"{randomizer.parameters.rare_share:g}" in randomizer.partial_errors.remark(population)
         with pytest.raises(ValueError, match="population"):
             randomizer.expected_standard_error(0)
 
@@ -110,7 +110,7 @@ def local_epsilon(one, other):
     return max(abs(math.log(one[report] / other[report])) for report in one)
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 @pytest.mark.parametrize("max_weight", [1, 2, 3])
 @pytest.mark.parametrize("counted", [1, 30, 100])
@@ -209,7 +209,7 @@ def released(asked, values):
     return shown
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 @pytest.mark.parametrize(("max_weight", "epsilon", "counted"), [(3, 0.5, 4), (2, 3.0, 2)])
 def test_delta_of_the_release_lies_above_everybodys_values_and_reports(
     participation, max_weight, epsilon, counted
@@ -231,7 +231,7 @@ def test_delta_of_the_release_lies_above_everybodys_values_and_reports(
                 assert exact <= bound * (1 + 1e-9) + 1e-15, (others, at)
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 @pytest.mark.parametrize("max_weight", [1, 2, 3])
 @pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
 def test_estimate_is_unbiased_whatever_share_is_stated(participation, max_weight, share):
@@ -251,7 +251,7 @@ def test_intervals_are_the_bounds_of_each_category_with_its_share(participation,
         asked = asked.with_noisy_count()
     reports, total, places = 52, [45, 12, 31, 12, 0][:k], asked.places  # a release was not certain
     projection = asked.estimate(total, reports).projection
-    for interval in asked.intervals(total, reports):
+    for interval in asked.estimate(total, reports).intervals:
         for place, ones in enumerate(total):
             kind = min(place, 1)
             present, rate = places.present[kind], places.rates[kind]
@@ -263,7 +263,7 @@ def test_intervals_are_the_bounds_of_each_category_with_its_share(participation,
             assert interval.high[place] == max(high[0], projection[place])
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 def test_standard_errors_are_those_of_every_report(participation):
     """The variance of each place's estimate, added up over devices; with ones drawn again 1 in 50 times."""
     asked = statistic(participation, epsilon=3.0, max_weight=2)
@@ -280,7 +280,7 @@ def test_standard_errors_are_those_of_every_report(participation):
     assert stated == pytest.approx([math.sqrt(x) for x in variance], rel=0.03)
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 def test_reports_are_drawn_with_the_probabilities_of_the_estimate(participation):
     """9 of 20,000 reports' frequencies within 5.5 standard deviations: missed with 18·2e-8 < 1e-6."""
     asked, source, draws = statistic(participation, max_weight=2), random.Random(7), 20_000
@@ -295,7 +295,7 @@ def test_reports_are_drawn_with_the_probabilities_of_the_estimate(participation)
             assert abs(seen.get(report, 0) - draws * chance) <= 5.5 * deviation + 1
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 def test_rates_are_those_of_section_3_1(participation):
     made = parameters(participation, devices=1_000_000, counted_devices=10_000, rare_share=0.01)
     assert made.rates == (0.005, 0.5)
@@ -330,7 +330,7 @@ def test_parameters_that_cannot_be_are_refused_by_name(field, changes):
         parameters(**{"participation": "cover", **changes})
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 @pytest.mark.parametrize("name", ["default_rate", "other_rate", "max_weight"])
 def test_promise_that_other_derived_numbers_would_break_is_refused_by_name(participation, name):
     made = parameters(participation)
@@ -351,7 +351,7 @@ def test_guarantee_of_relayed_names_relay_and_token():
     assert not statistic("cover").budget_condition
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 @pytest.mark.parametrize("epsilon", [1e-6, 20.0])
 @pytest.mark.parametrize("k", [2, 1_000])
 @pytest.mark.parametrize("share", [1e-6, 0.5])
@@ -392,7 +392,7 @@ def test_recipe_of_relayed_without_token_or_relay_is_refused(field, changes):
 # What a dishonest device can do --------------------------------------------------
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 @pytest.mark.parametrize(("max_weight", "counted"), [(1, 100), (2, 1), (4, 100)])
 def test_every_report_in_place_of_every_other_moves_what_is_stated_at_most(
     participation, max_weight, counted
@@ -424,7 +424,7 @@ def worst_against_first(asked):
 
 
 @given(
-    participation=st.sampled_from(WAYS),
+    participation=st.sampled_from(METHODS),
     k=st.integers(2, 300),
     weight=st.integers(1, 300),
     epsilon=st.floats(0.01, 12),
@@ -451,7 +451,7 @@ def test_one_of_the_default_adds_as_much_as_its_loss_can(participation, k, weigh
 # What to expect beforehand --------------------------------------------------------
 
 
-@pytest.mark.parametrize("participation", WAYS)
+@pytest.mark.parametrize("participation", METHODS)
 @pytest.mark.parametrize("population", [100, 10_000, 1_000_000], ids=["fewer", "as many", "more"])
 def test_expected_error_of_the_default_is_that_of_the_expected_sums(participation, population):
     """From an estimate of the expected sums of so many devices, whatever N the rates were computed for."""
@@ -461,7 +461,7 @@ def test_expected_error_of_the_default_is_that_of_the_expected_sums(participatio
     stated = asked.estimate(*expected_total(asked, truth)).standard_errors
     assert asked.expected_standard_error(population) == pytest.approx(stated[1], rel=1e-6)
     error = f"{stated[0]:,.0f}" if stated[0] >= 100 else f"{stated[0]:.3g}"
-    assert f"The default's standard error is about {error}." in asked.expected_remark(population)
+    assert f"The default's standard error is about {error}." in asked.partial_errors.remark(population)
 
 
 def error_of_categories(epsilon, devices):
@@ -489,7 +489,7 @@ def test_where_categories_would_do_better_both_errors_are_said(participation, co
     replaced = 8.0
     if participation == "cover":
         replaced = max(local_epsilon(reports_of(asked, 1), reports_of(asked, value)) for value in (0, 2))
-    plainly, said = error_of_categories(replaced / 2, 10_000), asked.expected_remark(10_000)
+    plainly, said = error_of_categories(replaced / 2, 10_000), asked.partial_errors.remark(10_000)
     rarely = asked.expected_standard_error(10_000)
     assert (plainly <= rarely * 1.001) is better
     assert ("categories would do better here" in said) is better
@@ -501,16 +501,16 @@ def test_where_categories_would_do_better_both_errors_are_said(participation, co
 def test_example_and_form_start_where_the_statistic_gains():
     members = json.loads((Path(__file__).parents[4] / "examples/rare_categories.json").read_text())
     example = RecipeDraft.from_mapping(members).calibrated_statistic()
-    assert "would do better" not in example.expected_remark(example.parameters.devices)
+    assert "would do better" not in example.partial_errors.remark(example.parameters.devices)
     fields = dataclasses.fields(RareCategoriesParameters)
     start = {f.name: f.metadata["description"].suggested for f in fields}
     suggested = {name: value for name, value in start.items() if value is not None}
     for epsilon in (1.0, 4.0):  # of the form, and of the example
         asked = statistic("cover", epsilon=epsilon, **suggested)
-        assert "would do better" not in asked.expected_remark(suggested["devices"])
+        assert "would do better" not in asked.partial_errors.remark(suggested["devices"])
 
 
 def test_statistics_for_rare_values_are_registered_and_name_no_others():
-    named = {statistic.if_rare for statistic in STATISTICS.values()} - {""}
+    named = {statistic.rare_counterpart for statistic in STATISTICS.values()} - {""}
     assert named == {RareCategories.statistic}
-    assert not any(STATISTICS[name].if_rare for name in named)
+    assert not any(STATISTICS[name].rare_counterpart for name in named)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.linalg import hadamard
 
 from panprivacy.accounting.discrete_gaussian_sum import delta_of, variance
 from panprivacy.accounting.guarantees import Model, Relation
@@ -18,8 +19,7 @@ from panprivacy.intervals.exact import bounds
 from panprivacy.planning.limits import NO_LOCAL_LIMIT, RecipeLimits
 from panprivacy.protocols.dap.vdafs import prio3_of
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.statistics.randomized.rotation import Rotation
-from panprivacy.statistics.randomized.vector_mean import VectorMean, VectorMeanParameters
+from panprivacy.statistics.randomized.vector_mean import Rotation, VectorMean, VectorMeanParameters
 from tests.panprivacy.intervals.left_out import leave_out_intervals
 from tests.panprivacy.protocols.dap.test_vdafs import configuration_of
 from tests.panprivacy.statistics.randomized.contract import RandomizerContract
@@ -258,7 +258,7 @@ def test_promise_holds_by_the_exact_sum_for_a_move_along_one_axis(members):
     statistic = vector_mean(**members)
     parameters = statistic.parameters
     move = math.floor(parameters.sensitivity(Relation.REPLACE))
-    for guarantee in statistic.guarantees(sampled=False):
+    for guarantee in statistic.open_guarantees():
         if guarantee.model is Model.AGGREGATOR and guarantee.relation is Relation.REPLACE:
             n = max(1, parameters.cohort_size - int(guarantee.dishonest_fraction * parameters.cohort_size))
             exact = delta_of(n, parameters.noise_scale, move, guarantee.epsilon)
@@ -276,7 +276,7 @@ def test_noise_beyond_its_bounds_is_as_rare_as_set_aside():
     largest = max(
         guarantee.epsilon
         for members in CORNERS
-        for guarantee in vector_mean(**members).guarantees(sampled=False)
+        for guarantee in vector_mean(**members).open_guarantees()
         if guarantee.model is Model.AGGREGATOR
     )
     assert largest < 41
@@ -296,7 +296,7 @@ def test_noise_of_a_huge_cohort_stays_where_its_sum_is_known():
     """At least 2 steps, below which a sum of discrete Gaussians is none: the promise is kept and more."""
     statistic = vector_mean(cohort_size=10**9, bits=2)
     assert statistic.parameters.noise_scale == 2.0
-    assert statistic.guarantees(sampled=False)[0].epsilon < 1.0
+    assert statistic.open_guarantees()[0].epsilon < 1.0
 
 
 def test_more_noise_than_devices_can_draw_is_refused_by_name():
@@ -384,7 +384,7 @@ def test_intervals_are_the_bounds_of_each_coordinate_with_its_share(noisy):
     values, sums = asked.debiased(total, reports), asked.sums(reports)
     step = 2 / sums.most
     coarse = step * math.sqrt(reports) * sums.noise_scale / 16
-    for interval in asked.intervals(total, reports):
+    for interval in asked.estimate(total, reports).intervals:
         failure = (1 - interval.level) * (1 - asked.kept_for_noise) / 3
         for place, value in enumerate(values):
             seen = round((value + 1) / step)
@@ -392,3 +392,45 @@ def test_intervals_are_the_bounds_of_each_coordinate_with_its_share(noisy):
             assert interval.low[place] == pytest.approx(max(step * low - 1, -1), abs=coarse + 2 * step)
             assert interval.high[place] == pytest.approx(min(step * high - 1, 1), abs=coarse + 2 * step)
             assert interval.low[place] < value < interval.high[place]
+
+
+DIMENSIONS = [1, 2, 3, 8, 100, 513, 1_000]
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_rotated_is_the_product_with_the_matrix(dimension):
+    rotation = Rotation(dimension, 7)
+    signs = np.array([rotation.rotated(row)[0] for row in np.eye(dimension)]) * math.sqrt(rotation.padded)
+    assert np.abs(signs) == pytest.approx(1.0)
+    matrix = hadamard(rotation.padded)[:, 1 : dimension + 1] * signs / math.sqrt(rotation.padded)
+    for vector in np.random.default_rng(dimension).normal(size=(2, dimension)):
+        assert rotation.rotated(vector) == pytest.approx(matrix @ vector, abs=1e-12)
+
+
+@pytest.mark.parametrize("dimension", DIMENSIONS)
+def test_rotation_keeps_lengths_and_turns_back(dimension):
+    rotation = Rotation(dimension, 0)
+    vector = np.random.default_rng(1).normal(size=dimension)
+    rotated = rotation.rotated(vector)
+    assert len(rotated) == rotation.padded > dimension >= rotation.padded / 2
+    assert np.linalg.norm(rotated) == pytest.approx(np.linalg.norm(vector), rel=1e-13)
+    # What is added to all rotated coordinates alike turns back to nothing.
+    for shift in (0.0, 7.0):
+        assert rotation.turned_back(rotated + shift) == pytest.approx(vector, abs=1e-12)
+
+
+def test_rotation_follows_from_its_seed_alone():
+    one = np.eye(63)[0]
+    found = [tuple(np.sign(Rotation(63, seed).rotated(np.ones(63)))) for seed in (0, 0, 1, 2**64 - 1)]
+    assert found[0] == found[1]
+    assert len(set(found)) == 3
+    assert np.abs(Rotation(63, 0).rotated(one)) == pytest.approx(1 / 8)
+
+
+def test_no_coordinate_of_a_fixed_vector_is_large_under_most_signs():
+    """Hoeffding: any of 256 coordinates is above 4.5/√D with probability 0.021 at most. So of 200 seeds, 25
+    or more have such a coordinate with probability 2e-12 at most."""
+    vector = np.zeros(255)
+    vector[:16] = 1 / 4
+    beyond = [np.abs(Rotation(255, seed).rotated(vector)).max() > 4.5 / 16 for seed in range(200)]
+    assert sum(beyond) < 25
