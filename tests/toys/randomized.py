@@ -13,8 +13,7 @@ from panprivacy.protocols.dap.vdafs import Prio3SumVecConfig
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
-from panprivacy.statistics.randomized.interface import Randomizer
-from panprivacy.statistics.randomized.parameters import RandomizerParameters
+from panprivacy.statistics.randomized.interface import Randomizer, RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
 
 

@@ -129,6 +129,8 @@ class CohortStatistic(ReportStatistic[P]):
 
     @property
     def keeps_target(self) -> bool:
+        """Whether the published result has at most the ε that the recipe states for it, if it states one: the
+        quick part of `require_promise`."""
         target = self.parameters.aggregator_epsilon
         return target is None or self.aggregator_event().delta(target) <= self.parameters.delta
 

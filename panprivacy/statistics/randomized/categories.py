@@ -39,8 +39,7 @@ from panprivacy.statistics.events.randomized_response import (
     expected_bits_error,
 )
 from panprivacy.statistics.interface import InvalidReportError, NamedValues, SizeBounds
-from panprivacy.statistics.randomized.interface import Randomizer
-from panprivacy.statistics.randomized.parameters import RandomizerParameters
+from panprivacy.statistics.randomized.interface import Randomizer, RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
 
 SLACK_SHARE = 1_000

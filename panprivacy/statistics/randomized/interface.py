@@ -8,9 +8,10 @@ import random
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from panprivacy.formats.parameters import CohortParameters
+from panprivacy.formats.parameters import EPSILON, CohortParameters, described
 from panprivacy.formats.tls_messages import Message
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.events.cohort import CohortStatistic
@@ -18,6 +19,19 @@ from panprivacy.statistics.robustness import Robustness
 
 P = TypeVar("P", bound=CohortParameters)
 V = TypeVar("V", bound=Hashable)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomizerParameters(CohortParameters):
+    """The parameters of every cohort; a randomizer whose ε is not that of one report describes it again."""
+
+    epsilon: float = described(
+        **{
+            **EPSILON,
+            "help": "A smaller ε protects a device more and makes the result less precise. It is that of one "
+            "place of the report; replacing a value changes two, so the guarantee has 2ε.",
+        }
+    )
 
 
 class Randomizer(CohortStatistic[P], Generic[P, V]):

@@ -39,8 +39,7 @@ from panprivacy.intervals.noisy_total import NoisyTotal
 from panprivacy.statistics.events import discrete_gaussian
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
-from panprivacy.statistics.randomized.interface import Randomizer
-from panprivacy.statistics.randomized.parameters import RandomizerParameters
+from panprivacy.statistics.randomized.interface import Randomizer, RandomizerParameters
 from panprivacy.statistics.robustness import Robustness
 
 _SCALE_UNIT = 1_000_000  # derived scales are multiples of 1/_SCALE_UNIT
