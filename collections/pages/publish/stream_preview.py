@@ -16,7 +16,7 @@ SAMPLE_INCLUDED = (
 
 
 @dataclass(frozen=True)
-class Looks:
+class AnnouncedBound:
     """After this many announced intrusions: the error bound to expect, and whether it is half the range of
     answers or more."""
 
@@ -36,7 +36,7 @@ class StreamPreview:
         note: what it holds for, as a clause; empty if it holds as it is.
         included: what it includes, as a list in words.
         sampled: whether only a part of the universe has a place in the state.
-        looks: for every number of announced intrusions that the recipe allows, 0 included.
+        announced_bounds: for every number of announced intrusions that the recipe allows, 0 included.
     """
 
     template: ClassVar = "publish/preview/_streams.html"
@@ -48,7 +48,7 @@ class StreamPreview:
     note: str
     included: str
     sampled: bool
-    looks: tuple[Looks, ...]
+    announced_bounds: tuple[AnnouncedBound, ...]
 
     @property
     def line(self) -> str:
@@ -70,8 +70,8 @@ def preview_of_stream(
         note=statistic.expected_note,
         included=SAMPLE_INCLUDED if sampled else ALL_INCLUDED,
         sampled=sampled,
-        looks=tuple(
-            Looks(announced, significant(bound), is_uninformative(statistic, bound))
+        announced_bounds=tuple(
+            AnnouncedBound(announced, significant(bound), is_uninformative(statistic, bound))
             for announced, bound in enumerate(bounds)
         ),
     )
