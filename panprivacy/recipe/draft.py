@@ -263,7 +263,7 @@ class RecipeDraft(RecipeOfParts):
         parts_of(self.calibrated.aggregator_event())
         self.calibrated_statistic()
 
-    def asked_members(self) -> dict[str, Any]:
+    def settled_fields(self) -> dict[str, Any]:
         """The fields of the document that do not depend on publishing: all but name, times, servers and what
         publishing makes."""
         return {

@@ -87,7 +87,7 @@ class PublishedRounds(SignedDocument):
         return cls(
             name=recipe.name,
             series=series,
-            asks=recipe.asked_members() | {"simulation": simulation},
+            asks=recipe.settled_fields() | {"simulation": simulation},
             rounds=draft.rounds,
             round_seconds=draft.round_seconds,
             once=draft.once,
