@@ -22,7 +22,6 @@ __all__ = [
     "gaussian",
     "guarantees",
     "hidden_count",
-    "hockey_stick",
     "importance_sampling",
     "interface",
     "interruption",

@@ -2,7 +2,7 @@
 
 With m ones among N other bits, S_m ~ Bin(m, 1 − p) + Bin(N − m, p), and an observer's advantage is
 
-    g(m, N − m) = max over t of excess·Pr[S_m = t − 1] − growth·Pr[S_m ≥ t]      (see hockey_stick.py).
+    g(m, N − m) = max over t of excess·Pr[S_m = t − 1] − growth·Pr[S_m ≥ t]      (see binomial.py).
 
 Unanimous bits are *not* always the worst: they have the worst skewness, but other assignments may put the
 lattice of sums better against the threshold (δ is larger by 20% at n = 20, ε₀ = 3, small ε; by 0.07% at

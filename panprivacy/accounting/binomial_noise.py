@@ -1,7 +1,7 @@
 """A count with binomial noise: how well the noise hides one user.
 
 RSP Lemma 2.4 bounds it in closed form. What it is exactly, is a maximum over one threshold
-(panprivacy/accounting/hockey_stick.py).
+(panprivacy/accounting/binomial.py).
 """
 
 import math
@@ -14,8 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
-from panprivacy.accounting.binomial import Numbers
-from panprivacy.accounting.hockey_stick import binomial_divergence
+from panprivacy.accounting.binomial import Numbers, binomial_divergence
 from panprivacy.accounting.interface import SMALLEST_DELTA, smallest_epsilon
 
 _OUTSIDE = 1e-40

@@ -14,9 +14,8 @@ from panprivacy.accounting.assignments import (
     MOST_RANGES,
     worst_divergence,
 )
-from panprivacy.accounting.binomial import Numbers
+from panprivacy.accounting.binomial import Numbers, binomial_divergence
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.hockey_stick import binomial_divergence
 from panprivacy.accounting.interface import (
     DEVICES,
     RELATIVE_TOLERANCE,
@@ -187,7 +186,7 @@ def _unanimous(n: int, epsilon0: float, epsilon: float) -> float:
 def worst_of_assignments(
     n: int, epsilon0: float, excess: float, epsilon: float, most_ranges: int = MOST_RANGES
 ) -> float:
-    """max over t and all assignments of excess·Pr[S = t − 1] − (e^ε − 1)·Pr[S ≥ t] (see hockey_stick.py).
+    """max over t and all assignments of excess·Pr[S = t − 1] − (e^ε − 1)·Pr[S ≥ t] (see binomial.py).
 
     S is the sum of n − 1 other devices' randomized bits. Exact up to `LARGEST_ONE_BY_ONE` devices, beyond
     from above.

@@ -15,7 +15,7 @@ device takes part, nothing depends on the bit.) With c = i + j + 1 and I ~ Bin(m
     Pr[device takes part, i, j] = q·Pr[I = i]·Pr[J = j],
     Pr[a one stands in, i, j] = (1 − q)·Pr[I = i + 1]·Pr[J = j]·(i + 1)/c = q·Pr[I = i]·Pr[J = j]·(m − i)/c,
 
-likewise (N − m − j)/c for a zero. So with κ = ((m − i)·(1 − p) + (N − m − j)·p)/c, by hockey_stick.py,
+likewise (N − m − j)/c for a zero. So with κ = ((m − i)·(1 − p) + (N − m − j)·p)/c, by binomial.py,
 
     δ_m ≤ U(m) = q·Σ_ij Pr[I = i]·Pr[J = j]·D_ij,
     D_ij = max over t of ((1 − p) − e^ε·p − (e^ε − 1)·κ)·Pr[G = t − 1] − (e^ε − 1)·(n/c)·Pr[G ≥ t].

@@ -25,9 +25,8 @@ from typing import ClassVar
 import numpy as np
 
 from panprivacy.accounting import binomial
-from panprivacy.accounting.binomial import Numbers
+from panprivacy.accounting.binomial import Numbers, binomial_divergence
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.hockey_stick import binomial_divergence
 from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_epsilon
 from panprivacy.accounting.randomized_response_sum import flip_probabilities
 from panprivacy.formats.parameters import described
@@ -59,7 +58,7 @@ class _ShuffleEvent(PrivacyEvent):
             return 0.0
         # C ~ Bin(n − 1, r), in blocks.
         clones, mass = _clones(self.n - 1, clone, no_clone)
-        # Given C, the divergence of S + Ber(w) from S + Ber(1 − w), by hockey_stick.py.
+        # Given C, the divergence of S + Ber(w) from S + Ber(1 − w), by binomial.py.
         other, own = flip_probabilities(self.epsilon0)
         # own − e^ε·other, without cancellation if ε is near ε₀
         excess = -own * math.expm1(epsilon - self.epsilon0)

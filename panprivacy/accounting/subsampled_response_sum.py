@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 
 from panprivacy.accounting import binomial
 from panprivacy.accounting.assignments import FEWER_RANGES, MOST_RANGES
-from panprivacy.accounting.binomial import Numbers
+from panprivacy.accounting.binomial import Numbers, binomial_divergence
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.hockey_stick import binomial_divergence
 from panprivacy.accounting.interface import (
     DEVICES,
     RELATIVE_TOLERANCE,
@@ -47,7 +46,7 @@ class SubsampledResponseSum(PrivacyEvent):
     The protected device reports a 1 with probability a or p, the others with any probabilities between p
     and a. Each of these is a mixture of p and 1 − p, and the divergence is convex in mixtures that both
     inputs share. So it is at most the largest over all assignments of p and 1 − p to the others, which
-    `RandomizedResponseSum` is about as well (hockey_stick.py, with excess a − e^ε·p). The other direction has
+    `RandomizedResponseSum` is about as well (binomial.py, with excess a − e^ε·p). The other direction has
     the excess (1 − p) − e^ε·(1 − a), which is never larger, over the same assignments mirrored.
 
     Each of those probabilities is a mixture of p and 1, too; 1 has a weight of at most β = (a − p)/(1 − p).
