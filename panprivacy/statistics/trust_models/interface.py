@@ -144,8 +144,8 @@ class Servers(ABC):
 
     @property
     def partner(self) -> tuple[str, bytes] | None:
-        """Role and verification key (32 bytes) of the server that signs the document beside the publishing
-        one; None if there is none."""
+        """Role and verification key (32 bytes) of the second server that signs the document; None if only the
+        publishing one does."""
         return None
 
     @property
