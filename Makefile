@@ -86,10 +86,14 @@ test-all: setup ## All tests, those that take long too; browser tests are skippe
 library: setup ## Build the library's wheel; run its examples from it, devices against a site, and check their types
 	rm -rf .cache/library
 	$(UV) build --quiet --out-dir .cache/library
-	$(UV) venv --quiet --python $(RUN) .cache/library/venv
-	$(UV) pip install --quiet --python .cache/library/venv/bin/python --constraints requirements-dev.txt \
-		"$$(ls .cache/library/*.whl)[paillier,device]"
-	$(RUN) -m tests.library .cache/library/venv/bin/python
+	for extra in bare device paillier; do \
+		$(UV) venv --quiet --python $(RUN) .cache/library/$$extra && \
+		$(UV) pip install --quiet --python .cache/library/$$extra/bin/python --constraints requirements-dev.txt \
+			"$$(ls .cache/library/*.whl)$$([ $$extra = bare ] || echo "[$$extra]")" || exit 1; \
+	done
+	@ls -l .cache/library/*.whl .cache/library/*.tar.gz
+	@$(UV) pip list --quiet --python .cache/library/bare/bin/python
+	$(RUN) -m tests.library .cache/library
 
 web: devices_web/node_modules/.ready ## Build what runs in a browser into devices_web/build (Node 20 or newer)
 	cd devices_web && node_modules/.bin/tsc --project . && node build.mjs

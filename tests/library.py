@@ -1,8 +1,9 @@
 """The library's wheel as strangers install it: `make library`.
 
-Run as `python -m tests.library WHEEL_PYTHON` at the root. Runs every example of panprivacy/README.md and of
-examples/library with an interpreter that has the wheel and nothing else of ours, and checks their types. The
-devices among them report to a site that runs here.
+Run as `python -m tests.library FOLDER` at the root. The folder has an environment with the wheel and nothing
+else of ours, `bare`, and one for each of its extras. Runs every example of panprivacy/README.md and of
+examples/library in the smallest environment that should do, and checks its types. The devices among them
+report to a site that runs here.
 """
 
 import json
@@ -21,8 +22,8 @@ README = ROOT / "panprivacy" / "README.md"
 EXAMPLES = ROOT / "examples" / "library"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
-FOR_DEVICES = "site, recipe, key = sys.argv[1:]"
-"""The line of an example that is a device."""
+EXTRAS = {"panprivacy.device": "device", '"paillier-': "paillier"}
+"""What an example contains → the extra that it needs."""
 
 RECIPE = {
     "name": "Examples",
@@ -105,22 +106,29 @@ def run_devices(interpreter: str, files: list[Path], folder: Path) -> list[str]:
     return failed if reports == len(files) else [*failed, f"{reports} reports of {len(files)} devices"]
 
 
-def main(interpreter: str) -> int:
+def environment_of(example: Path) -> str:
+    """The smallest environment that should run it."""
+    text = example.read_text()
+    return next((extra for mark, extra in EXTRAS.items() if mark in text), "bare")
+
+
+def main(environments: str) -> int:
     """Run and check all; the exit code."""
-    # Not resolved: a link is what makes it an environment's.
-    interpreter = str(Path(interpreter).absolute())
+    failed = []
     with TemporaryDirectory() as place:
         folder = Path(place)
         files = written(folder)
-        devices = [file for file in files if FOR_DEVICES in file.read_text()]
-        failed = run(interpreter, [file for file in files if file not in devices], folder)
-        failed += run_devices(interpreter, devices, folder)
-        typed = ["--strict", "--config-file=", f"--python-executable={interpreter}"]
-        check = [sys.executable, "-m", "mypy", *typed, *(file.name for file in files)]
-        if subprocess.run(check, cwd=folder).returncode:
-            failed.append("types")
-    said = f"{len(files)} examples, {len(devices)} devices; failed: {', '.join(failed) or 'none'}"
-    print(said)  # noqa: T201  # a command
+        for name in ("bare", *EXTRAS.values()):
+            # Not resolved: a link is what makes it an environment's.
+            interpreter = str(Path(environments, name, "bin", "python").absolute())
+            examples = [file for file in files if environment_of(file) == name]
+            run_all = run_devices if name == "device" else run
+            failed += run_all(interpreter, examples, folder)
+            typed = ["--strict", "--config-file=", f"--python-executable={interpreter}"]
+            check = [sys.executable, "-m", "mypy", *typed, *(file.name for file in examples)]
+            if subprocess.run(check, cwd=folder).returncode:
+                failed.append(f"types ({name})")
+    print(f"{len(files)} examples; failed: {', '.join(failed) or 'none'}")  # noqa: T201  # a command
     return int(bool(failed))
 
 
