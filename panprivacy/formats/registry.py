@@ -1,4 +1,4 @@
-"""Tables of classes by name, which load a class's module when it is first asked for."""
+"""Tables of classes and objects by name; each entry's module loads when the entry is first asked for."""
 
 import importlib
 from collections.abc import Iterator, Mapping, MutableMapping
@@ -8,11 +8,11 @@ T = TypeVar("T")
 
 
 class Registry(MutableMapping[str, T]):
-    """Name → class. Names are listed and tested without loading any module.
+    """Name → class or object. Names are listed and tested without loading any module.
 
     Args:
         package: dotted name of the package that the modules belong to.
-        locations: name → `module:Class` within the package, in the order in which they are listed.
+        locations: name → `module:Name` within the package, in the order in which they are listed.
     """
 
     def __init__(self, package: str, locations: Mapping[str, str]) -> None:

@@ -29,12 +29,12 @@ from panprivacy.recipe.fields import (
 )
 from panprivacy.recipe.file_fields import parts_of_file, unknown_field
 from panprivacy.recipe.parts import PARTS
-from panprivacy.recipe.parts.admission import Admission, TokenAdmission
+from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.event import NOTHING_NAMED
 from panprivacy.recipe.parts.hidden_count import dummies_calibrated
 from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
-from panprivacy.recipe.parts.target import CitedTarget, TargetRequest, target_of
+from panprivacy.recipe.parts.target import TargetRequest
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.interface import ReportStatistic, Statistic
@@ -271,8 +271,8 @@ class RecipeDraft(RecipeOfParts):
             "statistic": self.statistic,
             **{
                 field: value
-                for name, settled in self._settled_parts().items()
-                for field, value in PARTS[name].document_fields(settled).items()
+                for name, stated in self._published_parts(made_when_published=False).items()
+                for field, value in PARTS[name].document_fields(stated).items()
             },
             "trust": self.trust.value,
             "population": self.population,
@@ -281,10 +281,22 @@ class RecipeDraft(RecipeOfParts):
             **({} if self.step_seconds is None else {"step_seconds": self.step_seconds}),
         }
 
-    def _settled_parts(self) -> dict[str, Any]:
-        """The values in the document of those parts that publishing adds nothing to."""
-        parts = {name: value for name, value in self.parts.items() if not PARTS[name].made_when_published}
-        return parts if self.dummies is None else {**parts, "hidden_count": self.dummies}
+    def _published_parts(self, made_when_published: bool, **made: Any) -> dict[str, Any]:
+        """The values of the parts in the document.
+
+        Args:
+            made_when_published: whether of those, too, to which publishing adds something.
+            made: by the part's name, what it made.
+        """
+        made = {"hidden_count": self.dummies, **made}
+        values = {
+            name: part.published(self.parts.get(name), made.pop(name, None))
+            for name, part in PARTS.items()
+            if made_when_published or not part.made_when_published
+        }
+        if made:
+            raise ValueError(f"{', '.join(made)}: no parts of recipes")
+        return {name: value for name, value in values.items() if value is not None}
 
     def publish(
         self,
@@ -292,9 +304,7 @@ class RecipeDraft(RecipeOfParts):
         now: datetime,
         *,
         simulation: bool = False,
-        admission: TokenAdmission | None = None,
-        relay: str | None = None,
-        target: CitedTarget | None = None,
+        **made: Any,
     ) -> PublishedRecipe:
         """The final recipe: keys, times and derived parameters filled in.
 
@@ -304,18 +314,14 @@ class RecipeDraft(RecipeOfParts):
             now: the opening time if none was chosen.
             simulation: whether the reports come from simulated devices; such a recipe
                 is not bound by its times, and real devices refuse it.
-            admission: the issuer of its tokens, if the draft asks for them; their key is of this recipe only.
-            relay: address at the relay that leads to the publishing site, if the draft asks for one.
-            target: the draft's, with the results that show how many devices are in it.
+            made: by its name, the value in the document of each part of the draft that is made when it is
+                published: the issuer of its tokens, the address at the relay, the target with its results.
 
         Raises:
             FieldError: the recipe would already be closed, or cannot be calibrated.
             ValueError: servers of another trust model or scheme, or more or less than the draft asks for.
         """
-        if (admission is not None, relay is not None) != (self.admission == Admission.TOKEN, self.relay):
-            raise ValueError("issuer and relay must be given exactly if the draft asks for them")
-        if target_of(target) != target_of(self.target):
-            raise ValueError("the target must be the draft's")
+        parts = self._published_parts(made_when_published=True, **made)
         if servers.trust != self.trust or servers.scheme != self.encryption:
             raise ValueError(
                 f"the servers must be those of a {self.trust} recipe with {self.encryption} keys"
@@ -327,7 +333,6 @@ class RecipeDraft(RecipeOfParts):
                     "opens_at", f"is so early that the recipe would have closed {format_time(closes_at)}"
                 )
             raise FieldError("closes_at", f"must be in the future; it is {format_time(now)} now")
-        made = {"admission": admission, "relay": relay, "round": self.round, "target": target}
         published = PublishedRecipe(
             name=self.name,
             question=self.question,
@@ -339,7 +344,7 @@ class RecipeDraft(RecipeOfParts):
             opens_at=opens_at,
             closes_at=closes_at,
             simulation=simulation,
-            parts=self._settled_parts() | {name: value for name, value in made.items() if value is not None},
+            parts=parts,
         )
         # Checked first; only then is a partner server asked.
         published.require_readable()

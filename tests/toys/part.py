@@ -27,3 +27,6 @@ class ToyPart(SimplePart[str]):
 
     def written(self, value: str) -> dict[str, Any]:
         return {"toy": value}
+
+    def without_names(self, value: str) -> None:
+        """No number depends on it."""

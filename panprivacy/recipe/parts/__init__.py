@@ -3,29 +3,25 @@
 `interface` has the base classes. Reading a part needs no accounting.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from panprivacy.recipe.parts.admission import AdmissionPart
-from panprivacy.recipe.parts.event import EventPart
-from panprivacy.recipe.parts.hidden_count import HiddenCountPart
-from panprivacy.recipe.parts.interface import Part
-from panprivacy.recipe.parts.relay import RelayPart
-from panprivacy.recipe.parts.round import RoundPart
-from panprivacy.recipe.parts.segments import SegmentsPart
-from panprivacy.recipe.parts.target import TargetPart
+from panprivacy.formats.registry import Registry
+
+if TYPE_CHECKING:
+    from panprivacy.recipe.parts.interface import Part
 
 __all__ = ["PARTS"]
 
-PARTS: dict[str, Part[Any, Any]] = {
-    part.name: part
-    for part in (
-        EventPart(),
-        SegmentsPart(),
-        HiddenCountPart(),
-        AdmissionPart(),
-        RelayPart(),
-        RoundPart(),
-        TargetPart(),
-    )
-}
+PARTS: Registry["Part[Any, Any]"] = Registry(
+    __name__,
+    {
+        "event": "event:PART",
+        "segments": "segments:PART",
+        "hidden_count": "hidden_count:PART",
+        "admission": "admission:PART",
+        "relay": "relay:PART",
+        "round": "round:PART",
+        "target": "target:PART",
+    },
+)
 """Name → part, in the order in which documents list them."""

@@ -132,6 +132,9 @@ class AdmissionPart(Part[Admission, TokenAdmission]):
             raise FieldError(ADMISSION, f"must be token: {reason}")
 
 
+PART = AdmissionPart()
+
+
 def _require_host(field: str, value: object) -> str:
     refusal = FieldError(
         field,

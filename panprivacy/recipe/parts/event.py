@@ -120,6 +120,9 @@ class EventPart(SimplePart[EventNames]):
         """No number depends on them."""
 
 
+PART = EventPart()
+
+
 def _event(value: object) -> str:
     if not isinstance(value, str) or not EVENT_PATTERN.fullmatch(value):
         raise FieldError(

@@ -76,6 +76,9 @@ class HiddenCountPart(Part[tuple[float, float], "Dummies"]):
             raise FieldError(FIELD, "must be left out if every device takes part: none could send a dummy")
 
 
+PART = HiddenCountPart()
+
+
 def dummies_calibrated(
     target: tuple[float, float], parameters: PublicParameters, population_size: int | None
 ) -> "Dummies":

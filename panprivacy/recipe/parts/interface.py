@@ -132,6 +132,20 @@ class Part(ABC, Generic[F, D]):
     def document_fields(self, value: D) -> dict[str, Any]:
         """Inverse of `read_document`, as plain JSON values."""
 
+    def published(self, value: F | None, made: D | None) -> D | None:
+        """The value in the document; None if the recipe does not have the part.
+
+        Args:
+            value: the draft's; None if it does not have the part.
+            made: what publishing made for it, such as keys; None if it made nothing.
+
+        Raises:
+            ValueError: something was made for a draft that does not have the part, or the reverse.
+        """
+        if (value is None) != (made is None):
+            raise ValueError(f"{self.name} must be made exactly if the draft has it")
+        return made
+
     def check(self, recipe: PartialRecipe) -> None:
         """FieldError if the part, present or absent, does not fit the rest of the recipe."""
 
@@ -163,6 +177,11 @@ class SimplePart(Part[V, V]):
 
     def document_fields(self, value: V) -> dict[str, Any]:
         return self.written(value)
+
+    def published(self, value: V | None, made: V | None) -> V | None:
+        if made is not None:
+            raise ValueError(f"{self.name} is the draft's: nothing may be made for it")
+        return value
 
 
 class RecipeOfParts:

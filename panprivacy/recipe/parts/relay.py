@@ -50,3 +50,6 @@ class RelayPart(Part[bool, str]):
         reason = recipe.parameters.needs_relay
         if reason and RELAY not in recipe.parts:
             raise FieldError(RELAY, f"must be there: {reason}")
+
+
+PART = RelayPart()

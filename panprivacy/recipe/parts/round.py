@@ -87,3 +87,6 @@ class RoundPart(SimplePart[RoundPlace]):
 
     def without_names(self, value: RoundPlace) -> None:
         """No guarantee of a single round depends on it."""
+
+
+PART = RoundPart()

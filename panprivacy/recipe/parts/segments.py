@@ -46,3 +46,6 @@ class SegmentsPart(SimplePart[tuple[str, ...]]):
 
     def without_names(self, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(str(number) for number, _ in enumerate(value, start=1))
+
+
+PART = SegmentsPart()

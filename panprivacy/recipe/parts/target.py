@@ -163,6 +163,11 @@ class TargetPart(Part[TargetRequest, CitedTarget]):
     def document_fields(self, value: CitedTarget) -> dict[str, Any]:
         return value.as_dict()
 
+    def published(self, value: TargetRequest | None, made: CitedTarget | None) -> CitedTarget | None:
+        if target_of(made) != target_of(value):
+            raise ValueError("the target must be the draft's")
+        return super().published(value, made)
+
     def check(self, recipe: PartialRecipe) -> None:
         target: TargetRequest | CitedTarget | None = recipe.parts.get(FIELD)
         if target is None:
@@ -188,6 +193,9 @@ class TargetPart(Part[TargetRequest, CitedTarget]):
 
     def without_names(self, value: TargetRequest) -> None:
         """A guarantee holds for each device, in the target or not."""
+
+
+PART = TargetPart()
 
 
 def _require_target(fields: Mapping[str, object]) -> None:
