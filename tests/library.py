@@ -39,6 +39,31 @@ RECIPE = {
 }
 
 
+EVERY_MODULE = """
+import importlib, os, pkgutil, sys
+import cryptography.hazmat.primitives.asymmetric.ed25519, numpy, scipy.optimize, scipy.special, scipy.stats
+import panprivacy
+left_out, failed = tuple(sys.argv[1:]), []
+for module in pkgutil.walk_packages(panprivacy.__path__, "panprivacy."):
+    if module.name.startswith(left_out) or module.name.endswith("__main__"):
+        continue
+    child = os.fork()
+    if child == 0:
+        try:
+            importlib.import_module(module.name)
+        except BaseException as error:
+            print(module.name, repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    if os.waitpid(child, 0)[1]:
+        failed.append(module.name)
+sys.exit(bool(failed))
+"""
+"""Imports each module as the first one of its process, except those of extras."""
+
+OF_EXTRAS = ("panprivacy.device", "panprivacy.encryption.paillier")
+
+
 def written(folder: Path) -> list[Path]:
     """Every example as a file of its own in this folder."""
     texts = {f"readme_{number}": block for number, block in enumerate(BLOCK.findall(README.read_text()))}
@@ -128,6 +153,9 @@ def main(environments: str) -> int:
             check = [sys.executable, "-m", "mypy", *typed, *(file.name for file in examples)]
             if subprocess.run(check, cwd=folder).returncode:
                 failed.append(f"types ({name})")
+            left_out = [package for package in OF_EXTRAS if not package.endswith(name)]
+            if subprocess.run([interpreter, "-I", "-c", EVERY_MODULE, *left_out], cwd=folder).returncode:
+                failed.append(f"imports ({name})")
     print(f"{len(files)} examples; failed: {', '.join(failed) or 'none'}")  # noqa: T201  # a command
     return int(bool(failed))
 

@@ -15,17 +15,14 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+# Without gmpy2, phe would fall back to plain Python in silence, several times slower and not constant-time.
+import gmpy2
 import numpy as np
 
 try:
-    import gmpy2
-except ImportError as error:
-    # phe would fall back to plain Python in silence, several times slower and not constant-time.
-    raise ImportError("the Paillier schemes need the package gmpy2") from error
-try:
     from phe import paillier as phe
 except ImportError as error:
-    raise ImportError("the Paillier schemes need the package phe") from error
+    raise ImportError("the Paillier schemes need phe: install panprivacy[paillier]") from error
 
 from panprivacy.encryption.interface import (
     Ciphertext,

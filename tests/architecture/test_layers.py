@@ -20,22 +20,30 @@ def test_contracts_list_every_package() -> None:
     assert sorted(layers) == sorted(PACKAGES)
 
 
-IMPURE = {"asyncio", "http", "requests", "socket", "ssl", "time", "urllib3"}
-"""What opens connections or reads clocks, of what is installed."""
+IMPURE = {"asyncio", "http", "requests", "secrets", "socket", "ssl", "time", "urllib3"}
+"""What opens connections, reads clocks or draws randomness, of what is installed."""
+
+IMPURE_CALLS = {"now", "today", "utcnow", "urandom", "SystemRandom"}
 
 
 def impurities(file: Path) -> Iterator[str]:
-    """Such modules that a file imports, and the calls by which it asks for the time."""
+    """Such modules that a file imports, and the calls by which it asks for the time or for randomness."""
     for node in ast.walk(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
             yield from {alias.name.split(".")[0] for alias in node.names} & IMPURE
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from {node.module.split(".")[0]} & IMPURE
-        elif isinstance(node, ast.Attribute) and node.attr in ("now", "today", "utcnow"):
+        elif isinstance(node, ast.Attribute) and node.attr in (
+            "now",
+            "today",
+            "utcnow",
+            "urandom",
+            "SystemRandom",
+        ):
             yield node.attr
 
 
-def test_only_the_device_and_commands_open_connections_and_read_clocks() -> None:
+def test_only_the_device_and_commands_have_connections_clocks_and_randomness() -> None:
     found = {file for file in (ROOT / "panprivacy").rglob("*.py") if any(impurities(file))}
     folders = {file.relative_to(ROOT / "panprivacy").parts[0] for file in found if file.stem != "__main__"}
     assert folders == {"device"}

@@ -34,6 +34,8 @@ def test_toy_part_is_in_form_document_page_and_description(signed_in: Client, tm
     assert "Which toy children bring." in form
     recipe = publish_by_form(signed_in, "count_nonzero", toy="A bear")
     assert recipe.published.document["toy"] == "A bear"
+    served = signed_in.get(reverse("api-recipe", args=[recipe.identifier])).json()
+    assert served["document"]["toy"] == "A bear"
     page = text_of(signed_in.get(reverse("recipe", args=[recipe.identifier])))
     for shown in ("Favourite toy", "A bear", "The toy that children bring."):
         assert shown in page

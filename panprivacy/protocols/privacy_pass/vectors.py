@@ -1,6 +1,6 @@
 """Official test vectors: RFC 9474, appendix A, and RFC 9578's of token type 0x0002."""
 
-import secrets
+import random
 from collections.abc import Callable, Mapping
 from math import lcm
 from pathlib import Path
@@ -17,8 +17,11 @@ from panprivacy.protocols.privacy_pass.tokens import Token, TokenChallenge, Toke
 Vector = Mapping[str, str]
 
 
-def check_file(path: Path) -> None:
+def check_file(path: Path, random_source: random.Random) -> None:
     """Recompute everything in a file of test vectors.
+
+    Args:
+        random_source: blinds private operations; no result depends on it.
 
     Raises:
         VectorError: the file is unreadable, of nothing that is known here, or does not hold.
@@ -28,7 +31,7 @@ def check_file(path: Path) -> None:
         raise VectorError("must be a list of at least one object")
     for number, vector in enumerate(vectors):
         try:
-            _check(vector)
+            _check(vector, random_source)
         except VectorError as error:
             raise VectorError(f"vector {number}{_name(vector)}: {error}") from error
         except KeyError as error:
@@ -37,17 +40,17 @@ def check_file(path: Path) -> None:
             raise VectorError(f"vector {number}{_name(vector)}: {error}") from error
 
 
-def _check(vector: object) -> None:
+def _check(vector: object, random_source: random.Random) -> None:
     if not isinstance(vector, dict) or not all(isinstance(value, str) for value in vector.values()):
         raise VectorError("must be an object whose fields are text")
     for member, check in _KINDS.items():
         if member in vector:
-            check(vector)
+            check(vector, random_source)
             return
     raise VectorError("is of nothing that is known here: neither `blinded_msg` nor `token_request`")
 
 
-def _check_signature(vector: Vector) -> None:
+def _check_signature(vector: Vector, random_source: random.Random) -> None:
     """RFC 9474: key, preparation, encoding, blinding, signing, unblinding, verifying."""
     variant = blind_rsa.VARIANTS.get(_trimmed(vector["name"]))
     if variant is None:
@@ -75,13 +78,13 @@ def _check_signature(vector: Vector) -> None:
     blinded = blind_rsa.blind_with(key, prepared, salt, factor)
     _require("blinded_msg", blinded.message, vector)
     require_equal("inv", hex(blinded.inverse), hex(_number(vector["inv"])))
-    signature = blind_rsa.blind_sign(private, blinded.message, secrets.SystemRandom())
+    signature = blind_rsa.blind_sign(private, blinded.message, random_source)
     _require("blind_sig", signature, vector)
     _require("sig", blind_rsa.finalize(variant, key, prepared, signature, blinded.inverse), vector)
     blind_rsa.verify(variant, key, prepared, _bytes(vector["sig"]))
 
 
-def _check_token(vector: Vector) -> None:
+def _check_token(vector: Vector, random_source: random.Random) -> None:
     """RFC 9578: key, request, answer, token."""
     private = _private_key(_bytes(vector["skS"]))
     key = private.public
@@ -94,14 +97,14 @@ def _check_token(vector: Vector) -> None:
     )
     _require("token_request", pending.request.encode(), vector)
     request = TokenRequest.decode(_bytes(vector["token_request"]))
-    response = issuance.issue(private, request, secrets.SystemRandom())
+    response = issuance.issue(private, request, random_source)
     _require("token_response", response.encode(), vector)
     answer = TokenResponse.decode(_bytes(vector["token_response"]))
     _require("token", pending.finish(answer).encode(), vector)
     issuance.verify(key, challenge.digest, Token.decode(_bytes(vector["token"])))
 
 
-_KINDS: dict[str, Callable[[Vector], None]] = {
+_KINDS: dict[str, Callable[[Vector, random.Random], None]] = {
     "token_request": _check_token,
     "blinded_msg": _check_signature,
 }
