@@ -4,14 +4,34 @@ All gadgets of the draft's variants are of degree 2, so that the gadget polynomi
 values where its wire polynomials have p: one less than there are roots of unity of the order 2p.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
 from panprivacy.protocols.prio3.batch_circuits import BatchCircuit
 from panprivacy.protocols.prio3.batch_field import BatchField, Booleans, Limbs
-from panprivacy.protocols.prio3.batch_gadgets import BATCH_GADGETS
 from panprivacy.protocols.prio3.flp import FullyLinearProof
+from panprivacy.protocols.prio3.gadgets import Gadget, Multiplication, ParallelProducts, PolynomialEvaluation
+
+
+def _products(field: BatchField, wires: Limbs) -> Limbs:
+    """x_0·y_0 + x_1·y_1 + …"""
+    return field.inner_product(wires[:, 0::2], wires[:, 1::2])[:, None]
+
+
+def _range_check(field: BatchField, wires: Limbs) -> Limbs:
+    """x² − x, the one polynomial that a variant of the draft evaluates."""
+    return field.multiply(wires, wires) - wires
+
+
+_GADGETS: Mapping[type[Gadget], Callable[[BatchField, Limbs], Limbs]] = {
+    Multiplication: _products,
+    ParallelProducts: _products,
+    PolynomialEvaluation: _range_check,
+}
+"""Gadget (appendix A) → its output for small wires of shape (limbs, arity, reports): limbs below 2^28, one
+element."""
 
 
 class BatchProof:
@@ -64,7 +84,7 @@ class BatchProof:
     def decide(self, verifiers: Limbs) -> Booleans:
         """Which sums of verifier shares, small, show a valid measurement (section 7.3.5)."""
         output, wires, gadget_value = np.split(verifiers, [1, self._flp.verifier_length - 1], axis=1)
-        expected = BATCH_GADGETS[type(self._circuit.circuit.gadget)](self._field, wires)
+        expected = _GADGETS[type(self._circuit.circuit.gadget)](self._field, wires)
         checks = np.concatenate([output, expected - gadget_value], axis=1)
         return np.asarray(self._field.are_zero(self._field.reduce(checks)).all(axis=0))
 

@@ -1,12 +1,11 @@
 """Which VDAF a file of test vectors is of, with its parameters (VDAF draft 20, appendix "Test Vectors")."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from panprivacy.protocols.prio3.circuits import Circuit, GadgetCall, SumVecCircuit
+from panprivacy.protocols.prio3.circuits import SumVecCircuit
 from panprivacy.protocols.prio3.field import FIELD64
-from panprivacy.protocols.prio3.gadgets import PolynomialEvaluation
 from panprivacy.protocols.prio3.prio3 import (
     Prio3,
     Prio3Count,
@@ -23,28 +22,6 @@ PRIVATE_IDENTIFIER = 0xFFFFFFFF
 """What the draft's authors take for VDAFs that are in no registry."""
 
 XOF = "XofTurboShake128"
-
-
-class HigherDegreeCircuit(Circuit[int]):
-    """0, 1 or 2, by a gadget of degree 3: x·(x − 1)·(x − 2). The draft's authors test with it."""
-
-    measurement_length = output_length = evaluation_length = gadget_calls = 1
-    joint_randomness_length = 0
-
-    def __init__(self) -> None:
-        self.field = FIELD64
-        self.gadget = PolynomialEvaluation((0, 2, -3, 1))
-
-    def encode(self, measurement: int) -> list[int]:
-        return [measurement]
-
-    def evaluate(
-        self, measurement: Sequence[int], _joint_randomness: Sequence[int], _shares: int, call: GadgetCall, /
-    ) -> list[int]:
-        return [call(measurement)]
-
-    def truncate(self, measurement: Sequence[int]) -> list[int]:
-        return list(measurement)
 
 
 def _sum_vec_with_multiproof(vector: Vector) -> Prio3[Any]:
@@ -69,9 +46,6 @@ _PARAMETERS: Mapping[Callable[..., Prio3[Any]], tuple[str, ...]] = {
 VDAFS: Mapping[str, Callable[[Vector], Prio3[Any]]] = {
     **{vdaf.__name__: partial(_of_the_draft, vdaf) for vdaf in _PARAMETERS},
     "Prio3SumVecWithMultiproof": _sum_vec_with_multiproof,
-    "Prio3HigherDegree": lambda vector: Prio3(
-        PRIVATE_IDENTIFIER, HigherDegreeCircuit(), shares=vector["shares"]
-    ),
 }
 """Name of a VDAF in the names of files → the VDAF that a vector of it describes."""
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.prio3 import xof
-from panprivacy.protocols.prio3.circuits import CountCircuit, digit_weights, digits
+from panprivacy.protocols.prio3.circuits import Circuit, CountCircuit, digit_weights, digits
 from panprivacy.protocols.prio3.field import FIELD64, FIELD128
+from panprivacy.protocols.prio3.gadgets import PolynomialEvaluation
 from panprivacy.protocols.prio3.interface import InvalidShareError, VerificationError
 from panprivacy.protocols.prio3.prio3 import (
     Prio3,
@@ -84,6 +85,38 @@ def test_everything_of_l1_bound_sum_is_what_its_draft_publishes():
     assert hashlib.sha256(b"|".join(found)).hexdigest() == (
         "2ac6048ca87ff7c5e6a076e0c236ed8efaf117564dea8260cc2e85db24891bd2"
     )
+
+
+class HigherDegreeCircuit(Circuit[list[int]]):
+    """Three numbers of 0, 1 or 2, by a gadget of degree 3: x·(x − 1)·(x − 2).
+
+    Unlike in the draft's variants, its third call is at a root of unity for which a proof has no value.
+    """
+
+    field = FIELD64
+    gadget = PolynomialEvaluation((0, 2, -3, 1))
+    measurement_length = output_length = evaluation_length = gadget_calls = 3
+    joint_randomness_length = 0
+    largest_output = 2
+
+    def encode(self, measurement):
+        return list(measurement)
+
+    def evaluate(self, measurement, _joint_randomness, _shares, call, /):
+        return [call([number]) for number in measurement]
+
+    def truncate(self, measurement):
+        return list(measurement)
+
+
+def test_gadget_of_degree_3_accepts_what_is_valid_and_nothing_else():
+    """An invalid report passes with a probability below 2^−60."""
+    vdaf = Prio3(0xFFFFFFFF, HigherDegreeCircuit())
+    leader, helper = everything_of(vdaf, [0, 1, 2])[-2:]
+    assert vdaf.unshard([leader, helper]) == (0, 1, 2)
+    for invalid in ([3, 0, 0], [0, 3, 0], [0, 0, 3]):
+        with pytest.raises(VerificationError):
+            everything_of(vdaf, invalid)
 
 
 @pytest.mark.parametrize(
