@@ -14,8 +14,8 @@ from pyhpke import AEADId, CipherSuite, KDFId, KEMId, PyHPKEError
 
 from panprivacy.protocols.dap.basics import VERSION, HpkeCiphertext, HpkeConfig, Role
 from panprivacy.protocols.dap.collection import AggregateShareAad
-from panprivacy.protocols.dap.our_suite import AEAD_ID, KDF_ID, KEM_ID, OurKey
 from panprivacy.protocols.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare
+from panprivacy.protocols.dap.x25519_aes128 import AEAD_ID, KDF_ID, KEM_ID, X25519Aes128Key
 
 PRIVATE_KEY_BYTES = 32
 _SEED_BYTES = 66
@@ -23,7 +23,7 @@ _SEED_BYTES = 66
 
 Suite = tuple[int, int, int]
 
-OUR_SUITE: Suite = (KEM_ID, KDF_ID, AEAD_ID)
+X25519_AES128: Suite = (KEM_ID, KDF_ID, AEAD_ID)
 """The algorithms that every participant must support, and those of our own keys."""
 
 
@@ -40,7 +40,7 @@ class HpkeOpenError(HpkeError):
 
 
 def generate_keypair(config_id: int, random_source: random.Random) -> tuple[HpkeConfig, bytes]:
-    """A fresh key pair of `OUR_SUITE`: its public configuration, and the private key (32 bytes).
+    """A fresh key pair of `X25519_AES128`: its public configuration, and the private key (32 bytes).
 
     Args:
         config_id: 0 to 255; names the key in ciphertexts.
@@ -48,7 +48,7 @@ def generate_keypair(config_id: int, random_source: random.Random) -> tuple[Hpke
     """
     private_key = random_source.randbytes(PRIVATE_KEY_BYTES)
     public_key = X25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
-    return HpkeConfig(config_id, *OUR_SUITE, public_key), private_key
+    return HpkeConfig(config_id, *X25519_AES128, public_key), private_key
 
 
 def choose_config(configs: HpkeConfigList) -> HpkeConfig:
@@ -99,8 +99,10 @@ class Recipient:
     def __init__(self, config: HpkeConfig, private_key: bytes) -> None:
         self._config_id = config.id
         numbers = _numbers(config)
-        self._key: OurKey | _OtherKey = (
-            OurKey(private_key) if numbers == OUR_SUITE else _OtherKey(_suite(*numbers), private_key)
+        self._key: X25519Aes128Key | _LibraryKey = (
+            X25519Aes128Key(private_key)
+            if numbers == X25519_AES128
+            else _LibraryKey(_suite(*numbers), private_key)
         )
 
     def open(self, ciphertext: HpkeCiphertext, info: bytes, aad: bytes) -> bytes:
@@ -113,7 +115,7 @@ class Recipient:
             raise HpkeOpenError("the ciphertext does not open") from error
 
 
-class _OtherKey:
+class _LibraryKey:
     """A private key of any other suite, e.g. one that a collector chose."""
 
     def __init__(self, suite: CipherSuite, private_key: bytes) -> None:

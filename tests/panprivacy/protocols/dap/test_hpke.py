@@ -15,11 +15,11 @@ from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import BatchMode, Extension, HpkeCiphertext, HpkeConfig, Interval, Role
 from panprivacy.protocols.dap.collection import AggregateShareAad, CollectionJobReq, Query
 from panprivacy.protocols.dap.hpke import (
-    OUR_SUITE,
+    X25519_AES128,
     HpkeOpenError,
     HpkeSealError,
     Recipient,
-    _OtherKey,
+    _LibraryKey,
     _suite,
     choose_config,
     generate_keypair,
@@ -30,9 +30,9 @@ from panprivacy.protocols.dap.hpke import (
     seal_aggregate_share,
     seal_input_share,
 )
-from panprivacy.protocols.dap.our_suite import OurKey
 from panprivacy.protocols.dap.task import TaskConfiguration, task_interval_extension
 from panprivacy.protocols.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare, ReportMetadata
+from panprivacy.protocols.dap.x25519_aes128 import X25519Aes128Key
 
 BYTES = st.binary(max_size=300)
 SOURCE = random.Random(18)
@@ -98,7 +98,7 @@ def test_open_official_vector_gives_its_plaintext():
     """RFC 9180, appendix A.1.1: DHKEM(X25519, HKDF-SHA256), HKDF-SHA256, AES-128-GCM, base mode."""
     config = HpkeConfig(
         0,
-        *OUR_SUITE,
+        *X25519_AES128,
         bytes.fromhex("3948cfe0ad1ddb695d780e59077195da6c56506b027329794ab02bca80815c4d"),
     )
     ciphertext = HpkeCiphertext(
@@ -203,8 +203,8 @@ def test_seal_to_every_supported_suite_opens(kem_id, aead_id):
 @given(BYTES, BYTES, BYTES, st.randoms(use_true_random=False))
 def test_open_directly_gives_what_a_library_for_all_suites_gives(info, aad, plaintext, source):
     sealed = seal(CONFIG, info, aad, plaintext, source)
-    library = _OtherKey(_suite(*OUR_SUITE), PRIVATE_KEY)
-    for key in (library, OurKey(PRIVATE_KEY)):
+    library = _LibraryKey(_suite(*X25519_AES128), PRIVATE_KEY)
+    for key in (library, X25519Aes128Key(PRIVATE_KEY)):
         assert key.open(sealed.enc, sealed.payload, info, aad) == plaintext
         with pytest.raises((InvalidTag, PyHPKEError)):
             key.open(sealed.enc, sealed.payload, info + b"\0", aad)
