@@ -37,7 +37,7 @@ from panprivacy.protocols.prio3.prio3 import (
     Prio3Sum,
     Prio3SumVec,
 )
-from panprivacy.protocols.prio3.slow_verifier import SlowVerifier
+from panprivacy.protocols.prio3.reference_verifier import ReferenceVerifier
 from panprivacy.protocols.prio3.verifier import Prio3Verifier
 
 RESULT = ROOT / "benchmarks" / "results" / "prio3.json"
@@ -109,7 +109,7 @@ def measure(row: Row, rounds: int) -> dict[str, Any]:
     leader, helper = reports_of(row, BATCH)
     few = slice(0, SLOW_BATCH)
     batch = steps_of(Prio3Verifier(row.vdaf, key, CONTEXT), leader, helper)
-    slow = steps_of(SlowVerifier(row.vdaf, key, CONTEXT), leader[few], helper[few])
+    slow = steps_of(ReferenceVerifier(row.vdaf, key, CONTEXT), leader[few], helper[few])
     nonce, rand = secrets.token_bytes(NONCE_SIZE), secrets.token_bytes(row.vdaf.rand_size)
 
     samples: dict[str, dict[str, list[float]]] = {"definition": {}, "batch": {}}

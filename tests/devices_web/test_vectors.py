@@ -8,7 +8,7 @@ import pytest
 
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.protocols.encrypted_shares.part import open_part
+from panprivacy.protocols.encrypted_shares.configuration import open_part
 from panprivacy.protocols.prio3.prio3 import Prio3Count
 from panprivacy.recipe.document import PublishedRecipe
 from tests.devices_web import vectors

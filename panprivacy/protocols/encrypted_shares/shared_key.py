@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 from panprivacy.encryption.interface import Ciphertext, InvalidCiphertextError, NonceBoundKey, SchemeKey
-from panprivacy.protocols.encrypted_shares.part import VDAF, encode_part, parse_part, part_bytes
-from panprivacy.protocols.prio3.slow_verifier import HELPER, LEADER
+from panprivacy.protocols.encrypted_shares.configuration import VDAF, encode_part, parse_part, part_bytes
+from panprivacy.protocols.prio3.reference_verifier import HELPER, LEADER
 
 NONCE_BYTES = 16
 

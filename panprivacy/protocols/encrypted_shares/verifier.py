@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.formats.errors import FieldError
-from panprivacy.protocols.encrypted_shares.part import VDAF, open_part, part_bytes
+from panprivacy.protocols.encrypted_shares.configuration import VDAF, open_part, part_bytes
 from panprivacy.protocols.prio3 import ping_pong
 from panprivacy.protocols.prio3.field import FIELD64
 from panprivacy.protocols.prio3.interface import (
@@ -17,7 +17,7 @@ from panprivacy.protocols.prio3.interface import (
     Verifier,
     require_length,
 )
-from panprivacy.protocols.prio3.slow_verifier import HELPER, LEADER, outcome_of, require_as_many
+from panprivacy.protocols.prio3.reference_verifier import HELPER, LEADER, outcome_of, require_as_many
 from panprivacy.protocols.prio3.verifier import Prio3Verifier
 
 Item = TypeVar("Item")

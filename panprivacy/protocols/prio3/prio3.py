@@ -1,4 +1,4 @@
-"""Prio3, the slow definition: one report at a time, integers modulo a prime (VDAF draft 20, section 7.2).
+"""Prio3, the definition: one report at a time, integers modulo a prime (VDAF draft 20, section 7.2).
 
 Shares and messages are encoded bytes (section 7.2.7) on both sides of every function. An aggregator is a
 number from 0, the leader, to `shares` − 1.

@@ -1,4 +1,4 @@
-"""Verification of batches: what `SlowVerifier` does, byte for byte, for many reports at once."""
+"""Verification of batches: what `ReferenceVerifier` does, byte for byte, for many reports at once."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +31,13 @@ from panprivacy.protocols.prio3.prio3 import (
     QUERY_RANDOMNESS,
     Prio3,
 )
-from panprivacy.protocols.prio3.slow_verifier import HELPER, LEADER, ContextOf, SlowVerifier, require_as_many
+from panprivacy.protocols.prio3.reference_verifier import (
+    HELPER,
+    LEADER,
+    ContextOf,
+    ReferenceVerifier,
+    require_as_many,
+)
 from panprivacy.protocols.prio3.xof import SEED_SIZE
 
 TOGETHER = 1024
@@ -50,7 +56,7 @@ class _Views:
         parts: of the joint randomness, N rows; empty rows without.
         out_shares: encoded, N rows.
         seeds: of the joint randomness as the public share would have it, N rows; empty rows without.
-        usable: for which reports that is all there is to it. Others are left to the slow definition.
+        usable: for which reports that is all there is to it. Others are left to `ReferenceVerifier`.
     """
 
     verifiers: Limbs
@@ -63,7 +69,8 @@ class _Views:
 class Prio3Verifier(Verifier):
     """Leader and helper of a Prio3 variant of two shares, for batches.
 
-    Reports that do not decode, or whose test point is refused, go to `SlowVerifier`, which names the fault.
+    Reports that do not decode, or whose test point is refused, go to `ReferenceVerifier`, which names the
+    fault.
     """
 
     def __init__(
@@ -80,7 +87,7 @@ class Prio3Verifier(Verifier):
         Raises:
             FieldError: not two shares, or a key of another length.
         """
-        self._slow = SlowVerifier(vdaf, verify_key, context, context_of=context_of)
+        self._reference = ReferenceVerifier(vdaf, verify_key, context, context_of=context_of)
         elements = vdaf.circuit.measurement_length + vdaf.flp.proof_length * vdaf.proofs
         self._together = max(1, min(TOGETHER, TOGETHER_ELEMENTS // elements))
         self.vdaf = vdaf
@@ -116,7 +123,7 @@ class Prio3Verifier(Verifier):
         return outcomes
 
     def leader_finish(self, states: Sequence[bytes], inbound: Sequence[bytes]) -> list[bytes | Rejected]:
-        return self._slow.leader_finish(states, inbound)  # which compares 32 bytes, and computes nothing
+        return self._reference.leader_finish(states, inbound)  # which compares 32 bytes, and computes nothing
 
     def aggregate(self, shares: Iterable[bytes]) -> bytes:
         total = bytes(self.out_share_bytes)
@@ -129,12 +136,14 @@ class Prio3Verifier(Verifier):
         return self._sum([total, *batch])
 
     def unshard(self, leader_share: bytes, helper_share: bytes, reports: int) -> tuple[int, ...]:
-        return self._slow.unshard(leader_share, helper_share, reports)
+        return self._reference.unshard(leader_share, helper_share, reports)
 
     def _leader_init(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected]:
         whole = self._whole(LEADER, reports)
         outcomes = self._leader_outcomes([reports[i] for i in whole]) if whole else []
-        return _completed(len(reports), whole, outcomes, lambda i: self._slow.leader_init([reports[i]])[0])
+        return _completed(
+            len(reports), whole, outcomes, lambda i: self._reference.leader_init([reports[i]])[0]
+        )
 
     def _helper_init(
         self, reports: Sequence[ReportInput], inbound: Sequence[bytes]
@@ -150,11 +159,14 @@ class Prio3Verifier(Verifier):
             leader_shares = rows_of([inbound[i] for i in whole])[:, len(header) :]
             outcomes = self._helper_outcomes([reports[i] for i in whole], leader_shares)
         return _completed(
-            len(reports), whole, outcomes, lambda i: self._slow.helper_init([reports[i]], [inbound[i]])[0]
+            len(reports),
+            whole,
+            outcomes,
+            lambda i: self._reference.helper_init([reports[i]], [inbound[i]])[0],
         )
 
     def _leader_outcomes(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected | None]:
-        """Of reports whose lengths are right; None for what the slow definition is to decide."""
+        """Of reports whose lengths are right; None for what `ReferenceVerifier` decides."""
         views = self._views(LEADER, reports, self._xof(reports))
         outbound = _cut(_headed(self._header, self._field.encode(views.verifiers), views.parts))
         states = _cut(np.hstack([views.out_shares, views.seeds]))
@@ -286,7 +298,7 @@ class Prio3Verifier(Verifier):
             if self._field.are_elements(rows).all():
                 total = self._field.decode(rows).sum(axis=-1, keepdims=True)
                 return self._field.encode(self._field.reduce(total)).tobytes()
-        return self._slow.aggregate(shares)  # which names the share that does not decode
+        return self._reference.aggregate(shares)  # which names the share that does not decode
 
 
 def _completed(

@@ -70,7 +70,7 @@ class _SharedReports(ReportFormat):
     def kept_bytes(self, scheme: str) -> int:
         """Of a sharing of the value: a part for each server."""
         # Imported here, because devices of single-server recipes do not need it.
-        from panprivacy.protocols.encrypted_shares.part import part_bytes
+        from panprivacy.protocols.encrypted_shares.configuration import part_bytes
 
         return sum(part_bytes(SCHEMES[scheme].public_key_class, side) for side in (0, 1))
 

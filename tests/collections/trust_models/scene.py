@@ -30,7 +30,7 @@ from panprivacy.protocols.dap.lengths import report_lengths
 from panprivacy.protocols.dap.token_extension import token_extension
 from panprivacy.protocols.dap.upload import InputShareAad, PlaintextInputShare, Report, ReportMetadata
 from panprivacy.protocols.dap.vdafs import context_of, prio3_of
-from panprivacy.protocols.encrypted_shares.part import VDAF, encode_part
+from panprivacy.protocols.encrypted_shares.configuration import VDAF, encode_part
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
 from panprivacy.protocols.privacy_pass.tokens import Token
 from panprivacy.recipe.dap_task import REPORT_TIME, task_of

@@ -7,10 +7,10 @@ from itertools import pairwise
 import pytest
 
 from panprivacy.encryption.interface import InvalidCiphertextError
-from panprivacy.protocols.encrypted_shares.part import open_part
+from panprivacy.protocols.encrypted_shares.configuration import open_part
 from panprivacy.protocols.encrypted_shares.shared_key import SharedCiphertext, SharedKey
 from panprivacy.protocols.prio3.interface import InvalidShareError, VerificationError
-from panprivacy.protocols.prio3.slow_verifier import HELPER, LEADER
+from panprivacy.protocols.prio3.reference_verifier import HELPER, LEADER
 from tests.panprivacy.protocols.encrypted_shares.conftest import CONTEXT, NONCE, key_of
 from tests.panprivacy.statistics.events.contract import CountingRandom
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.protocols.encrypted_shares.part import VDAF, open_part
+from panprivacy.protocols.encrypted_shares.configuration import VDAF, open_part
 from panprivacy.protocols.encrypted_shares.shared_key import SharedCiphertext
 from panprivacy.protocols.encrypted_shares.verifier import PanPrivateVerifier
 from panprivacy.protocols.prio3 import ping_pong
@@ -21,7 +21,7 @@ from panprivacy.protocols.prio3.interface import (
     Transition,
     VerificationError,
 )
-from panprivacy.protocols.prio3.slow_verifier import HELPER, LEADER, SlowVerifier
+from panprivacy.protocols.prio3.reference_verifier import HELPER, LEADER, ReferenceVerifier
 from tests.panprivacy.protocols.encrypted_shares.conftest import CONTEXT, VERIFY_KEY
 from tests.refusals import field_refused
 
@@ -209,7 +209,7 @@ def test_bad_parts_messages_or_nonces_reject_only_their_report(servers):
 def test_messages_and_shares_are_those_of_prio3_count_of_each_coordinate(servers):
     report = honest(servers, 4)
     context = CONTEXT + report.nonce
-    count = SlowVerifier(VDAF, VERIFY_KEY, context)
+    count = ReferenceVerifier(VDAF, VERIFY_KEY, context)
     leader, helper = servers.verifiers(LENGTH)
 
     def shares(key, part, side):

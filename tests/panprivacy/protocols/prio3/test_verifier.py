@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from panprivacy.protocols.prio3 import verifier as fast
 from panprivacy.protocols.prio3.batch_xof import WORTH_A_BATCH
 from panprivacy.protocols.prio3.interface import ReportInput, Transition
-from panprivacy.protocols.prio3.slow_verifier import SlowVerifier
+from panprivacy.protocols.prio3.reference_verifier import ReferenceVerifier
 from panprivacy.protocols.prio3.verifier import Prio3Verifier
 from tests.panprivacy.protocols.prio3.contract import CHEATS, VerifierContract
 from tests.panprivacy.protocols.prio3.variants import (
@@ -31,9 +31,9 @@ class TestPrio3Verifier(VerifierContract):
     verifier_class = Prio3Verifier
 
 
-def verifiers(name: str) -> tuple[SlowVerifier, Prio3Verifier]:
+def verifiers(name: str) -> tuple[ReferenceVerifier, Prio3Verifier]:
     vdaf = VARIANTS[name][0]
-    return SlowVerifier(vdaf, VERIFY_KEY, CONTEXT), Prio3Verifier(vdaf, VERIFY_KEY, CONTEXT)
+    return ReferenceVerifier(vdaf, VERIFY_KEY, CONTEXT), Prio3Verifier(vdaf, VERIFY_KEY, CONTEXT)
 
 
 def plain(outcomes: list[Any]) -> list[Any]:
@@ -137,7 +137,7 @@ def test_verification_under_contexts_of_the_nonces_equals_the_definition(count):
     nonces = [generator.randbytes(16) for _ in range(count // 2)]
     reports = [report_of(vdaf, 3, generator, CONTEXT + nonce, nonce) for nonce in nonces * 2]
     outcomes = []
-    for verifier_class in (SlowVerifier, Prio3Verifier):
+    for verifier_class in (ReferenceVerifier, Prio3Verifier):
         verifier = verifier_class(vdaf, VERIFY_KEY, b"not used", context_of=lambda nonce: CONTEXT + nonce)
         leader = verifier.leader_init([report.leader for report in reports])
         messages = [prepared.outbound for prepared in leader]

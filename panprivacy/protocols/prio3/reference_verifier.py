@@ -1,4 +1,4 @@
-"""Verification as the slow definition has it: one report after the other. The oracle of the fast one."""
+"""Verification as the draft defines it, one report after the other. `verifier` is tested equal to it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ParamSpec, TypeVar
@@ -40,7 +40,7 @@ def require_as_many(reports: Sequence[object], inbound: Sequence[bytes]) -> None
         )
 
 
-class SlowVerifier(Verifier):
+class ReferenceVerifier(Verifier):
     """Leader and helper of a Prio3 variant of two shares, exactly as in section 5.7.1 except for one thing:
     the helper also refuses what it knows that the leader will refuse (`Verifier.helper_init`)."""
 
