@@ -48,6 +48,7 @@ class CountNonzero(MaskedMechanism[Parameters]):
         self._response = RandomizedResponse(parameters.epsilon)
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
+        # Algorithm 3, line 2: c = Enc(0).
         return (public_key.encrypt(0, random_source),)
 
     def step(
@@ -55,22 +56,26 @@ class CountNonzero(MaskedMechanism[Parameters]):
     ) -> State:
         require_step(self.parameters, step)
         (bit,) = state
+        # Algorithm 3, lines 5 to 9: c = Φᵗ(Enc(1)) if there is an event, else Φ(c).
         return (public_key.replace_or_rerandomize(event, 1, bit, random_source, rerandomizations=step),)
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         (bit,) = state
         times, blank = self.parameters.steps + 1, self._is_dummy(random_source)
+        # Algorithm 3, lines 12 to 23: Φ(c) if the coin keeps the bit, else Φᵀ⁺¹(Enc(fair bit)).
         return (self._response.respond_encrypted(public_key, bit, times, random_source, blank=blank),)
 
     def state_of_count(
         self, public_key: PublicKey, count: int, step: int, random_source: random.Random
     ) -> State:
         require_count(self.parameters, count, step)
+        # What lines 2 to 10 leave after `step` steps.
         return (public_key.encrypt(int(count > 0), random_source, rerandomizations=step),)
 
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
         require_count(self.parameters, count, self.parameters.steps)
         blank = self._is_dummy(random_source)
+        # Lines 12 to 23 on the bit in the clear: the coin first, encryption afterwards.
         response = self._response.respond(int(count > 0 and not blank), random_source)
         return (public_key.encrypt(response, random_source, rerandomizations=self.parameters.steps + 1),)
 
@@ -79,6 +84,7 @@ class CountNonzero(MaskedMechanism[Parameters]):
         return range(2)
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        # The server debiases the sum as in Theorem 6, and divides by the sampling rate.
         return (self._response.debiased(total[0], reports) / self.parameters.sampling_rate,)
 
     def estimate(self, total: Sequence[int], reports: int) -> Estimate:

@@ -62,6 +62,7 @@ class Histogram(MaskedMechanism[HistogramParameters]):
         return 2 * (self.parameters.k + 1)
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
+        # Algorithm 5, lines 2 to 5: c_0 = d_0 = Enc(1), and c_i = d_i = Enc(0) for i = 1..k.
         return self.state_of_count(public_key, 0, 0, random_source)
 
     def step(
@@ -69,6 +70,7 @@ class Histogram(MaskedMechanism[HistogramParameters]):
     ) -> State:
         require_step(self.parameters, step)
         equal, at_least = self._split(state)
+        # Algorithm 5, lines 8 to 17, for all c_i and then for all d_i.
         return (
             *self._shifted(public_key, equal, event, 0, step, random_source),
             *self._shifted(public_key, at_least, event, 1, step, random_source),
@@ -85,15 +87,19 @@ class Histogram(MaskedMechanism[HistogramParameters]):
     ) -> list[Ciphertext]:
         """Indicators after one step; on an event each takes its predecessor's value, the first `first`."""
         new = list(indicators)
-        # From k downwards, so that each predecessor is read first and overwritten afterwards.
+        # Lines 9 to 11 without an event: Φ(c_i). Lines 14 to 16 with one: Φ(c_{i−1}), but from k downwards
+        # (errata), so that each predecessor is read first and overwritten afterwards.
         for i in range(self.parameters.k, 0, -1):
             new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
+        # Line 13, after the shift (errata): Φᵗ(Enc(0)) for c_0, Φᵗ(Enc(1)) for d_0.
         new[0] = public_key.replace_or_rerandomize(event, first, new[0], random_source, rerandomizations=step)
         return new
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         equal, at_least = self._split(state)
         times, blank = self.parameters.steps + 1, self._is_dummy(random_source)
+        # Algorithm 5, lines 20 to 23: v = (c_0, …, c_{k−1}, d_k).
+        # Lines 24 to 34: each v_i through randomized response, by the coin as corrected (errata).
         return tuple(
             self._response.respond_encrypted(public_key, bit, times, random_source, blank=blank)
             for bit in (*equal[:-1], at_least[-1])
@@ -104,11 +110,13 @@ class Histogram(MaskedMechanism[HistogramParameters]):
     ) -> State:
         require_count(self.parameters, count, step)
         buckets = range(self.parameters.k + 1)
+        # What lines 2 to 18 leave after `step` steps.
         bits = [int(count == i) for i in buckets] + [int(count >= i) for i in buckets]
         return tuple(public_key.encrypt(bit, random_source, rerandomizations=step) for bit in bits)
 
     def report_of_count(self, public_key: PublicKey, count: int, random_source: random.Random) -> Report:
         require_count(self.parameters, count, self.parameters.steps)
+        # Lines 24 to 34 on bits in the clear: the coins first, encryption afterwards.
         bucket = -1 if self._is_dummy(random_source) else min(count, self.parameters.k)
         return tuple(
             public_key.encrypt(

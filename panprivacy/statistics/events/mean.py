@@ -167,6 +167,7 @@ class Mean(Mechanism[MeanParameters]):
         return self.parameters.k
 
     def start(self, public_key: PublicKey, random_source: random.Random) -> State:
+        # Algorithm 5, lines 3 to 5, for the d_i alone: d_i = Enc(0) for i = 1..k. d_0 is always 1: not kept.
         return self.state_of_count(public_key, 0, 0, random_source)
 
     def step(
@@ -176,9 +177,11 @@ class Mean(Mechanism[MeanParameters]):
         require_step(self.parameters, step)
         self._require_state(state)
         new = list(state)
-        # From d_k downwards, so that each predecessor is read first and overwritten afterwards.
+        # Algorithm 5, lines 8 to 17, for the d_i alone: Φ(d_{i−1}) if there is an event, else Φ(d_i).
+        # From d_k down to d_2 (errata): each predecessor is read first and overwritten afterwards.
         for i in range(self.parameters.k - 1, 0, -1):
             new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
+        # d_1 takes the value of d_0: Φᵗ(Enc(1)).
         new[0] = public_key.replace_or_rerandomize(event, 1, new[0], random_source, rerandomizations=step)
         return tuple(new)
 
@@ -186,11 +189,14 @@ class Mean(Mechanism[MeanParameters]):
         self._require_state(state)
         if not isinstance(public_key, SchemeKey):
             raise TypeError("counts are added up under the key of one scheme")
+        # Algorithm 4, lines 2 to 4: no i·c_i; the d_j are added as they are (errata).
+        # Lines 5 and 6: Enc(r) with r ~ N_Z(0, s²), s for counts that differ by k (errata).
         noise = public_key.encrypt(
             self._noise(random_source),
             random_source,
             rerandomizations=self.parameters.steps,
         )
+        # Line 7: the encrypted sum, rerandomized so that its summands cannot be recognized.
         return (public_key.rerandomize(public_key.add([*state, noise]), random_source),)
 
     def state_of_count(
@@ -211,10 +217,12 @@ class Mean(Mechanism[MeanParameters]):
                 public_key, self.state_of_count(public_key, count, steps, random_source), random_source
             )
         require_count(self.parameters, count, steps)
+        # Algorithm 4 on the count in the clear: Σ d_j is min(count, k).
         noisy = min(count, self.parameters.k) + self._noise(random_source)
         return (public_key.encrypt(noisy, random_source),)
 
     def _noise(self, random_source: random.Random) -> int:
+        # Algorithm 4, line 5, by a table of probabilities in constant steps (errata).
         return discrete_gaussian.sample(self._scale(), self.parameters.largest_noise, random_source)
 
     def _scale(self) -> Fraction:
@@ -293,6 +301,7 @@ class Mean(Mechanism[MeanParameters]):
         )
 
     def debiased(self, total: Sequence[int], reports: int) -> tuple[float, ...]:
+        # The server takes the average (above Theorem 13).
         return (total[0] / reports,)
 
     def _intervals(self, total: int, reports: int, most_spread: float) -> tuple[Interval, ...]:

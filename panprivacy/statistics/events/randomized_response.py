@@ -98,7 +98,10 @@ class RandomizedResponse:
             bit: an encryption of 0 or 1 that was rerandomized `rerandomizations` − 1 times.
             rerandomizations: T + 1, the number of rerandomizations on either branch.
         """
+        # LPP Algorithm 3, lines 12 to 14: r and r′.
         keep, fair_bit = self._toss(random_source)
+        # Lines 15 to 22: Φ(c) if r = 1, else Φᵀ⁺¹ of an encryption of the fair bit. The paper prints r′ = 1
+        # as Enc(0); the distribution is the same.
         return public_key.replace_or_rerandomize(
             blank or not keep,
             0 if keep else fair_bit,

@@ -190,11 +190,11 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         messages = []
         # Algorithm 4, step 1: for every group j.
         for group in range(self.parameters.groups):
-            # Steps 2 to 4: (j, 1) if it is the user's own, else (j, 0).
+            # Steps 2 to 5: (j, 1) if it is the user's own, else (j, 0).
             messages.append(2 * group + int(group == own))
-            # Step 5: s_j ~ Pois(λ/n).
+            # Step 6: s_j ~ Pois(λ/n).
             noise = poisson(mean, random_source)
-            # Steps 6 to 8: s_j messages with fair bits.
+            # Steps 7 to 9: s_j messages with fair bits.
             messages += [2 * group + random_source.getrandbits(1) for _ in range(noise)]
         return messages
 

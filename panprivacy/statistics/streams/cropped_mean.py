@@ -106,7 +106,8 @@ class CroppedMean(BitTable[CroppedMeanParameters]):
     ) -> Estimate:
         require_confidence(confidence)
         t, intrusions = self.parameters.t, state.announced_intrusions
-        # Figure 2, Output: f′ = t·(4(θ − 1/2)/ε).
+        # Figure 2, Output: f′ = 4t·(θ − 1/2)/ε. The noise step, + Lap(t/(εm)), comes first, in
+        # `noisy_counts`: scale 1/ε on the number of ones (errata).
         (share,) = self.noisy_shares(state, random_source)
         within = min(max(share, 0.0), 1.0)
         return Estimate(

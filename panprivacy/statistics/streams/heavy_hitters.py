@@ -65,7 +65,7 @@ class ThresholdLevels:
     @property
     def thresholds(self) -> tuple[float, ...]:
         """t_i = k − 1/2, t_i·(1 + ρ), t_i·(1 + ρ)², … up to at least (1 + ρ)·n_max: three or more."""
-        # Figure 3, Init, step 2: powers of 1 + ρ, from k on instead of 1.
+        # Figure 3, Init, step 2: powers of 1 + ρ, from k − 1/2 on instead of 1.
         ratio = 1 + self.rho
         found = [self.k - 0.5]
         while found[-1] < self.n_max * ratio:
@@ -264,7 +264,7 @@ class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
         # Figure 3, Output, step 1: θ of each table, and e_j/t_j from it.
         fractions = self.noisy_counts(state, random_source) / self.parameters.table_size
         wrapped = (fractions - float(distributions.absent)) / distributions.distance
-        # Steps 2 to 4: the sum of v_i for all intervals from k on.
+        # Steps 2 and 3; step 4 corrected to the sum (errata); its noise is already in `noisy_counts`.
         value = float(self._weights @ wrapped)
         projection = min(max(value, 0.0), 1.0)
         return Estimate(
