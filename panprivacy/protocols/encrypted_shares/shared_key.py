@@ -4,6 +4,9 @@ To a mechanism's device this is a public key like any other, and one of its ciph
 an event (`replace_or_rerandomize`) both parts are replaced by those of a fresh sharing of 1; otherwise
 both are rerandomized, each under its own key, and the shares in them stay. The proof belongs to the
 shares, whatever encrypts them, and so stays valid.
+
+`CountNonzero` runs the loop and the coin of Algorithm 6, which are those of Algorithm 3. The steps here are
+what it does to the four ciphertexts c⁽¹⁾, p⁽¹⁾, c⁽²⁾ and p⁽²⁾.
 """
 
 import random
@@ -88,6 +91,7 @@ class SharedKey(NonceBoundKey):
         if bit not in (0, 1):
             raise ValueError(f"only a bit can be shared, not {bit}")
         randomness = random_source.randbytes(VDAF.rand_size)
+        # Algorithm 6, lines 2 and 3, also 9 and 10: SecretShare and ValidityProof, by `shard` of Prio3Count.
         return VDAF.shard(self.context + self._nonce, bit, self._nonce, randomness)[1]
 
     def encrypt(
@@ -98,7 +102,9 @@ class SharedKey(NonceBoundKey):
         Raises:
             ValueError: `message` is neither 0 nor 1, or the key is bound to no nonce.
         """
+        # Algorithm 6, lines 2 and 3: shares of the bit, and their proof.
         leader, helper = self._shares(message, random_source)
+        # Lines 4 and 5: Enc₁ and Enc₂; a part encrypts its share together with its share of the proof.
         return SharedCiphertext(
             self.leader.encrypt_bytes(leader, random_source, rerandomizations=rerandomizations),
             self.helper.encrypt_bytes(helper, random_source, rerandomizations=rerandomizations),
@@ -107,6 +113,7 @@ class SharedKey(NonceBoundKey):
     def rerandomize(self, ciphertext: Ciphertext, random_source: random.Random) -> SharedCiphertext:
         """The same sharing, encrypted anew."""
         own = _own(ciphertext)
+        # Algorithm 6, lines 14 and 15, also 34 and 35: Φ₁ and Φ₂.
         return SharedCiphertext(
             [self.leader.rerandomize(piece, random_source) for piece in own.leader],
             [self.helper.rerandomize(piece, random_source) for piece in own.helper],
@@ -122,8 +129,12 @@ class SharedKey(NonceBoundKey):
         rerandomizations: int,
     ) -> SharedCiphertext:
         """See `PublicKey.replace_or_rerandomize`; raises as `encrypt`."""
+        # Algorithm 6, lines 9 and 10 in a step, 23 and 24 or 28 and 29 in a report: made in either case.
         leader, helper = self._shares(message, random_source)
         own = _own(ciphertext)
+        # In a step, lines 8 to 16: Φᵗ(Enc(shares)) if `replace`, else Φ of the kept parts.
+        # In a report, lines 20 to 35: Φᵀ⁺¹(Enc(shares)), or Φ. The coin of line 19 is `RandomizedResponse`'s,
+        # where r = 1 replaces (errata).
         return SharedCiphertext(
             self.leader.replace_bytes_or_rerandomize(
                 replace, leader, own.leader, random_source, rerandomizations=rerandomizations

@@ -1,4 +1,8 @@
-"""What an aggregator does with pan-private reports: decrypt its parts, run Prio3Count on every coordinate."""
+"""What an aggregator does with pan-private reports: decrypt its parts, run Prio3Count on every coordinate.
+
+The servers' side of LPP section 5: each decrypts what line 36 of Algorithm 6 returns to it; together they
+verify the proofs, and add up the shares of the valid reports.
+"""
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
@@ -67,6 +71,7 @@ class PanPrivateVerifier(Verifier):
 
     def leader_init(self, reports: Sequence[ReportInput]) -> list[Transition | Rejected]:
         self._require_side(LEADER)
+        # LPP section 5: decrypt the leader's shares (c⁽¹⁾, p⁽¹⁾), then `verify_init` of each coordinate.
         opened = [outcome_of(self._coordinates, report) for report in reports]
         prepared = _by_coordinate(opened, self._count.leader_init)
         return [
@@ -82,6 +87,7 @@ class PanPrivateVerifier(Verifier):
         def count(items: Sequence[tuple[ReportInput, bytes]]) -> list[Transition | Rejected]:
             return self._count.helper_init([item[0] for item in items], [item[1] for item in items])
 
+        # LPP section 5: decrypt (c⁽²⁾, p⁽²⁾), then decide each proof with the leader's verifier shares.
         pairs = zip(reports, inbound, strict=True)
         prepared = _by_coordinate((outcome_of(self._with_message, *pair) for pair in pairs), count)
         return [self._joined(one, ping_pong.decode_finish, ping_pong.encode_finish) for one in prepared]
@@ -93,11 +99,13 @@ class PanPrivateVerifier(Verifier):
         def count(items: Sequence[tuple[bytes, bytes]]) -> list[bytes | Rejected]:
             return self._count.leader_finish([item[0] for item in items], [item[1] for item in items])
 
+        # The leader's output share, once the helper has found the proofs valid.
         pairs = zip(states, inbound, strict=True)
         finished = _by_coordinate((outcome_of(self._states_with_message, *pair) for pair in pairs), count)
         return [b"".join(one) if isinstance(one, list) else one for one in finished]
 
     def aggregate(self, shares: Iterable[bytes]) -> bytes:
+        # LPP section 5: each server adds its shares of the valid reports, coordinate by coordinate.
         total = [0] * self._length
         for share in shares:
             total = FIELD64.add(total, self._elements(share))
@@ -105,6 +113,7 @@ class PanPrivateVerifier(Verifier):
 
     def unshard(self, leader_share: bytes, helper_share: bytes, reports: int) -> tuple[int, ...]:
         self.require_exact(reports)
+        # The sum of both servers' sums: the number of ones, which is then debiased.
         return tuple(FIELD64.add(self._elements(leader_share), self._elements(helper_share)))
 
     def _require_side(self, side: int) -> None:
