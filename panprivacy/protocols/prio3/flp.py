@@ -49,17 +49,21 @@ class FullyLinearProof:
     ) -> list[int]:
         """A proof for an encoded measurement (section 7.3.3): wire seeds, then the gadget polynomial."""
         field, gadget = self.field, self.circuit.gadget
+        # `ProveGadget` (appendix A.4): record the input wires of each call, behind the wire seeds.
         calls: list[Sequence[int]] = [prove_randomness]
 
         def call(inputs: Sequence[int]) -> int:
             calls.append(inputs)
             return gadget.evaluate(field, inputs)
 
+        # Evaluate the validity circuit on the measurement itself.
         self.circuit.evaluate(measurement, joint_randomness, 1, call)
+        # The wire polynomials, from their values at the p-th roots of unity to those at the n-th.
         wires = [
             values_at_roots(field, coefficients_of(field, wire), self.gadget_order)
             for wire in self._wires(calls)
         ]
+        # The gadget polynomial: the gadget on the wire polynomials' values. Proof: seeds, then these values.
         points = list(zip(*wires, strict=True))[: self.gadget_length]
         return [*prove_randomness, *(gadget.evaluate(field, inputs) for inputs in points)]
 
@@ -81,6 +85,7 @@ class FullyLinearProof:
             VerificationError: the test point is a root of unity: the values there would reveal wires.
         """
         field, circuit = self.field, self.circuit
+        # `QueryGadget` (appendix A.4): record input wires, and take outputs from the gadget polynomial.
         seeds, gadget_values = proof[: circuit.gadget.arity], proof[circuit.gadget.arity :]
         calls: list[Sequence[int]] = [seeds]
 
@@ -89,11 +94,14 @@ class FullyLinearProof:
             return self._gadget_output(gadget_values, len(calls) - 1)
 
         outputs = circuit.evaluate(measurement, joint_randomness, shares, call)
+        # Reduce several outputs to a random linear combination.
         *output_randomness, point = query_randomness
         output = field.inner_product(output_randomness, outputs) if self.reduces_output else outputs[0]
 
+        # Abort if the test point t is among the inputs that define the wire polynomials: t^p = 1.
         if pow(point, self.wire_length, field.modulus) == 1:
             raise VerificationError("the test point is a root of unity")
+        # The gadget test, to be completed by `decide`: wire polynomials and gadget polynomial at t.
         wire_basis = lagrange_basis(field, self.wire_length, self.wire_length, point)
         gadget_basis = lagrange_basis(field, self.gadget_length, self.gadget_order, point)
         return [
@@ -104,6 +112,7 @@ class FullyLinearProof:
 
     def decide(self, verifier: Sequence[int]) -> bool:
         """Whether a verifier message, the sum of its shares, shows a valid measurement (section 7.3.5)."""
+        # The circuit's output is 0. The gadget on the wire polynomials at t is the gadget polynomial at t.
         output, *wires, gadget_value = verifier
         return output == 0 and self.circuit.gadget.evaluate(self.field, wires) == gadget_value
 

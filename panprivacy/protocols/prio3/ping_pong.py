@@ -1,4 +1,8 @@
-"""Messages between two aggregators of a VDAF of one round (VDAF draft 20, section 5.7.1)."""
+"""Messages between two aggregators of a VDAF of one round (VDAF draft 20, section 5.7.1).
+
+The leader sends `initialize`; the helper answers `finish`; `continue` (1) is for VDAFs of more rounds.
+`ReferenceVerifier` has the transitions.
+"""
 
 from panprivacy.protocols.prio3.interface import InvalidShareError
 
@@ -38,6 +42,7 @@ def decode_finish(message: bytes) -> bytes:
 
 
 def _header(kind: int, size: int) -> bytes:
+    # struct { MessageType type; opaque verifier_share<0..2^32 − 1> or verifier_message<…>; } Message;
     return bytes([kind]) + size.to_bytes(4, "big")
 
 
@@ -46,6 +51,7 @@ def _encode(kind: int, content: bytes) -> bytes:
 
 
 def _decode(kind: int, message: bytes) -> bytes:
+    # `decode`: the type must be the expected one, and the length that of the rest.
     if len(message) < _HEADER_BYTES or message[0] != kind:
         raise InvalidShareError(f"ping-pong message: must be of type {kind} with its length")
     if int.from_bytes(message[1:_HEADER_BYTES], "big") != len(message) - _HEADER_BYTES:

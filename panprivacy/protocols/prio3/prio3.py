@@ -111,18 +111,23 @@ class Prio3(Generic[Measurement]):
         Raises:
             FieldError: the measurement is not valid, or an argument has another length.
         """
+        # Step 1: encode the measurement as the circuit specifies.
         return self.shard_encoded(context, self.circuit.encode(measurement), nonce, rand)
 
     def shard_encoded(
         self, context: bytes, encoded: Sequence[int], nonce: bytes, rand: bytes
     ) -> tuple[bytes, tuple[bytes, ...]]:
-        """As `shard`, of elements that only the aggregators check: what a cheat would send."""
+        """As `shard`, of elements that only the aggregators check: what a cheat would send.
+
+        Steps 2 to 5 of section 7.2.1, as sections 7.2.1.1 (no joint randomness) and 7.2.1.2 list them.
+        """
         if len(encoded) != self.circuit.measurement_length:
             raise FieldError("encoded", f"must be {self.circuit.measurement_length} elements")
         if len(nonce) != NONCE_SIZE:
             raise FieldError("nonce", f"must be {NONCE_SIZE} bytes, not {len(nonce)}")
         if len(rand) != self.rand_size:
             raise FieldError("rand", f"must be {self.rand_size} bytes, not {len(rand)}")
+        # Split the randomness into seeds: the last one is the prover's.
         seeds = [rand[at : at + SEED_SIZE] for at in range(0, len(rand), SEED_SIZE)]
         prove_seed = seeds.pop()
         blinds = [b""] * self.shares
@@ -131,6 +136,7 @@ class Prio3(Generic[Measurement]):
             blinds = [seeds.pop(), *seeds[1::2]]
             seeds = seeds[0::2]
 
+        # Step 2: a helper's measurement share is expanded from its seed; the leader's is what is left.
         helpers = range(1, self.shares)
         helper_shares = [
             self._helper_measurement_share(context, helper, seeds[helper - 1]) for helper in helpers
@@ -142,6 +148,7 @@ class Prio3(Generic[Measurement]):
         parts: list[bytes] = []
         joint_randomness: list[int] = []
         if self.has_joint_randomness:
+            # Step 3 (7.2.1.2): a part from each share and blind, a seed from all parts, then the randomness.
             parts = [
                 self._joint_randomness_part(context, aggregator, blind, self.field.encode(share), nonce)
                 for aggregator, (blind, share) in enumerate(
@@ -151,6 +158,7 @@ class Prio3(Generic[Measurement]):
             seed = self._joint_randomness_seed(context, parts)
             joint_randomness = self._joint_randomness(context, seed)
 
+        # Step 4: a proof, `proofs` times, each with randomness of its own (`prove_rands`, `flp.prove`).
         prove_randomness = self._elements(
             PROVE_RANDOMNESS,
             context,
@@ -165,10 +173,12 @@ class Prio3(Generic[Measurement]):
                 _part(prove_randomness, proof, self.proofs),
                 _part(joint_randomness, proof, self.proofs),
             )
+        # Step 5: helpers expand their shares of the proofs from their seeds; the leader's is what is left.
         for helper in helpers:
             leader_proofs = self.field.subtract(
                 leader_proofs, self._helper_proofs_share(context, helper, seeds[helper - 1])
             )
+        # Public share: the parts. Input shares: measurement and proofs, or their seed; then the blind.
         leader = self.field.encode(leader_share + leader_proofs) + blinds[0]
         return b"".join(parts), (
             leader,
@@ -203,11 +213,13 @@ class Prio3(Generic[Measurement]):
         """
         require_length("nonce", nonce, NONCE_SIZE)
         require_length("public share", public_share, self.public_share_bytes)
+        # `expand_input_share`: shares of the measurement and of the proofs, and the blind.
         measurement, proofs, blind = self._expand_input_share(context, aggregator, input_share)
 
         seed = part = b""
         joint_randomness: list[int] = []
         if self.has_joint_randomness:
+            # The joint randomness: this aggregator's part computed, the others' from the public share.
             part = self._joint_randomness_part(
                 context, aggregator, blind, self.field.encode(measurement), nonce
             )
@@ -216,6 +228,7 @@ class Prio3(Generic[Measurement]):
             seed = self._joint_randomness_seed(context, parts)
             joint_randomness = self._joint_randomness(context, seed)
 
+        # Query measurement and proof shares (`query_rands`, `flp.query`), one proof after the other.
         query_randomness = self._elements(
             QUERY_RANDOMNESS,
             context,
@@ -232,6 +245,7 @@ class Prio3(Generic[Measurement]):
                 _part(joint_randomness, proof, self.proofs),
                 self.shares,
             )
+        # State: output share and corrected seed. Verifier share: those of all proofs, and the part.
         out_share = self.field.encode(self.circuit.truncate(measurement))
         return out_share + seed, self.field.encode(verifiers) + part
 
@@ -244,6 +258,7 @@ class Prio3(Generic[Measurement]):
         """
         if len(verifier_shares) != self.shares:
             raise InvalidShareError(f"verifier shares: must be {self.shares}, not {len(verifier_shares)}")
+        # Unshard: add the verifier shares up.
         elements = self.flp.verifier_length * self.proofs
         total = [0] * elements
         parts = []
@@ -251,8 +266,10 @@ class Prio3(Generic[Measurement]):
             verifiers, part = self._without_seed(encoded)
             total = self.field.add(total, self.field.decode(verifiers, elements, "verifier share"))
             parts.append(part)
+        # Decide: every proof is well-formed, and the measurement is valid.
         if not all(self.flp.decide(_part(total, proof, self.proofs)) for proof in range(self.proofs)):
             raise VerificationError(INVALID_MEASUREMENT)
+        # The message is the true seed of the joint randomness, from the parts that aggregators computed.
         return self._joint_randomness_seed(context, parts) if self.has_joint_randomness else b""
 
     def verify_next(self, state: bytes, verifier_message: bytes) -> bytes:
@@ -264,6 +281,7 @@ class Prio3(Generic[Measurement]):
         """
         require_length("state", state, self.out_share_bytes + self._seed_bytes)
         require_length("verifier message", verifier_message, self.verifier_message_bytes)
+        # The joint randomness that the aggregators computed must be the one that the client used.
         out_share, seed = self._without_seed(state)
         if seed != verifier_message:
             raise VerificationError(OTHER_RANDOMNESS)
@@ -290,7 +308,10 @@ class Prio3(Generic[Measurement]):
     # Aggregation and unsharding (sections 7.2.4, 7.2.5) -------------------------
 
     def aggregate(self, shares: Iterable[bytes]) -> bytes:
-        """The encoded sum of output or aggregate shares. InvalidShareError for one that does not decode."""
+        """The encoded sum of output or aggregate shares. InvalidShareError for one that does not decode.
+
+        The draft's `agg_init`, `agg_update` and `merge`.
+        """
         total = [0] * self.circuit.output_length
         for share in shares:
             total = self.field.add(
@@ -309,6 +330,7 @@ class Prio3(Generic[Measurement]):
         """
         if len(aggregate_shares) != self.shares:
             raise InvalidShareError(f"aggregate shares: must be {self.shares}, not {len(aggregate_shares)}")
+        # `merge`, then `decode`: the sum of the aggregate shares, element by element.
         total = self.aggregate(aggregate_shares)
         return tuple(self.field.decode(total, self.circuit.output_length, "aggregate share"))
 
@@ -321,17 +343,19 @@ class Prio3(Generic[Measurement]):
         return xof.expand_into_vec(self.field, seed, self._tag(usage, context), binder, length)
 
     def _helper_measurement_share(self, context: bytes, helper: int, seed: bytes) -> list[int]:
+        # `helper_meas_share`
         length = self.circuit.measurement_length
         return self._elements(MEASUREMENT_SHARE, context, seed, bytes([helper]), length)
 
     def _helper_proofs_share(self, context: bytes, helper: int, seed: bytes) -> list[int]:
+        # `helper_proofs_share`
         length = self.flp.proof_length * self.proofs
         return self._elements(PROOF_SHARE, context, seed, bytes([self.proofs, helper]), length)
 
     def _expand_input_share(
         self, context: bytes, aggregator: int, input_share: bytes
     ) -> tuple[list[int], list[int], bytes]:
-        """Shares of the measurement and of the proofs, and the blind."""
+        """Shares of the measurement and of the proofs, and the blind (`expand_input_share`)."""
         require_length("input share", input_share, self.input_share_bytes(aggregator))
         share, blind = self._without_seed(input_share)
         if aggregator > 0:
@@ -352,14 +376,17 @@ class Prio3(Generic[Measurement]):
     def _joint_randomness_part(
         self, context: bytes, aggregator: int, blind: bytes, measurement_share: bytes, nonce: bytes
     ) -> bytes:
+        # `joint_rand_part`
         binder = bytes([aggregator]) + nonce + measurement_share
         return xof.derive_seed(blind, self._tag(JOINT_RANDOMNESS_PART, context), binder)
 
     def _joint_randomness_seed(self, context: bytes, parts: Sequence[bytes]) -> bytes:
+        # `joint_rand_seed`
         tag = self._tag(JOINT_RANDOMNESS_SEED, context)
         return xof.derive_seed(bytes(SEED_SIZE), tag, b"".join(parts))
 
     def _joint_randomness(self, context: bytes, seed: bytes) -> list[int]:
+        # `joint_rands`
         length = self.circuit.joint_randomness_length * self.proofs
         return self._elements(JOINT_RANDOMNESS, context, seed, bytes([self.proofs]), length)
 

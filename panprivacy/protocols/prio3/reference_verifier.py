@@ -101,19 +101,24 @@ class ReferenceVerifier(Verifier):
         )
 
     def _leader_init(self, report: ReportInput) -> Transition:
+        # `ping_pong_leader_init` (section 5.7.1): verify_init, and the verifier share to the helper.
         state, verifier_share = self._verify_init(LEADER, report)
         return Transition(outbound=ping_pong.encode_initialize(verifier_share), state=state)
 
     def _helper_init(self, report: ReportInput, inbound: bytes) -> Transition:
+        # `ping_pong_helper_init`: verify_init, and the leader's verifier share from its message.
         state, verifier_share = self._verify_init(HELPER, report)
         leader_share = ping_pong.decode_initialize(inbound)
         verifier_shares = [leader_share, verifier_share]
+        # `ping_pong_transition`: verifier_shares_to_message, then verify_next; the message to the leader.
         message = self.vdaf.verifier_shares_to_message(self._context_of(report.nonce), verifier_shares)
+        # Not in the draft: refuse here what the leader would refuse.
         self.vdaf.require_parts_of_all(report.public_share, verifier_shares)
         out_share = self.vdaf.verify_next(state, message)
         return Transition(outbound=ping_pong.encode_finish(message), out_share=out_share)
 
     def _leader_finish(self, state: bytes, inbound: bytes) -> bytes:
+        # `ping_pong_leader_continued`, which for one round is verify_next with the helper's message.
         return self.vdaf.verify_next(state, ping_pong.decode_finish(inbound))
 
 

@@ -29,6 +29,7 @@ def domain_separation_tag(algorithm: int, usage: int, context: bytes) -> bytes:
     Raises:
         FieldError: the context is too long.
     """
+    # `format_dst`: version, class, algorithm, usage.
     tag = bytes([VERSION, VDAF_CLASS]) + algorithm.to_bytes(4, "big") + usage.to_bytes(2, "big")
     if len(tag) + len(context) > MAX_DST_SIZE:
         raise FieldError("context", f"must be at most {MAX_DST_SIZE - len(tag)} bytes, not {len(context)}")
@@ -36,7 +37,7 @@ def domain_separation_tag(algorithm: int, usage: int, context: bytes) -> bytes:
 
 
 def prefix(seed_size: int, dst: bytes) -> bytes:
-    """The hashed prefix of the seed: the length-prefixed tag and the seed's length.
+    """The hashed prefix of the seed: the length-prefixed tag and the seed's length (section 6.2.1).
 
     Raises:
         FieldError: the tag or the seed is too long.
@@ -45,11 +46,12 @@ def prefix(seed_size: int, dst: bytes) -> bytes:
         raise FieldError("dst", f"must be at most {MAX_DST_SIZE} bytes, not {len(dst)}")
     if seed_size > MAX_SEED_SIZE:
         raise FieldError("seed", f"must be at most {MAX_SEED_SIZE} bytes, not {seed_size}")
+    # The constructor's m is le(len(dst), 2) ‖ dst ‖ le(len(seed), 1) ‖ seed ‖ binder.
     return len(dst).to_bytes(2, "little") + dst + bytes([seed_size])
 
 
 def stream(message: bytes, length: int) -> bytes:
-    """The first `length` bytes that TurboSHAKE128 makes of prefix ‖ seed ‖ binder."""
+    """The first `length` bytes that TurboSHAKE128 makes of prefix ‖ seed ‖ binder (`next`, section 6.2.1)."""
     output: bytes = TurboSHAKE128.new(domain=DOMAIN, data=message).read(length)
     return output
 
@@ -74,8 +76,10 @@ def elements(field: Field, message: bytes, length: int) -> list[int]:
     xof = TurboSHAKE128.new(domain=DOMAIN, data=message)
     found: list[int] = []
     while len(found) < length:
+        # All that is still missing at once; the draft takes one element at a time.
         wanted = (length - len(found)) * size
         output = xof.read(wanted)
         numbers = (int.from_bytes(output[at : at + size], "little") for at in range(0, wanted, size))
+        # x &= 2^bits − 1 changes nothing; x below the modulus is an element, any other is skipped.
         found += [number for number in numbers if number < field.modulus]
     return found
