@@ -55,6 +55,7 @@ class Request:
     def encode(self) -> bytes:
         """With a known length (section 3.1); InvalidBinaryHttpError if a value does not fit."""
         _check_request(self)
+        # Framing indicator 0, and request control data (section 3.4).
         control = b"".join(map(_text, (self.method, self.scheme, self.authority, self.path)))
         return _number(_REQUEST) + control + _rest(self)
 
@@ -81,6 +82,7 @@ class Response:
     def encode(self) -> bytes:
         """As in `Request`."""
         _check_response(self)
+        # Framing indicator 1, and the final response control data (section 3.5).
         return _number(_RESPONSE) + _number(self.status) + _rest(self)
 
     @classmethod
@@ -91,6 +93,7 @@ class Response:
 
 def _rest(message: Request | Response) -> bytes:
     """What follows the control data. Nothing is left out, so that messages of one shape have one length."""
+    # Known-length field section, content, field section (section 3.1).
     return _fields(message.headers) + _text(message.content) + _fields(message.trailers)
 
 
@@ -103,6 +106,7 @@ def _text(value: bytes) -> bytes:
 
 
 def _fields(fields: Fields) -> bytes:
+    # Section 3.6: the section's length, then each line's name and value behind their lengths.
     return _text(b"".join(_text(name) + _text(value) for name, value in fields))
 
 
@@ -116,9 +120,11 @@ def _decoded(encoded: bytes, read: Callable[[Reader], _Read]) -> _Read:
 
 
 def _read_request(reader: Reader) -> Request:
+    # Section 3.3: 0 for a known length, 2 for an indeterminate one.
     framing = variable_integers.read(reader)
     if framing not in (_REQUEST, _REQUEST_IN_PIECES):
         raise InvalidBinaryHttpError(f"must be a request, not of framing {framing}")
+    # Section 3.4: method, scheme, authority, path.
     method, scheme, authority, path = (_read_text(reader) for _ in range(4))
     request = Request(method, scheme, authority, path, *_read_rest(reader, framing == _REQUEST_IN_PIECES))
     _check_request(request)
@@ -126,10 +132,12 @@ def _read_request(reader: Reader) -> Request:
 
 
 def _read_response(reader: Reader) -> Response:
+    # Section 3.3: 1 for a known length, 3 for an indeterminate one.
     framing = variable_integers.read(reader)
     if framing not in (_RESPONSE, _RESPONSE_IN_PIECES):
         raise InvalidBinaryHttpError(f"must be a response, not of framing {framing}")
     in_pieces = framing == _RESPONSE_IN_PIECES
+    # Section 3.5.1: informational responses, each with its fields, come before the final one.
     while (status := variable_integers.read(reader)) in _INFORMATIONAL:
         _check_fields(_read_fields(reader, in_pieces))
     response = Response(status, *_read_rest(reader, in_pieces))
@@ -139,6 +147,7 @@ def _read_response(reader: Reader) -> Response:
 
 def _read_rest(reader: Reader, in_pieces: bool) -> tuple[Fields, bytes, Fields]:
     """Headers, content and trailers; those that are empty may be missing at the end (section 3.8)."""
+    # Sections 3.1 and 3.2: header section, content, trailer section; then padding of zeros (section 3.8).
     headers = _read_fields(reader, in_pieces) if reader.remaining else ()
     content = b""
     if reader.remaining:
@@ -154,6 +163,7 @@ def _read_text(reader: Reader) -> bytes:
 
 
 def _read_pieces(reader: Reader) -> bytes:
+    # Section 3.2: chunks, ended by one of length 0.
     pieces = []
     while piece := _read_text(reader):
         pieces.append(piece)
@@ -161,7 +171,7 @@ def _read_pieces(reader: Reader) -> bytes:
 
 
 def _read_fields(reader: Reader, in_pieces: bool) -> Fields:
-    """A field section: after its length, or ended by a 0 in place of a name."""
+    """A field section: after its length, or ended by a 0 in place of a name (sections 3.1, 3.2 and 3.6)."""
     found = []
     if in_pieces:
         while name := _read_text(reader):

@@ -69,7 +69,8 @@ class _Header(Message):
 
     @property
     def info(self) -> bytes:
-        """What the sealing is bound to."""
+        """What the sealing is bound to (section 4.3, step 2)."""
+        # "message/bhttp request" ‖ 0 ‖ hdr.
         return _LABEL_REQUEST + b"\0" + self.encode()
 
 
@@ -95,8 +96,10 @@ class _Exchange:
     secret: bytes
 
     def cipher(self, response_nonce: bytes) -> tuple[AESGCM | ChaCha20Poly1305, bytes]:
-        """The cipher that seals the answer, and its nonce (section 4.4)."""
+        """The cipher that seals the answer, and its nonce (section 4.4, steps 3 to 5)."""
+        # Step 3: prk = Extract(enc ‖ response_nonce, secret).
         key = hmac.digest(self.enc + response_nonce, self.secret, "sha256")
+        # Steps 4 and 5: key and nonce, by Expand with the labels "key" and "nonce".
         aead_key = HKDFExpand(SHA256(), _KEY_BYTES[self.aead_id], b"key").derive(key)
         return _CIPHERS[self.aead_id](aead_key), HKDFExpand(SHA256(), _NONCE_BYTES, b"nonce").derive(key)
 
@@ -119,6 +122,7 @@ class ClientContext:
 
     def open(self, capsule: bytes) -> bytes:
         """The answer; CapsuleError if it was altered, cut, or is one to another request."""
+        # Section 4.4, reversed: response_nonce and ct, the same key and nonce, then Open.
         nonce, sealed = capsule[: self.exchange.nonce_bytes], capsule[self.exchange.nonce_bytes :]
         cipher, aead_nonce = self.exchange.cipher(nonce)
         try:
@@ -139,11 +143,13 @@ class ServerContext:
         Args:
             random_source: `secrets.SystemRandom()`: two answers under one nonce would show both.
         """
+        # Section 4.4, step 2: response_nonce.
         return self.seal_with(response, random_source.randbytes(self.exchange.nonce_bytes))
 
     def seal_with(self, response: bytes, nonce: bytes) -> bytes:
         """`seal` with the server's draw, at least the bytes of the cipher's key and nonce."""
         cipher, aead_nonce = self.exchange.cipher(nonce)
+        # Steps 6 and 7: response_nonce ‖ ct.
         return nonce + cipher.encrypt(aead_nonce, response, b"")
 
 
@@ -165,14 +171,17 @@ def seal(config: KeyConfig, request: bytes, random_source: random.Random) -> tup
 def seal_with(config: KeyConfig, request: bytes, ephemeral: KEMKeyPair) -> tuple[bytes, ClientContext]:
     """`seal` with the client's draw."""
     algorithms = config.chosen
+    # Section 4.3, steps 1 and 2: hdr, and info from it.
     header = _Header(config.key_id, config.kem_id, algorithms.kdf_id, algorithms.aead_id)
     suite = _suite(algorithms.aead_id)
     try:
         recipient = suite.kem.deserialize_public_key(config.public_key)
+        # Steps 3 and 4: SetupBaseS(pkR, info), then Seal with empty associated data.
         enc, context = suite.create_sender_context(recipient, header.info, eks=ephemeral)
         sealed = context.seal(request, b"")
     except (PyHPKEError, ValueError) as error:
         raise config.refusal("public_key", "is no valid key") from error
+    # Step 5: hdr ‖ enc ‖ ct.
     return header.encode() + enc + sealed, ClientContext(_exchange(algorithms.aead_id, enc, context))
 
 
@@ -203,6 +212,7 @@ def open_(keys: Mapping[int, bytes], capsule: bytes) -> tuple[bytes, ServerConte
         UnknownKeyError: it is to another key, or of other algorithms.
         CapsuleError: it is no capsule, was altered, or is to another key of the same number.
     """
+    # Section 4.3, decapsulation, step 1: parse, and find the private key; (a), (b) refuse other algorithms.
     reader = Reader(capsule, 0, len(capsule))
     try:
         parts = _Capsule.read(reader)
@@ -213,10 +223,12 @@ def open_(keys: Mapping[int, bytes], capsule: bytes) -> tuple[bytes, ServerConte
     private_key = keys.get(parts.key_id)
     if private_key is None or parts.kem_id != KEM or algorithms not in OURS:
         raise UnknownKeyError("the capsule is to a key that is not here")
+    # Step 2: info from the header.
     header = _Header(parts.key_id, parts.kem_id, parts.kdf_id, parts.aead_id)
     suite = _suite(parts.aead_id)
     recipient = suite.kem.deserialize_private_key(private_key)
     try:
+        # Steps 3 and 4: SetupBaseR(enc, skR, info), then Open with empty associated data.
         context = suite.create_recipient_context(parts.enc, recipient, header.info)
         request = context.open(reader.take(reader.remaining), b"")
     except (PyHPKEError, ValueError):
@@ -225,6 +237,7 @@ def open_(keys: Mapping[int, bytes], capsule: bytes) -> tuple[bytes, ServerConte
 
 
 def _exchange(aead_id: int, enc: bytes, context: ContextInterface) -> _Exchange:
+    # Section 4.4, step 1: export max(Nn, Nk) bytes for "message/bhttp response".
     length = max(_KEY_BYTES[aead_id], _NONCE_BYTES)
     return _Exchange(aead_id, enc, context.export(_LABEL_RESPONSE, length))
 

@@ -27,6 +27,7 @@ ELEMENT_BYTES = POINT_BYTES
 KEY_BYTES = SCALAR_BYTES
 
 _MODE = b"\0"
+# contextString = "OPRFV1-" ‖ mode ‖ "-" ‖ identifier (section 3.1).
 _CONTEXT = b"OPRFV1-" + _MODE + b"-secp256k1-SHA256"
 """RFC 9497 has no suite of this curve; ours is named in its manner."""
 
@@ -53,6 +54,7 @@ class ClientRequest:
 
     def finish(self, evaluated: bytes) -> bytes:
         """F_k(input), 32 bytes, from the other party's answer; InvalidElementError if it is no point."""
+        # Finalize: N = blind⁻¹ · evaluatedElement.
         inverse = pow(self.factor, -1, GROUP_ORDER)
         return _output(self.input, multiply(_point(evaluated), scalar_bytes(inverse)))
 
@@ -63,6 +65,7 @@ def ask(input_: bytes, random_source: random.Random) -> ClientRequest:
     Args:
         random_source: `secrets.SystemRandom()`.
     """
+    # Blind: blind = G.RandomScalar().
     return ask_with(input_, draw_scalar(random_source))
 
 
@@ -74,6 +77,7 @@ def ask_with(input_: bytes, factor: int) -> ClientRequest:
     """
     if len(input_) > _LONGEST_INPUT:
         raise ValueError(f"an input has at most {_LONGEST_INPUT} bytes, not {len(input_)}")
+    # Blind: blindedElement = blind · G.HashToGroup(input). The identity is refused by `hash_to_curve`.
     return ClientRequest(input_, factor, serialize(multiply(_hashed(input_), scalar_bytes(factor))))
 
 
@@ -88,14 +92,17 @@ def evaluate(key: bytes, element: bytes) -> bytes:
     Raises:
         InvalidElementError: the element is no point of the curve, or the key no scalar from 1 on.
     """
+    # BlindEvaluate (section 3.3.1): evaluatedElement = skS · blindedElement.
     return serialize(multiply(_point(element), _checked(key)))
 
 
 def _hashed(input_: bytes) -> Point:
+    # HashToGroup, with the tag "HashToGroup-" ‖ contextString (section 4).
     return hash_to_curve(input_, b"HashToGroup-" + _CONTEXT)
 
 
 def _output(input_: bytes, point: Point) -> bytes:
+    # Finalize: Hash(len(input) ‖ input ‖ len(N) ‖ N ‖ "Finalize"), lengths of two bytes.
     parts = (input_, serialize(point))
     framed = b"".join(len(part).to_bytes(2, "big") + part for part in parts)
     return hashlib.sha256(framed + b"Finalize").digest()

@@ -56,8 +56,10 @@ def hash_to_curve(message: bytes, tag: bytes) -> Point:
         ValueError: the tag has another length, or the message hashes to infinity, for which no message is
             known.
     """
+    # Step 1: u = hash_to_field(msg, 2) (section 5.2): 48 bytes for each of two numbers modulo p.
     uniform = _expanded(message, tag, 2 * _ELEMENT_BYTES)
     elements = (int.from_bytes(half, "big") for half in (uniform[:_ELEMENT_BYTES], uniform[_ELEMENT_BYTES:]))
+    # Steps 2 to 4: Q0 + Q1. Step 5 changes nothing: the cofactor is 1.
     point = combine([_mapped(element % _P) for element in elements])
     if point is None:
         raise ValueError("the message hashes to the point at infinity")
@@ -68,33 +70,43 @@ def _expanded(message: bytes, tag: bytes, length: int) -> bytes:
     """expand_message_xmd with SHA-256 (RFC 9380, section 5.3.1)."""
     if not 1 <= len(tag) <= 255:
         raise ValueError(f"the tag must have 1 to 255 bytes, not {len(tag)}")
+    # Step 3: DST_prime. Steps 1 and 2: the one length asked for takes 3 blocks.
     suffix = tag + bytes((len(tag),))
+    # Steps 4 to 7: b_0 = H(Z_pad ‖ msg ‖ length ‖ 0 ‖ DST_prime).
     first = hashlib.sha256(
         bytes(_BLOCK_BYTES) + message + length.to_bytes(2, "big") + b"\0" + suffix
     ).digest()
+    # Steps 8 to 10: b_i = H((b_0 ⊕ b_{i−1}) ‖ i ‖ DST_prime); zeros before b_1 give step 8.
     block, blocks = bytes(_DIGEST_BYTES), b""
     for number in range(1, -(-length // _DIGEST_BYTES) + 1):
         mixed = bytes(a ^ b for a, b in zip(first, block, strict=True))
         block = hashlib.sha256(mixed + bytes((number,)) + suffix).digest()
         blocks += block
+    # Steps 11 and 12: b_1 ‖ b_2 ‖ …, cut to the length.
     return blocks[:length]
 
 
 def _mapped(u: int) -> Point:
     """The simplified map of Shallue, van de Woestijne and Ulas, then the map of degree 3 (section 6.6.3)."""
+    # Section 6.6.2, step 1: the inverse of Z²u⁴ + Zu².
     zu2 = _Z * u * u % _P
     denominator = (zu2 * zu2 + zu2) % _P
-    # inverse(0) counts as 0: then x = B / (Z·A).
+    # Steps 2 and 3: x1 = (−B/A)·(1 + tv1), or B/(Z·A) if there is no inverse. For no other u is x1 = 0: then
+    # Zu² would be a cube root of 1, which is a square, but Z is none.
     x = -_B * pow(_A, -1, _P) * (1 + pow(denominator, -1, _P)) % _P if denominator else 0
     x = x or _B * pow(_Z * _A, -1, _P) % _P
+    # Steps 4 and 7: y = √g(x1), if g(x1) is a square.
     y = _root(_curve(x))
     if y is None:
+        # Steps 5, 6 and 8: else x2 = Zu²·x1, and y = √g(x2).
         x = zu2 * x % _P
         y = _root(_curve(x))
         if y is None:
             raise ArithmeticError("neither of two numbers is a square, but one must be")
+    # Step 9: y gets the sign of u, which is its lowest bit (section 4.1).
     if u % 2 != y % 2:
         y = -y % _P
+    # Section 6.6.3, step 2: iso_map, by the polynomials of appendix E.1.
     mapped_x = _at(_X_NUMERATOR, x) * pow(_at(_X_DENOMINATOR, x), -1, _P) % _P
     mapped_y = y * _at(_Y_NUMERATOR, x) * pow(_at(_Y_DENOMINATOR, x), -1, _P) % _P
     point = parse(b"\4" + mapped_x.to_bytes(32, "big") + mapped_y.to_bytes(32, "big"))

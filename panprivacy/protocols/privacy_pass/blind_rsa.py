@@ -86,12 +86,17 @@ def blind_with(key: PublicKey, prepared: bytes, salt: bytes, factor: int) -> Bli
         BlindSignatureError: the encoded message or the factor shares a divisor with n. That would break the
             key; none is found by chance.
     """
+    # Blind, steps 1 to 3: m = EMSA-PSS-ENCODE(msg), of one bit less than n (RFC 8017, section 8.1.1).
     representative = int.from_bytes(encode(prepared, salt, key.n.bit_length() - 1), "big")
+    # Steps 4 and 5: m must be coprime with n.
     if gcd(representative, key.n) != 1:
         raise BlindSignatureError("the encoded message shares a divisor with the modulus")
+    # Steps 6 and 8: r is an argument, which must have an inverse.
     if not 1 <= factor < key.n or gcd(factor, key.n) != 1:
         raise BlindSignatureError("the blinding factor must be 1 to n - 1, without a divisor of n")
+    # Steps 9 and 10: x = RSAVP1(pk, r), and z = m·x mod n.
     blinded = representative * int(gmpy2.powmod(factor, key.e, key.n)) % key.n
+    # Steps 7, 11 and 12: z as bytes, and inv = r⁻¹ mod n.
     return BlindedMessage(blinded.to_bytes(key.length, "big"), pow(factor, -1, key.n))
 
 
@@ -110,13 +115,17 @@ def blind_sign(key: PrivateKey, blinded_message: bytes, random_source: random.Ra
         SigningError: the machine miscalculated.
     """
     public = key.public
+    # BlindSign, step 1: m, a number below n (the range that RSASP1 asks for).
     message = _number(public, blinded_message, "blinded message")
     while gcd(factor := random_source.randrange(1, public.n), public.n) != 1:
         pass  # A divisor of n was drawn by chance, which is practically impossible.
+    # Step 2: s = RSASP1(sk, m), of m·fᵉ for a random f, which is divided out of the result.
     hidden = key.power(message * int(gmpy2.powmod(factor, public.e, public.n)) % public.n)
     signature = int(hidden * gmpy2.invert(factor, public.n) % public.n)
+    # Steps 3 and 4: m′ = RSAVP1(pk, s) must be m.
     if int(gmpy2.powmod(signature, public.e, public.n)) != message:
         raise SigningError("the signature does not verify")
+    # Steps 5 and 6: s as bytes.
     return signature.to_bytes(public.length, "big")
 
 
@@ -129,8 +138,11 @@ def finalize(
         BlindSignatureError: the answer has another length than the modulus, or is no number below n.
         InvalidSignatureError: the signer signed something else, or nothing.
     """
+    # Finalize, steps 1 and 2: z, of the modulus's length.
     hidden = _number(key, blind_signature, "blind signature")
+    # Steps 3 and 4: s = z·inv mod n, as bytes.
     signature = (hidden * inverse % key.n).to_bytes(key.length, "big")
+    # Steps 5 and 6: RSASSA-PSS-VERIFY, and only then the signature.
     verify(variant, key, prepared, signature)
     return signature
 
@@ -162,17 +174,24 @@ def encode(message: bytes, salt: bytes, bits: int) -> bytes:
         BlindSignatureError: the modulus is too short for hash and salt.
     """
     length = (bits + 7) // 8
+    # Step 3: room for hash, salt and two bytes.
     if length < HASH_BYTES + len(salt) + 2:
         raise BlindSignatureError("the modulus is too short for this encoding")
+    # Steps 2, 5 and 6: H = Hash(0⁸ ‖ Hash(M) ‖ salt). The salt of step 4 is an argument.
     digest = hashlib.sha384(bytes(8) + hashlib.sha384(message).digest() + salt).digest()
+    # Steps 7 and 8: DB = PS ‖ 0x01 ‖ salt, PS of zeros.
     block = bytes(length - len(salt) - HASH_BYTES - 2) + b"\x01" + salt
+    # Steps 9 and 10: maskedDB = DB ⊕ MGF(H).
     masked = bytearray(a ^ b for a, b in zip(block, _mask(digest, len(block)), strict=True))
+    # Step 11: clear the leftmost bits beyond `bits`.
     masked[0] &= 0xFF >> 8 * length - bits
+    # Steps 12 and 13: EM = maskedDB ‖ H ‖ 0xbc.
     return bytes(masked) + digest + b"\xbc"
 
 
 def _mask(seed: bytes, length: int) -> bytes:
     """MGF1 with SHA-384 (RFC 8017, appendix B.2.1)."""
+    # Steps 3 and 4: Hash(seed ‖ counter) for counter = 0, 1, …, as many bytes as asked for.
     blocks = -(-length // HASH_BYTES)
     return b"".join(hashlib.sha384(seed + i.to_bytes(4, "big")).digest() for i in range(blocks))[:length]
 
