@@ -25,15 +25,20 @@ def sample(scale: Fraction, random_source: random.Random) -> int:
     Raises:
         ValueError: `scale` is not above 0.
     """
+    # Algorithm 2 with t/s = scale; every `continue` is its "reject and restart".
     _require_positive(scale)
     while True:
+        # U uniform in 0..t − 1, accepted if D ~ Bernoulli(exp(−U/t)) is 1.
         remainder = random_source.randrange(scale.numerator)
         if not _bernoulli_exp(Fraction(remainder, scale.numerator), random_source):
             continue
+        # V: how many A ~ Bernoulli(exp(−1)) are 1 before the first 0.
         quotient = 0
         while _bernoulli_exp(Fraction(1), random_source):
             quotient += 1
+        # X = U + t·V, and Y = ⌊X/s⌋.
         magnitude = (remainder + scale.numerator * quotient) // scale.denominator
+        # B ~ Bernoulli(1/2) is the sign: Z = (1 − 2B)·Y.
         negative = random_source.getrandbits(1) == 1
         if negative and magnitude == 0:  # else 0 would be drawn twice as often
             continue
@@ -80,6 +85,7 @@ def log_moment(scale: Fraction, exponent: float) -> float:
 
 def _bernoulli_exp(gamma: Fraction, random_source: random.Random) -> bool:
     """True with probability exp(−gamma), for gamma ≥ 0 (Algorithm 1)."""
+    # For γ > 1: ⌊γ⌋ draws of Bernoulli(exp(−1)), the first 0 of which is returned, then the rest of γ.
     while gamma > 1:
         if not _bernoulli_exp_of_at_most_one(Fraction(1), random_source):
             return False
@@ -89,6 +95,7 @@ def _bernoulli_exp(gamma: Fraction, random_source: random.Random) -> bool:
 
 def _bernoulli_exp_of_at_most_one(gamma: Fraction, random_source: random.Random) -> bool:
     """True with probability exp(−gamma), for 0 ≤ gamma ≤ 1, by its alternating series."""
+    # K: the first k for which A ~ Bernoulli(γ/k) is 0; 1 if K is odd.
     draws = 1
     while random_source.randrange(gamma.denominator * draws) < gamma.numerator:
         draws += 1
