@@ -133,8 +133,8 @@ class SharedKey(NonceBoundKey):
         leader, helper = self._shares(message, random_source)
         own = _own(ciphertext)
         # In a step, lines 8 to 16: Φᵗ(Enc(shares)) if `replace`, else Φ of the kept parts.
-        # In a report, lines 20 to 35: Φᵀ⁺¹(Enc(shares)), or Φ. The coin of line 19 is `RandomizedResponse`'s,
-        # where r = 1 replaces (errata).
+        # In a report, lines 20 to 35: Φᵀ⁺¹(Enc(shares)), or Φ. The coin of line 19 is `RandomizedResponse`'s;
+        # it replaces the shares with probability 2/(e^ε + 1) (errata).
         return SharedCiphertext(
             self.leader.replace_bytes_or_rerandomize(
                 replace, leader, own.leader, random_source, rerandomizations=rerandomizations
