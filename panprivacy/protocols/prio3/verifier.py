@@ -305,13 +305,13 @@ def _completed(
     count: int,
     rows: Sequence[int],
     outcomes: Sequence[Transition | Rejected | None],
-    slowly: Callable[[int], Transition | Rejected],
+    by_reference: Callable[[int], Transition | Rejected],
 ) -> list[Transition | Rejected]:
-    """An outcome for each of `count` reports: what `rows` have of `outcomes`, `slowly` for the rest."""
+    """An outcome for each of `count` reports: what `rows` have of `outcomes`, `by_reference` for the rest."""
     complete: list[Transition | Rejected | None] = [None] * count
     for i, outcome in zip(rows, outcomes, strict=True):
         complete[i] = outcome
-    return [slowly(i) if outcome is None else outcome for i, outcome in enumerate(complete)]
+    return [by_reference(i) if outcome is None else outcome for i, outcome in enumerate(complete)]
 
 
 def _headed(header: bytes, *parts: Bytes) -> Bytes:

@@ -65,9 +65,9 @@ def damaged(report: ReportInput, generator: random.Random) -> ReportInput:
 
 def assert_equal_to_the_end(name: str, reports: list[Sharded], generator: random.Random) -> None:
     """Both verifiers say the same of reports, of the messages of which some are damaged on the way."""
-    slow, batch = verifiers(name)
+    reference, batch = verifiers(name)
     leader_inputs = [report.leader for report in reports]
-    leader = slow.leader_init(leader_inputs)
+    leader = reference.leader_init(leader_inputs)
     assert plain(batch.leader_init(leader_inputs)) == plain(leader)
 
     messages = [p.outbound if isinstance(p, Transition) else generator.randbytes(37) for p in leader]
@@ -75,16 +75,16 @@ def assert_equal_to_the_end(name: str, reports: list[Sharded], generator: random
         at = generator.randrange(len(messages))
         messages[at] = damaged(ReportInput(b"", b"", messages[at]), generator).input_share
     helper_inputs = [report.helper for report in reports]
-    helper = slow.helper_init(helper_inputs, messages)
+    helper = reference.helper_init(helper_inputs, messages)
     assert plain(batch.helper_init(helper_inputs, messages)) == plain(helper)
 
     states = [p.state if isinstance(p, Transition) else b"" for p in leader]
     answers = [p.outbound if isinstance(p, Transition) else b"" for p in helper]
-    finished = slow.leader_finish(states, answers)
+    finished = reference.leader_finish(states, answers)
     assert plain(batch.leader_finish(states, answers)) == plain(finished)
 
     shares = [share for share in finished if isinstance(share, bytes)]
-    assert batch.aggregate(shares) == slow.aggregate(shares)
+    assert batch.aggregate(shares) == reference.aggregate(shares)
 
 
 def some_reports(name: str, count: int, generator: random.Random) -> list[Sharded]:
@@ -148,8 +148,8 @@ def test_verification_under_contexts_of_the_nonces_equals_the_definition(count):
 
 @pytest.mark.parametrize("name", ["count", "sumvec"])
 def test_aggregation_of_thousands_of_extreme_shares_equals_the_definition(name):
-    slow, batch = verifiers(name)
+    reference, batch = verifiers(name)
     field = VARIANTS[name][0].field
     length = VARIANTS[name][0].circuit.output_length
     shares = [field.encode([field.modulus - 1 - i % 2] * length) for i in range(2500)]
-    assert batch.aggregate(shares) == slow.aggregate(shares)
+    assert batch.aggregate(shares) == reference.aggregate(shares)
