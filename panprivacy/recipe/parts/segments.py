@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.recipe.parts.interface import PartField, SimplePart, Subject
+from panprivacy.recipe.parts.interface import PartField, PartialRecipe, SimplePart, Subject
 from panprivacy.statistics.segments import (
     FIELD,
     MOST_SEGMENTS,
@@ -43,6 +43,11 @@ class SegmentsPart(SimplePart[tuple[str, ...]]):
 
     def written(self, value: tuple[str, ...]) -> dict[str, Any]:
         return segments_field(value)
+
+    def check(self, recipe: PartialRecipe) -> None:
+        if FIELD in recipe.parts:
+            # The statistic refuses segments that are too many for it.
+            _ = recipe.plain_statistic
 
     def without_names(self, value: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(str(number) for number, _ in enumerate(value, start=1))

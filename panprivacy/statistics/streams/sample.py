@@ -92,8 +92,10 @@ class Sample(ABC):
             content = json.loads(encoded)
             if content["format"] != FORMAT:
                 raise SampleFormatError(f"the format must be {FORMAT}, not {content['format']!r}")
+            if type(content["universe_size"]) is not int:
+                raise SampleFormatError("universe_size must be a whole number")
             return _sample_class(content["kind"])._read(base64_text.decode(content["key"]), content)
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             raise SampleFormatError(f"not a stream sample: {error}") from error
 
     def to_bytes(self) -> bytes:

@@ -82,5 +82,6 @@ class StreamState:
                 for array in content.arrays
             }
             return cls(content.statistic.decode(), content.announced_intrusions, arrays)
-        except (TypeError, ValueError) as error:
+        # NumPy raises a SyntaxError for some texts that are no type.
+        except (TypeError, ValueError, SyntaxError) as error:
             raise StateFormatError(f"not a stream state: {error}") from error

@@ -35,6 +35,13 @@ def test_recipe_without_segments_keeps_its_identifier() -> None:
         PublishedRecipe.from_document(recipe.document | {"segments": None})
 
 
+def test_document_with_more_segments_than_its_statistic_takes_is_refused() -> None:
+    recipe = published(statistic="histogram", k=3, segments=VERSIONS)
+    too_many = recipe.document | {"segments": [str(number) for number in range(20)], "k": 1_000}
+    with field_refused("segments", match="too many"):
+        PublishedRecipe.from_document(too_many)
+
+
 @pytest.mark.parametrize(
     ("value", "said"),
     [

@@ -14,6 +14,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.streams.density import DensityParameters
 from panprivacy.statistics.streams.item_bytes import ItemError
 from panprivacy.statistics.streams.sample import CellLookup, Sample, SampleFormatError
+from panprivacy.statistics.streams.state import StateFormatError, StreamState
 from tests.panprivacy.statistics.streams.siphash_by_definition import siphash
 from tests.refusals import field_refused
 
@@ -167,6 +168,8 @@ def test_samples_drawn_twice_have_different_keys():
         HASHED | {"key": "no base64!"},
         HASHED | {"places": "MQ=="},
         HASHED | {"places": 1},
+        HASHED | {"universe_size": "1000"},
+        b"[" * 100_000,
         {name: value for name, value in HASHED.items() if name != "places"},
     ],
 )
@@ -174,6 +177,12 @@ def test_bytes_that_are_no_sample_are_refused(encoded):
     assert Sample.from_bytes(json.dumps(HASHED).encode()).cells_of(["a"]).size == 1
     with pytest.raises(SampleFormatError):
         Sample.from_bytes(encoded if isinstance(encoded, bytes) else json.dumps(encoded).encode())
+
+
+def test_state_of_an_array_of_no_type_is_refused():
+    encoded = StreamState("density", 0, {"bits": np.zeros(3, dtype=np.uint8)}).to_bytes()
+    with pytest.raises(StateFormatError):
+        StreamState.from_bytes(encoded.replace(b"|u1", b"|,1"))
 
 
 NUMBERS = st.lists(st.integers(0, 2**64 - 1), unique=True, max_size=60)
