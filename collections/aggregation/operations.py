@@ -22,7 +22,7 @@ from aggregation.models import Chunk, SubAggregate
 from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.report_shards.summing import RunningSum
+from panprivacy.recipe.report_shards.shard_sum import RunningSum
 from panprivacy.recipe.statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key

@@ -25,8 +25,8 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.report_shards import manifest as manifests
 from panprivacy.recipe.report_shards.manifest import Manifest, SortedSegment, shard_slices
 from panprivacy.recipe.report_shards.segments import ChangedError, content_hash
-from panprivacy.recipe.report_shards.sorting import MOST_SHARDS, sorted_segment
-from panprivacy.recipe.report_shards.summing import record_bytes_of, shard_sum
+from panprivacy.recipe.report_shards.shard_sum import record_bytes_of, shard_sum
+from panprivacy.recipe.report_shards.sorted_segment import MOST_SHARDS, sorted_segment
 from panprivacy.recipe.statistic import report_statistic
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from panprivacy.device.algorithm import DeviceError
-from panprivacy.device.client import TokenNotDueError, TokenRefusedError
+from panprivacy.device.client import IssuanceRefusedError, TokenNotDueError
 from panprivacy.device.commands.join import add_join
 from panprivacy.device.commands.log import log_options
 from panprivacy.device.commands.options import recipe_options, state_options
@@ -39,7 +39,7 @@ LOST = (
     RecipeClosedError,
     ReportRejectedError,
     TokenLostError,
-    TokenRefusedError,
+    IssuanceRefusedError,
     UnknownDeliveryError,
 )
 

@@ -15,7 +15,7 @@ from panprivacy.protocols.transparency.findings import CheckError, NotWitnessedE
 from panprivacy.protocols.transparency.merkle import ProofError, consistency_proof, verify_consistency
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.tiles import Tile, TileError, nodes_of
-from panprivacy.recipe.log.checking import CheckReport, check
+from panprivacy.recipe.log.checks import CheckReport, check
 
 EARLY = timedelta(days=1)
 """How far a witness's clock may be ahead of the device's."""
@@ -78,7 +78,7 @@ class LogCheck:
         """The same for any signed document that the site serves with its proof.
 
         Args:
-            content: the input of `panprivacy.recipe.log.checking.check`.
+            content: the input of `panprivacy.recipe.log.checks.check`.
             target: below the API: the document's; its proof has the same prefix.
             what: the document's type, for people.
             The others, and errors: as in `require`.
@@ -147,7 +147,7 @@ def _require_begins(older: Checkpoint, newer: Checkpoint, transport: Transport) 
 
 def _refuse(checked: CheckReport, memory: LogMemory, why: str) -> NoReturn:
     origin = checked.checkpoint.origin
-    memory.accuse(origin, checked.note)
+    memory.record_contradiction(origin, checked.note)
     raise LogRefusedError(
         f"the log {origin} contradicts what it showed this device before: {why}; "
         f"both checkpoints are in {memory.location}"

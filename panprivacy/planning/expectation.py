@@ -8,9 +8,9 @@ from panprivacy.formats.base64_text import encoded_length
 from panprivacy.formats.parameters import CohortParameters
 from panprivacy.intervals.estimate import normal_factor
 from panprivacy.intervals.segment_estimates import ExpectedSegments
-from panprivacy.planning.fitting import largest_number
 from panprivacy.planning.likelihood import unlikely_advice
 from panprivacy.planning.proposal import Proposal
+from panprivacy.planning.value_search import largest_number
 from panprivacy.protocols.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
 from panprivacy.protocols.oblivious_http.padding import TooLongError, class_of
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES

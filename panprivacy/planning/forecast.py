@@ -17,7 +17,7 @@ EARLIEST = 0.05
 
 
 @dataclass(frozen=True)
-class Forecast:
+class MarginForecast:
     """Expectations; None if unknown.
 
     Attributes:
@@ -39,7 +39,7 @@ def forecast(
     population_size: int | None = None,
     *,
     servers: type[Servers],
-) -> Forecast:
+) -> MarginForecast:
     """What to expect after `reports` (≥ 0, rounded down) in the part `passed` (0 to 1) of the time to report.
 
     Args:
@@ -52,7 +52,7 @@ def forecast(
         later = reports / min(passed, 1.0)
         if population_size is not None:
             later = max(reports, min(later, population_size * parameters.sampling_rate))
-    return Forecast(
+    return MarginForecast(
         now=_margin(mechanism, reports, servers),
         reports=later,
         later=None if later is None else _margin(mechanism, later, servers),

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from panprivacy.planning.fitting import largest_number
 from panprivacy.planning.limits import USUAL
+from panprivacy.planning.value_search import largest_number
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models.interface import Servers
 

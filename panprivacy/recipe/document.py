@@ -27,14 +27,14 @@ from panprivacy.recipe.fields import (
     QUESTION_LENGTH,
     STEP_SECONDS,
     own_fields,
+    pop_fields,
     require_open_for_steps,
     require_population_name,
-    steps_last,
-    taken,
+    steps_duration,
 )
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import TokenAdmission
-from panprivacy.recipe.parts.event import NOTHING_NAMED
+from panprivacy.recipe.parts.event import NO_NAMES
 from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import CitedTarget
@@ -89,7 +89,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
     parts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     format: str = FORMAT
 
-    event = PartValue("event", NOTHING_NAMED)
+    event = PartValue("event", NO_NAMES)
     segments = PartValue[tuple[str, ...]]("segments", ())
     dummies: ClassVar["PartValue[Dummies | None]"] = PartValue("hidden_count", None)
     admission = PartValue[TokenAdmission | None]("admission", None)
@@ -141,7 +141,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         if "step_seconds" in own:
             step_seconds = STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
         require_open_for_steps("closes_at", closes_at - opens_at, timedelta(0))
-        if time_after(opens_at, steps_last(parameters, step_seconds)) is None:
+        if time_after(opens_at, steps_duration(parameters, step_seconds)) is None:
             raise FieldError("step_seconds", f"must be so short that the steps end by the year {LATEST.year}")
         recipe = cls(
             name=one_line("name", members["name"], NAME_LENGTH),
@@ -200,9 +200,9 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         return recipe
 
     @property
-    def steps_last(self) -> timedelta:
+    def steps_duration(self) -> timedelta:
         """The time that a device takes for its steps."""
-        return steps_last(self.parameters, self.step_seconds)
+        return steps_duration(self.parameters, self.step_seconds)
 
     @property
     def trust(self) -> Trust:
@@ -274,7 +274,7 @@ def parts_of_document(members: dict[str, object], subject: Subject) -> dict[str,
     """
     values = {}
     for part in PARTS.values():
-        given = taken(members, part.field_names)
+        given = pop_fields(members, part.field_names)
         for name in given:
             if name not in part.fields_of(subject):
                 usual = FieldError(name, f"is not a field of a {subject.statistic.statistic} recipe")

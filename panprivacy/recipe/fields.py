@@ -47,12 +47,12 @@ def own_fields(subject: Subject) -> tuple[str, ...]:
     return tuple(name for name in OWN_FIELDS if name not in silent)
 
 
-def taken(members: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
-    """Those of these fields that are given, taken out of a file or document."""
+def pop_fields(members: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+    """Remove these fields from a file or document; returns those that it has."""
     return {name: members.pop(name) for name in names if name in members}
 
 
-def steps_last(parameters: PublicParameters, step_seconds: int | None) -> timedelta:
+def steps_duration(parameters: PublicParameters, step_seconds: int | None) -> timedelta:
     """The time that a device takes for its steps; nothing if it takes none."""
     return timedelta(seconds=parameters.step_count * (step_seconds or 0))
 
@@ -66,7 +66,9 @@ def require_open_for_steps(field: str, open_for: timedelta, steps: timedelta) ->
     """
     if open_for > steps:
         return
-    taken = f"{duration_and_seconds(int(steps.total_seconds()))}, which the steps take"
+    longer_than = f"{duration_and_seconds(int(steps.total_seconds()))}, which the steps take"
     if field == "closes_at":
-        raise FieldError(field, "must be later than opens_at" + (f" by more than {taken}" if steps else ""))
-    raise FieldError(field, f"must be above {taken}")
+        raise FieldError(
+            field, "must be later than opens_at" + (f" by more than {longer_than}" if steps else "")
+        )
+    raise FieldError(field, f"must be above {longer_than}")

@@ -4,7 +4,7 @@ from typing import Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.recipe_plan import plan_fields
-from panprivacy.recipe.fields import OWN_FIELDS, own_fields, taken
+from panprivacy.recipe.fields import OWN_FIELDS, own_fields, pop_fields
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.interface import Subject
 
@@ -35,7 +35,7 @@ def parts_of_file(members: dict[str, object], subject: Subject) -> dict[str, Any
     """
     values = {}
     for part in PARTS.values():
-        given = taken(members, part.field_names)
+        given = pop_fields(members, part.field_names)
         if given and not part.in_files:
             raise unknown_field(next(iter(given)), subject)
         given = {name: value for name, value in given.items() if value is not None}

@@ -90,10 +90,10 @@ class SeriesDraft(Repetition):
             rounds=None if rounds is None else ROUNDS.check("rounds", int, rounds),
             until=None if until is None else parse_time("until", until),
         )
-        if draft.shortest < recipe.steps_last:
-            taken = duration_and_seconds(int(recipe.steps_last.total_seconds()))
+        if draft.shortest < recipe.steps_duration:
+            needed = duration_and_seconds(int(recipe.steps_duration.total_seconds()))
             short = ", and a month may have only 28 days" if every == "month" else ""
-            raise FieldError("every", f"must be at least {taken}, which the steps of a round take{short}")
+            raise FieldError("every", f"must be at least {needed}, which the steps of a round take{short}")
         return draft
 
     @property
@@ -125,7 +125,7 @@ class SeriesDraft(Repetition):
                 break
             if len(found) >= MOST_ROUNDS:
                 raise FieldError("until", f"allows more than {MOST_ROUNDS:,} rounds")
-            if found and time_after(opening, self.recipe.steps_last + GRACE) is None:
+            if found and time_after(opening, self.recipe.steps_duration + GRACE) is None:
                 raise self._never_closes(found, opening)
             found.append(opening)
         if not found:

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from devices_sim.__main__ import main
+from devices_sim.devices import simulated_class
 from devices_sim.fleet import run_fleet
-from devices_sim.simulated import simulated_class
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.segments import checked_weights
 from devices_sim.workloads.synthetic import bernoulli

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices_sim.simulated import simulated_class
+from devices_sim.devices import simulated_class
 from devices_sim.workloads.flights import flights, home_airports
 from examples.federated_learning import (
     ROUNDS,

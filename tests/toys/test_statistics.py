@@ -30,7 +30,7 @@ from tests.toys.walk import filled_in, publish_by_form, result_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_toys", "_with_shuffler")]
 
-TOLD = {"name": "Toys", "question": "How many toys?"}
+DESCRIPTION = {"name": "Toys", "question": "How many toys?"}
 """What people read of a recipe."""
 
 TOYS = {toy.device_input: toy for toy in (ToyEvents, ToyRandomized, ToyValue, ToyItems)}
@@ -67,7 +67,7 @@ def test_toy_that_devices_randomize_goes_from_the_file_to_the_page(
     signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With this ε, one of three coins would flip with a probability of 6e-9; the seed repeats all of them.
-    members = {**TOLD, "statistic": "toy_randomized", "epsilon": 20.0, "delta": 1e-6, "cohort_size": 3}
+    members = {**DESCRIPTION, "statistic": "toy_randomized", "epsilon": 20.0, "delta": 1e-6, "cohort_size": 3}
     rows = "device,squeaks\nbear,yes\ncar,no\nduck,yes\n"
     printed = collected(tmp_path, monkeypatch, members, "values", rows)
     assert printed["reports"] == {"accepted": 3, "rejected": {}}

@@ -1,4 +1,4 @@
-"""A fifth trust model is one class for each floor and one line of each table: a toy goes the whole way."""
+"""A fifth trust model is one class for each layer and one line of each table: a toy uses all of them."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ON_DEVICES, TOY, ToyPath)
 
 
-def test_every_trust_model_has_its_line_in_the_table_of_every_floor() -> None:
+def test_every_trust_model_has_its_line_in_the_table_of_every_layer() -> None:
     for table in (TRUST_MODELS, ON_THIS_SITE, SHOWN, ON_DEVICES):
         assert list(table) == list(Trust)
 

@@ -11,7 +11,7 @@ from panprivacy.device.log_check import LogCheck
 from panprivacy.device.log_memory import LogMemory
 from panprivacy.device.transport import ServedRecipe, Transport
 from panprivacy.protocols.transparency.policy import Policy, PolicyError
-from panprivacy.recipe.log.checking import CheckReport
+from panprivacy.recipe.log.checks import CheckReport
 
 UNCHECKED = "The public log is not checked: no --log-policy."
 
@@ -38,7 +38,7 @@ def log_require(options: argparse.Namespace, served: ServedRecipe, site: Transpo
     """Check the public log, if the options ask for it, and remember its state."""
     with log_followed(options) as log:
         if log is not None:
-            log_tell(log.require(served, site), sys.stdout)
+            print_log_check(log.require(served, site), sys.stdout)
 
 
 def log_followed(options: argparse.Namespace) -> AbstractContextManager[LogCheck | None]:
@@ -58,7 +58,7 @@ def log_opened(options: argparse.Namespace) -> Iterator[LogCheck]:
         yield LogCheck(policy, memory)
 
 
-def log_tell(checked: CheckReport, to: TextIO) -> None:
+def print_log_check(checked: CheckReport, to: TextIO) -> None:
     """Print what was checked, and what was not."""
     to.writelines(f"{sentence}\n" for sentence in (*checked.sentences, *checked.unchecked))
 

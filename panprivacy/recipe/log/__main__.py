@@ -16,7 +16,7 @@ from panprivacy.formats import vector_files
 from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.protocols.transparency.policy import Policy, PolicyError
 from panprivacy.protocols.transparency.vectors import check_file as check_vectors
-from panprivacy.recipe.log.checking import check_file
+from panprivacy.recipe.log.checks import check_file
 from panprivacy.recipe.log.mirror import check_mirror
 
 LARGEST_FILE = 256 * 1024 * 1024

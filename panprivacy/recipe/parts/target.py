@@ -115,9 +115,9 @@ class CitedTarget:
         return {FIELD: conditions, SMALLEST: self.smallest}
 
 
-def target_of(asked: TargetRequest | CitedTarget | None) -> Target:
+def target_of(request: TargetRequest | CitedTarget | None) -> Target:
     """Which devices a recipe asks, as a condition; all devices if it has no target."""
-    return EVERYBODY if asked is None else asked.target
+    return EVERYBODY if request is None else request.target
 
 
 class TargetPart(Part[TargetRequest, CitedTarget]):

@@ -23,7 +23,7 @@ from panprivacy.recipe.report_shards.segments import (
     ChangedError,
     content_hash,
 )
-from panprivacy.recipe.report_shards.sorting import ENTRY_BYTES, index_place
+from panprivacy.recipe.report_shards.sorted_segment import ENTRY_BYTES, index_place
 
 FORMAT = "panapp manifest 1"
 MANIFEST, LISTS = "manifest", "lists"

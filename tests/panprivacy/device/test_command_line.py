@@ -74,7 +74,7 @@ def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server
     there = []
     for command in ("join", "options"):
         monkeypatch.setattr(
-            f"panprivacy.device.commands.{command}.say",
+            f"panprivacy.device.commands.{command}.print_line",
             lambda line: there.append((line, Path(state).exists())),
         )
     with listening(server) as url:

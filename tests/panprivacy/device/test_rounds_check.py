@@ -136,7 +136,7 @@ def test_a_round_that_asks_anything_else_is_refused(scene, changes):
 def test_a_device_that_gives_once_gives_in_no_other_round(memory):
     scene = Scene(donation_rounds=4)
     scene.look(scene.round(1), memory)  # its coin said no
-    scene.look(scene.round(2), memory).give()
+    scene.look(scene.round(2), memory).record_donation()
     scene.look(scene.round(2), memory)  # it lost power, and joins that round again
     with pytest.raises(AlreadyContributedError, match="round 2"):
         scene.look(scene.round(3), memory)
@@ -144,7 +144,7 @@ def test_a_device_that_gives_once_gives_in_no_other_round(memory):
 
 def test_a_device_of_other_rounds_draws_anew_in_each(scene, memory):
     for number in (1, 2, 3):
-        scene.look(scene.round(number), memory).give()
+        scene.look(scene.round(number), memory).record_donation()
 
 
 def test_a_public_input_is_checked_against_the_hash_in_the_round():

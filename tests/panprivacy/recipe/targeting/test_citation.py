@@ -44,7 +44,7 @@ def test_a_cited_result_bounds_every_value_around_its_estimate(result):
         low, high = sizes.values[label]
         assert 0 <= low < max(value, 1)
         assert value < high
-    assert sizes.everybody[0] < REPORTS / 0.5 < sizes.everybody[1]
+    assert sizes.population_size[0] < REPORTS / 0.5 < sizes.population_size[1]
     assert look(result, values=None) == sizes, "a device takes the labels for the values"
 
 

@@ -6,8 +6,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from devices_sim.devices.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.fleet_result import FleetResult
-from devices_sim.simulated.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.values_file import HEADER, values_csv
 from panprivacy.device.shuffler_upload import ShufflerUpload
@@ -25,16 +25,16 @@ class ValueDevices(FleetDevices[str]):
         key = None if recipe.servers.scheme is None else key_with_tables(recipe.public_key)
         self._reports = value_reports(recipe, key)
 
-    def answer(self, given: str) -> str:
-        return given
+    def answer(self, device_data: str) -> str:
+        return device_data
 
     def report(
-        self, given: str, random_source: random.Random, nonce: bytes | None = None
+        self, device_data: str, random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
         reports = self._reports
         if not reports.is_sampled(random_source):
             return None
-        return reports.of_value(reports.value_of(given), random_source, nonce)
+        return reports.of_value(reports.value_of(device_data), random_source, nonce)
 
 
 class SimulatedValues(SimulatedDevices):
