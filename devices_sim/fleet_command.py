@@ -15,13 +15,13 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.synthetic import PROBABILITY, bernoulli
 from panprivacy.device.commands.log import UNCHECKED, log_opened, print_log_check
-from panprivacy.device.commands.options import identifier, print_line, verification_key
+from panprivacy.device.commands.options import Subparsers, identifier, print_line, verification_key
 from panprivacy.device.transport import HttpTransport
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 
 
-def add_fleet(commands: Any, log: argparse.ArgumentParser) -> None:
+def add_fleet(commands: Subparsers, log: argparse.ArgumentParser) -> None:
     """Its options, beside those that it shares."""
     fleet = commands.add_parser(
         "fleet",

@@ -11,9 +11,11 @@ from devices_sim.fleet_result import FleetResult
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
 from devices_sim.workloads.segments import SegmentedDevice
-from panprivacy.device.algorithm import ClientAlgorithm, Phase, steps_mechanism, wire_report
+from panprivacy.device.algorithm import ClientAlgorithm, Phase, wire_report
 from panprivacy.device.transport import WireReport
 from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.statistic import narrowed
+from panprivacy.statistics.events.interface import Mechanism
 
 
 class _EventDevices(FleetDevices[Set[int]]):
@@ -82,7 +84,7 @@ class SimulatedEvents(SimulatedDevices):
 
     @property
     def most_ciphertexts(self) -> int:
-        return steps_mechanism(self.statistic).report_ciphertexts
+        return narrowed(self.statistic, Mechanism).report_ciphertexts
 
     def workload(self, path: Path) -> AbstractContextManager[Workload[Any]]:
         segmentation = self.statistic.segmentation
@@ -99,7 +101,7 @@ class SimulatedEvents(SimulatedDevices):
         """About the whole population, those included that were not sampled."""
         devices, segmentation = result.devices_by_answer, self.statistic.segmentation
         by_segment = [] if segmentation is None else segmentation.truths(devices)
-        return Truth(steps_mechanism(self.statistic).truth(devices), by_segment)
+        return Truth(narrowed(self.statistic, Mechanism).truth(devices), by_segment)
 
 
 def _of_segments(recipe: PublishedRecipe, devices: type[_EventDevices]) -> FleetDevices[Any]:

@@ -15,13 +15,12 @@ Exit codes:
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from panprivacy.device.algorithm import DeviceError
 from panprivacy.device.client import IssuanceRefusedError, TokenNotDueError
 from panprivacy.device.commands.join import add_join
 from panprivacy.device.commands.log import log_options
-from panprivacy.device.commands.options import recipe_options, state_options
+from panprivacy.device.commands.options import Subparsers, recipe_options, state_options
 from panprivacy.device.commands.report import add_send, add_send_value, add_step
 from panprivacy.device.commands.tokens import add_tokens
 from panprivacy.device.storage import StateFileError
@@ -44,7 +43,7 @@ LOST = (
 )
 
 
-def device_parser(program: str) -> tuple[argparse.ArgumentParser, Any]:
+def device_parser(program: str) -> tuple[argparse.ArgumentParser, Subparsers]:
     """The parser of a device's commands, and its subparsers, to which other commands can be added.
 
     Args:

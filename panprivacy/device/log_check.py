@@ -3,7 +3,7 @@
 import http
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NoReturn
 
 from panprivacy.device.algorithm import DeviceError
@@ -16,9 +16,7 @@ from panprivacy.protocols.transparency.merkle import ProofError, consistency_pro
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.tiles import Tile, TileError, nodes_of
 from panprivacy.recipe.log.checks import CheckReport, check
-
-EARLY = timedelta(days=1)
-"""How far a witness's clock may be ahead of the device's."""
+from panprivacy.recipe.log.policy_file import EARLY
 
 LOG = "/log"
 """Below a site's address: its log."""

@@ -27,7 +27,7 @@ from panprivacy.recipe.fields import (
     QUESTION_LENGTH,
     STEP_SECONDS,
     own_fields,
-    pop_fields,
+    read_parts,
     require_open_for_steps,
     require_population_name,
     steps_duration,
@@ -127,7 +127,12 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
-        parts = parts_of_document(members, subject)
+        parts = read_parts(
+            members,
+            subject,
+            read=lambda part, fields: part.read_document(fields),
+            unknown=lambda name: FieldError(name, f"is not a field of a {statistic.statistic} recipe"),
+        )
         parameter_members = {name: value for name, value in members.items() if name not in own}
         for name in statistic.parameters_class.required_names():
             # Only a draft has defaults and derivations; here they would change the signed document.
@@ -261,27 +266,6 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
 def recipe_of(document: str) -> PublishedRecipe:
     """The recipe of a stored canonical document (cached: a document never changes)."""
     return PublishedRecipe.from_document(json.loads(document))
-
-
-def parts_of_document(members: dict[str, object], subject: Subject) -> dict[str, Any]:
-    """Take the fields of all parts out of a document, and read them strictly.
-
-    Returns:
-        the value of each part that the recipe has, by the part's name.
-
-    Raises:
-        FieldError: names the first field that such a recipe cannot have, or that is out of range.
-    """
-    values = {}
-    for part in PARTS.values():
-        given = pop_fields(members, part.field_names)
-        for name in given:
-            if name not in part.fields_of(subject):
-                usual = FieldError(name, f"is not a field of a {subject.statistic.statistic} recipe")
-                raise part.misplaced(name, subject) or usual
-        if given:
-            values[part.name] = part.read_document(given)
-    return values
 
 
 def _require_format(value: object) -> None:

@@ -2,13 +2,12 @@
 
 import argparse
 import sys
-from typing import Any
 
 from panprivacy.device.algorithm import Phase
 from panprivacy.device.attributes import read_attributes
 from panprivacy.device.client import Device, is_in_target
 from panprivacy.device.commands.log import UNCHECKED, log_followed, print_log_check
-from panprivacy.device.commands.options import announce, limits_of, print_line, verification_key
+from panprivacy.device.commands.options import Subparsers, announce, limits_of, print_line, verification_key
 from panprivacy.device.commands.rounds import rounds_memory, turn_of
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
@@ -19,7 +18,7 @@ from panprivacy.formats.times import format_time
 from panprivacy.recipe.targeting.target import FIELD as TARGET
 
 
-def add_join(commands: Any, recipe: argparse.ArgumentParser, state: argparse.ArgumentParser) -> None:
+def add_join(commands: Subparsers, recipe: argparse.ArgumentParser, state: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     join = commands.add_parser("join", parents=[recipe, state], help="verify a recipe and take part in it")
     join.add_argument(

@@ -3,12 +3,16 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TypeAlias
 
 from panprivacy.device.announcement import announcement
 from panprivacy.formats import base64_text
 from panprivacy.planning.limits import USUAL, RecipeLimits
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What `ArgumentParser.add_subparsers` returns: commands are added to it."""
 
 VERIFICATION_KEY_BYTES = 32
 

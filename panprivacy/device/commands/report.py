@@ -3,19 +3,25 @@
 import argparse
 import sys
 from functools import partial
-from typing import Any
 
 from panprivacy.device.algorithm import Phase
 from panprivacy.device.client import Device
 from panprivacy.device.commands.log import log_followed, log_require, print_log_check
-from panprivacy.device.commands.options import announce, limits_of, print_line, value_of, verification_key
+from panprivacy.device.commands.options import (
+    Subparsers,
+    announce,
+    limits_of,
+    print_line,
+    value_of,
+    verification_key,
+)
 from panprivacy.device.commands.rounds import rounds_memory, turn_of
 from panprivacy.device.transport import HttpTransport
 from panprivacy.device.value_client import send_value
 from panprivacy.formats.errors import FieldError
 
 
-def add_step(commands: Any, state: argparse.ArgumentParser) -> None:
+def add_step(commands: Subparsers, state: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     step = commands.add_parser("step", parents=[state], help="take one time step")
     step.add_argument("--event", action="store_true", help="the event occurred in this step")
@@ -28,7 +34,7 @@ def add_step(commands: Any, state: argparse.ArgumentParser) -> None:
     step.set_defaults(run=_step)
 
 
-def add_send(commands: Any, state: argparse.ArgumentParser, log: argparse.ArgumentParser) -> None:
+def add_send(commands: Subparsers, state: argparse.ArgumentParser, log: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     send = commands.add_parser("send", parents=[state, log], help="send the report, after the last step")
     send.add_argument(
@@ -44,7 +50,7 @@ def add_send(commands: Any, state: argparse.ArgumentParser, log: argparse.Argume
     send.set_defaults(run=_send)
 
 
-def add_send_value(commands: Any, recipe: argparse.ArgumentParser) -> None:
+def add_send_value(commands: Subparsers, recipe: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     value = commands.add_parser(
         "send-value",

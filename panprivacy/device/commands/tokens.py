@@ -4,16 +4,15 @@ import argparse
 import secrets
 import sys
 from pathlib import Path
-from typing import Any
 
 from panprivacy.device.client import Device
-from panprivacy.device.commands.options import print_line
+from panprivacy.device.commands.options import Subparsers, print_line
 from panprivacy.device.identity import identity_enrol, identity_make, identity_public, identity_read
 from panprivacy.device.transport import HttpTransport
 from panprivacy.formats.errors import FieldError
 
 
-def add_tokens(commands: Any, state: argparse.ArgumentParser) -> None:
+def add_tokens(commands: Subparsers, state: argparse.ArgumentParser) -> None:
     """What a device needs for recipes with tokens: an identity, and one token of each recipe."""
     identity_file = argparse.ArgumentParser(add_help=False)
     identity_file.add_argument(

@@ -14,16 +14,14 @@ from pathlib import Path
 
 from panprivacy.formats import vector_files
 from panprivacy.protocols.transparency.findings import CheckError
-from panprivacy.protocols.transparency.policy import Policy, PolicyError
+from panprivacy.protocols.transparency.policy import PolicyError
 from panprivacy.protocols.transparency.vectors import check_file as check_vectors
 from panprivacy.recipe.log.checks import check_file
 from panprivacy.recipe.log.mirror import check_mirror
+from panprivacy.recipe.log.policy_file import EARLY, read_policy
 
 LARGEST_FILE = 256 * 1024 * 1024
 """Bytes of a result: the largest ones have millions of numbers."""
-
-EARLY_SECONDS = 24 * 60 * 60
-"""How far a witness's clock may be ahead of this one."""
 
 HOLDS, FAILS, WRONG_USE, UNCHECKED = 0, 1, 2, 3
 """Exit codes: all holds; something does not; a file cannot be read; nothing is wrong with what was given, but
@@ -59,9 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _verify(file: Path, proof: Path | None, policy: Path | None) -> int:
-    latest = int(time.time()) + EARLY_SECONDS
+    latest = int(time.time() + EARLY.total_seconds())
     try:
-        believed = None if policy is None else _policy(policy)
+        believed = None if policy is None else read_policy(policy)
         if file.is_dir() and proof is None:
             found = check_mirror(lambda path: _read(file / path), believed, latest=latest)
         else:
@@ -82,13 +80,6 @@ def _verify(file: Path, proof: Path | None, policy: Path | None) -> int:
 def _say(mark: str, sentence: str, code: int) -> int:
     sys.stdout.write(f"{mark:7} {console.printable(sentence)}\n")
     return code
-
-
-def _policy(path: Path) -> Policy:
-    try:
-        return Policy.parse(_read(path))
-    except PolicyError as error:
-        raise PolicyError(f"{path}: {error}") from error
 
 
 def _read(path: Path) -> bytes:
