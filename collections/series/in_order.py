@@ -62,7 +62,7 @@ def document_store(
 
 def rounds_publish_simulated(*, draft: RoundsDraft, actor: User | None) -> Series:
     """Publish the document of a recipe in rounds for simulated devices. No budget is reserved, and no round
-    opens by itself (`round_publish`).
+    opens by itself: the simulation publishes each.
 
     Raises:
         FieldError: the parameters cannot be met. Nothing was stored.

@@ -97,7 +97,7 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
 
     Raises:
         ItemError: an item cannot be one; the message has its place in the batch, not the item.
-        StreamBusyError: more would be written than a minute's `BYTES_PER_MINUTE`; nothing was folded.
+        StreamBusyError: more would be written in a minute than `STREAM_BYTES_PER_MINUTE`; nothing was folded.
         StreamClosedError: the stream takes no items at present.
         StreamLostError: its state cannot be read.
     """

@@ -63,7 +63,7 @@ class Workload(ABC, Generic[DeviceData]):
 
 @dataclass(frozen=True)
 class EventWorkload(Workload[Any]):
-    """Devices with their events, in a `Stream`, or each also with a segment (`segments.Located`).
+    """Devices with their events, in a `Stream`, or each also with a segment (`segments.SegmentedDevice`).
 
     Attributes:
         steps: number of time steps T; every event lies in 1..T.

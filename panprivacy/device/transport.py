@@ -175,7 +175,7 @@ class ServedRecipe:
             issuer_key: of the issuer of tokens; a recipe that has one is refused without it, and others do
                 not use it.
 
-        Raises as `Recipe.verified` does, and ValueError for a key of another length.
+        Raises as `PublishedRecipe.verified` does, and ValueError for a key of another length.
         """
         return PublishedRecipe.verified(
             self.document,
