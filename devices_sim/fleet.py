@@ -78,7 +78,7 @@ def run_fleet(
         issuer_key: that of the issuer of tokens, likewise. Each device is one of its own to the attester, by
             a fresh key: its attestation must be `trial`.
         workload: devices with their events (in no more steps than the recipe has), or with their values.
-        transport: the server's address, or what makes a transport to it (picklable where
+        transport: the server's address, or what makes a transport to it (picklable if
             `processes` > 1).
         seed: repeats the same coins and noise whatever the number of processes; None for
             `secrets.SystemRandom()`. For simulations only: the seed decrypts every report.

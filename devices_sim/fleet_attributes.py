@@ -66,6 +66,6 @@ def _read(path: Path) -> dict[str, dict[str, str]]:
                 try:
                     own[name] = require_value(name, value.strip())
                 except FieldError as refusal:
-                    said = f"line {rows.line}, column {column}: {refusal.message}"
-                    raise FieldError(name, said) from None
+                    message = f"line {rows.line}, column {column}: {refusal.message}"
+                    raise FieldError(name, message) from None
     return found

@@ -22,7 +22,7 @@ from panprivacy.recipe.document import PublishedRecipe
 
 
 def add_fleet(commands: Subparsers, log: argparse.ArgumentParser) -> None:
-    """Its options, beside those that it shares."""
+    """Its options, without those that it shares."""
     fleet = commands.add_parser(
         "fleet",
         parents=[log],
@@ -60,7 +60,7 @@ def add_fleet(commands: Subparsers, log: argparse.ArgumentParser) -> None:
     fleet.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="processes that run devices, 1 to 256"
     )
-    by_default = "; by default what the server says"
+    by_default = "; by default the server's answer"
     for whose, note in (("verification", by_default), ("helper", ""), ("shuffler", ""), ("issuer", "")):
         fleet.add_argument(
             f"--{whose}-key", type=verification_key, metavar="BASE64", help=f"as of join{note}"

@@ -307,7 +307,7 @@ class Device(Closable):
 
         Raises:
             TokenNotDueError: it is too early for the token.
-            RecipeClosedError: the recipe issues no tokens any more; no further attempt can succeed.
+            RecipeClosedError: the recipe has closed and issues no tokens; no further attempt can succeed.
             NotAttestedError, TokenLostError, WrongAnswerError, TransportError: as in `TokenClient.obtained`.
         """
         self._require_usable()

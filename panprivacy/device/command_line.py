@@ -6,8 +6,8 @@ Exit codes:
 - 1: the server refused, or could not be reached, or it is too early. Try again.
 - 2: bad input, or a state that does not allow the command.
 - 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
-  users, the server rejected the report itself, it is unknown whether a value arrived, or the device gets no
-  token of the recipe any more.
+  users, or the server rejected the report itself. Or it is unknown whether a value arrived, or the device can
+  get no token of the recipe.
 - 130: interrupted.
 - 141: the reader of the output has ended. If it is full, the code is 1.
 """

@@ -128,7 +128,12 @@ def _require_continues(checked: CheckReport, memory: LogMemory, transport: Trans
     except TileError as error:
         raise LogRefusedError(f"the log {origin} is not served as it must be: {error}") from error
     except ProofError as error:
-        _refuse(checked, memory, f"{shown.size} entries now do not go with {known.size} before: {error}")
+        begins = "the known tree" if older is known else "the tree"
+        _refuse(
+            checked,
+            memory,
+            f"the tree of {newer.size} entries does not begin with {begins} of {older.size}: {error}",
+        )
     if newer is shown and shown.size > known.size:
         memory.remember(origin, checked.note)
 

@@ -3,8 +3,7 @@
 It holds the public recipe, the public step counter, the report's random nonce, and ciphertexts; no seed, no
 plaintext, no time of any event. For a device that is done it records only that, and why there is no token if
 there is none. Until then its size depends only on the recipe, on the counter, and on whether the token has
-come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token in the same
-way.
+come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token alike.
 """
 
 import hashlib

@@ -13,7 +13,7 @@ class TokenRemedy(StrEnum):
     """The reactions."""
 
     FINAL = "final"
-    """Nothing: no attempt can bring this device a token of the recipe any more."""
+    """Nothing: no attempt can bring this device a token of the recipe."""
     SEAL = "seal anew"
     """The issuer did not read the request: fetch its keys, and seal the same request anew."""
     BLIND = "blind anew"

@@ -154,7 +154,7 @@ class TokenClient(Closable):
         Raises:
             NotAttestedError: the attester does not know the device.
             TokenLostError: no further attempt can succeed.
-            RecipeNotOpenError: the recipe has closed, and the issuer signs nothing for it any more.
+            RecipeNotOpenError: the recipe has closed, so the issuer signs nothing for it.
             WrongAnswerError: the attester or the issuer gave an invalid answer.
             TransportError: no token for another reason; another attempt may bring it.
         """

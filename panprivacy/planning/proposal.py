@@ -63,7 +63,7 @@ class Proposal:
         population_size: number of devices that receive it.
         encryption: registered name of the scheme.
         segments: labels of the segments; empty if there are none.
-        trust: who collects; None for the statistic's default.
+        trust: the trust model; None for the statistic's default.
     """
 
     statistic: str

@@ -1,6 +1,6 @@
 """The search for values with which a condition holds.
 
-A question states what may vary (`Values`), where the search begins, in which direction it goes, and what must
+A question states what may vary (`Values`), the beginning of the search, its direction, and what must
 hold. The planner, budgets, limits and forms use it, each with its own condition.
 """
 

@@ -67,7 +67,7 @@ class RecipeDraft(RecipeOfParts):
         event: what is counted, and names for the answer's values.
         segments: labels by which it asks, each of them a part of the population; empty if there are none.
         hidden_count: ε and δ at which dummies hide the number of reports; None if nothing does.
-        admission: who may report.
+        admission: which senders may report.
         relay: whether devices speak to the servers through a relay only.
         round: which round of a repeated recipe it is; None if it is none. No recipe file has it.
         target: which devices of the population are asked; None if all are.

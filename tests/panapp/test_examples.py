@@ -25,7 +25,7 @@ from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.public_input import RoundInput
 from panprivacy.recipe.targeting.sizes import FAILURE_PROBABILITY, Sizes, require_apart, require_large
-from panprivacy.recipe.targeting.target import EVERYBODY
+from panprivacy.recipe.targeting.target import ALL_DEVICES
 from panprivacy.statistics.randomized import SIZE_BOUNDS
 from panprivacy.statistics.randomized.categories import Categories
 from panprivacy.statistics.trust_models import TRUST_MODELS
@@ -117,4 +117,4 @@ def test_the_count_shows_that_the_target_and_the_others_are_large_enough() -> No
     sizes = {ATTRIBUTE: Sizes(dict(zip(VALUES, bounds, strict=True)), everybody)}
     smallest = targeted("0" * 64)["smallest_target"]
     require_large(asked.target, sizes, smallest)
-    require_apart(asked.target, [EVERYBODY], sizes, smallest)
+    require_apart(asked.target, [ALL_DEVICES], sizes, smallest)

@@ -51,7 +51,7 @@ def _printed(
 
 @contextmanager
 def _services(**_: Any) -> Iterator[Any]:
-    """In place of processes: whoever looks whether the workers live lets them do what is due."""
+    """In place of processes: a check of the workers lets them do what is due."""
     shuffler = SimpleNamespace(partner=lambda: scene.partners()[Trust.SHUFFLER])
     yield SimpleNamespace(
         pairings={"shuffler": shuffler},

@@ -1,6 +1,6 @@
-"""A new statistic is one file and one line of a registry: toys of every kind go the whole way.
+"""A new statistic is one file and one line of a registry: every type of toy runs from publishing to result.
 
-Nothing of the product knows them. What they estimate is compared exactly, where the test chooses what is
+Nothing of the product knows them. What they estimate is compared exactly, if the test chooses what is
 decrypted; with noise, by a bound whose failure probability is stated.
 """
 
@@ -46,8 +46,8 @@ def test_toy_of_every_kind_is_offered_previewed_and_listed_in_the_docs(signed_in
     assert toy.title in choices
     assert toy.description in choices
     page = text_of(signed_in.get(f"{reverse('recipe-new')}?statistic={toy.statistic}"))
-    for said in (toy.title, "What to expect", "What is promised"):
-        assert said in page
+    for text in (toy.title, "What to expect", "What is promised"):
+        assert text in page
     data = filled_in(signed_in, toy.statistic)
     preview = text_of(signed_in.post(f"{reverse('recipe-preview')}?statistic={toy.statistic}", data))
     assert toy.unit in preview
@@ -156,7 +156,7 @@ def test_toy_that_cannot_be_planned_says_why_and_leads_to_its_form(client: Clien
     answer = client.post("/api/v1/plan", question, content_type="application/json")
     assert answer.status_code == 400
     assert answer.json()["field"] == "statistic"
-    said = (
+    detail = (
         f"cannot be {toy.statistic}: {toy.planning_obstacle}. The form of a new recipe shows what to expect."
     )
-    assert answer.json()["detail"].endswith(said)
+    assert answer.json()["detail"].endswith(detail)

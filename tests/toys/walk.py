@@ -43,7 +43,7 @@ def publish_by_form(client: Client, statistic: str, **changes: Any) -> Recipe:
 
 
 def result_of(client: Client, recipe: Recipe) -> dict[str, Any]:
-    """The result as JSON; its CSV, its page and the overview say the same."""
+    """The result as JSON; its CSV, its page and the overview show the same."""
     address = reverse("result-json", args=[recipe.identifier])
     result: dict[str, Any] = json.loads(b"".join(client.get(address).streaming_content))
     content = b"".join(client.get(reverse("result-csv", args=[recipe.identifier])).streaming_content)

@@ -29,7 +29,8 @@ def log_options() -> argparse.ArgumentParser:
         "--log-state",
         type=Path,
         metavar="FILE",
-        help="where the device remembers what it saw of the log, for all recipes; goes with --log-policy",
+        help="the file in which the device remembers what it saw of the log, for all recipes; goes with "
+        "--log-policy",
     )
     return log
 

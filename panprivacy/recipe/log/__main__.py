@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     vectors.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
     verify = commands.add_parser(
         "verify",
-        help="check a recipe, a result, a proof or a whole log offline, and say what holds",
+        help="check a recipe, a result, a proof or a whole log offline, and print what holds",
         epilog="Exit codes: 0 all holds, 1 something does not, 2 a file cannot be read, 3 proof, policy, "
         "a witness or a partner's signature is missing, so not everything was checked.",
     )
@@ -65,19 +65,19 @@ def _verify(file: Path, proof: Path | None, policy: Path | None) -> int:
         else:
             found = check_file(_read(file), None if proof is None else _read(proof), believed, latest=latest)
     except CheckError as error:
-        return _say("FAILED", str(error), FAILS)
+        return _print_line("FAILED", str(error), FAILS)
     except PolicyError as error:
-        return _say("ERROR", str(error), WRONG_USE)
+        return _print_line("ERROR", str(error), WRONG_USE)
     except OSError as error:
-        return _say("ERROR", f"{error.filename}: {error.strerror}", WRONG_USE)
+        return _print_line("ERROR", f"{error.filename}: {error.strerror}", WRONG_USE)
     for sentence in found.sentences:
-        _say("holds", sentence, HOLDS)
+        _print_line("holds", sentence, HOLDS)
     for sentence in found.unchecked:
-        _say("OPEN", sentence, UNCHECKED)
+        _print_line("OPEN", sentence, UNCHECKED)
     return UNCHECKED if found.unchecked else HOLDS
 
 
-def _say(mark: str, sentence: str, code: int) -> int:
+def _print_line(mark: str, sentence: str, code: int) -> int:
     sys.stdout.write(f"{mark:7} {console.printable(sentence)}\n")
     return code
 

@@ -94,7 +94,7 @@ class EventPart(SimplePart[EventNames]):
 
     def read(self, fields: Mapping[str, object]) -> EventNames:
         if "event_definition" in fields and "event" not in fields:
-            raise FieldError("event", "is missing: event_definition says when it happens")
+            raise FieldError("event", "is missing: event_definition needs it")
         names: dict[str, Any] = {}
         if "event" in fields:
             names["name"] = _event(fields["event"])

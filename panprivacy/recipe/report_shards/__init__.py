@@ -2,7 +2,7 @@
 
 - `segments`: an object written when reports come, in their order of arrival
 - `sorted_segment`: many of them as one object, sorted by shard, with an index at its end
-- `manifest`: all objects of a recipe with their hashes, sealed when it is closed; `shard_slices` reads from
+- `manifest`: all objects of a recipe with their hashes, sealed when it is closed. `shard_slices` reads from
   them what belongs to one shard, and checks every byte
 - `shard_sum`: the sum over one shard: a pure function, which any engine may run
 

@@ -175,12 +175,12 @@ class PublishedRounds(SignedDocument):
         if place.number > self.rounds:
             raise RoundRefusedError(f"there are {self.rounds:,} rounds, and this is number {place.number:,}")
         if (place.input is not None) != self.public_input:
-            said = "needs a public input and names none" if self.public_input else "has no public input"
-            raise RoundRefusedError(f"a round {said}")
+            problem = "needs a public input and names none" if self.public_input else "has no public input"
+            raise RoundRefusedError(f"a round {problem}")
         if recipe.name != round_name(self.name, place.number, self.rounds):
             raise RoundRefusedError("its name is not that of its number")
         if (recipe.admission is not None, recipe.relay is not None) != (self.admission, self.relay):
-            raise RoundRefusedError("who may report, or on which way, is not as in every round")
+            raise RoundRefusedError("admission or relay differs from that of the other rounds")
         if recipe.closes_at - recipe.opens_at != timedelta(seconds=self.round_seconds):
             raise RoundRefusedError(f"a round is open for {self.round_seconds:,} seconds")
         own = {*MADE_FOR_EACH, *recipe.servers.member_names}

@@ -111,7 +111,7 @@ class RoundsDraft(Repetition):
             raise FieldError(PUBLIC_INPUT, f"must be true or false, not {as_typed(public_input)}")
         recipe = RecipeDraft.from_mapping(members)
         if recipe.dummies is not None:
-            raise FieldError("hidden_count", "must be left out: rounds tell how many devices took part")
+            raise FieldError("hidden_count", "must be left out: rounds reveal how many devices took part")
         if recipe.target is not None:
             raise FieldError(
                 "target", "must be left out: a cited result is about one day, not about every round"
@@ -199,8 +199,8 @@ class RoundsDraft(Repetition):
 
     def as_dict(self) -> dict[str, Any]:
         number = {"donation_rounds": self.rounds} if self.once else {"rounds": self.rounds}
-        said = {PUBLIC_INPUT: True} if self.public_input else {}
-        return {**self.recipe.as_dict(), **number, "round_seconds": self.round_seconds, **said}
+        input_field = {PUBLIC_INPUT: True} if self.public_input else {}
+        return {**self.recipe.as_dict(), **number, "round_seconds": self.round_seconds, **input_field}
 
 
 def round_name(name: str, number: int, rounds: int) -> str:

@@ -40,7 +40,7 @@ def cited_sizes(
     Args:
         result: `result.json`; the caller checks its signature and its place in the log.
         attribute: name of what it must have counted.
-        population: of the citing recipe; whom it must have asked.
+        population: of the citing recipe; the cited one must have asked the same.
         simulation: whether the citing recipe is one; then it cites one, and else none.
         values: the attribute's declared values; None if they are unknown, e.g. on a device, which then uses
             the result's labels.
@@ -63,8 +63,8 @@ def cited_sizes(
     if recipe.admission is None:
         # Any sender could have sent any number of reports, and inflated a part at will.
         raise CitationRefusedError("the cited recipe must have asked for tokens (admission: token)")
-    told = result.get("admission")
-    if isinstance(told, Mapping) and told.get("verdict") == Verdict.HELD:
+    admission = result.get("admission")
+    if isinstance(admission, Mapping) and admission.get("verdict") == Verdict.HELD:
         # An operator released it all the same, but reports without a token may be invented.
         raise CitationRefusedError("the cited result has more reports than its tokens explain")
     if recipe.population != population:

@@ -94,7 +94,7 @@ def require_apart(target: Target, others: Iterable[Target], sizes: SizesBy, smal
     devices as `smallest`.
 
     Args:
-        others: of all recipes of the population, those that ask all devices among them (`target.EVERYBODY`).
+        others: of all recipes of the population, `target.ALL_DEVICES` for each that has no target.
     """
     for other in others:
         found = differ_by_at_least(target, other, sizes)

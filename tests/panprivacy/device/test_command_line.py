@@ -106,7 +106,7 @@ def test_main_not_sampled_device_says_so_and_sends_nothing(make_server, state, c
         ({"recipe": "f00"}, "64 lower-case hexadecimal digits"),
         ({"key": "AAAA"}, "32 bytes in base64"),
         ({"key": "é"}, "32 bytes in base64"),
-        ({"url": "server.example"}, "must look like https://host"),
+        ({"url": "server.example"}, "must have the form https://host"),
         ({"key": base64.b64encode(bytes(32)).decode()}, "must be an Ed25519 key of prime order"),
         ({"key": OTHER_KEY}, "signature is not the server's"),
         ({}, "for simulated devices"),
