@@ -110,7 +110,7 @@ def _fleet(options: argparse.Namespace) -> None:
 def _fleet_workload(
     options: argparse.Namespace, recipe: PublishedRecipe
 ) -> AbstractContextManager[Workload[Any]]:
-    """The devices that the options describe, for the kind of devices that the recipe asks."""
+    """The devices that the options describe, with the input that the recipe asks for."""
     steps = recipe.parameters.step_count
     wrong = ("values",) if steps else ("devices", "rate")
     needed = ("devices", "rate") if steps else ("values",)

@@ -54,7 +54,7 @@ class Workload(ABC, Generic[DeviceData]):
 
     @abstractmethod
     def require_fits(self, recipe: PublishedRecipe) -> None:
-        """FieldError if devices of this kind cannot take part in the recipe."""
+        """FieldError if devices with this input cannot take part in the recipe."""
 
     def __iter__(self) -> Iterator[tuple[str, DeviceData]]:
         for bucket in self.buckets:

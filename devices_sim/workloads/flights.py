@@ -53,8 +53,8 @@ def flights(*airlines: str) -> EventWorkload:
 
 
 def home_airports() -> ValueWorkload:
-    """1,503 aeroplanes of the three largest airlines, each with the place in `AIRPORTS` of the one that it
-    left from most often (of several, the first).
+    """1,503 aeroplanes of the three largest airlines, each with its most frequent airport of departure: the
+    place in `AIRPORTS`, of several the first.
 
     Raises:
         DatasetMissingError: as in `flights`.

@@ -75,7 +75,7 @@ class Device(Closable):
     """One device's part in one recipe. Use it as a context manager: it holds a lock on its file.
 
     Made by `join` (once) or `open` (every later time). Not safe to share between threads. After an
-    error from the file system or the store the object refuses to go on; open the state again, which is that
+    error from the file system or the store the object refuses to go on. Open the state again: it is that
     before or after the operation.
     """
 

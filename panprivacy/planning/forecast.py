@@ -21,8 +21,8 @@ class MarginForecast:
     """Expectations; None if unknown.
 
     Attributes:
-        now: the 95% margin if it closes at once, in percentage points if devices are counted, else in the
-            statistic's unit; None if that number of reports hardly gives a result.
+        now: the 95% margin if it closes at once; None if that number of reports hardly gives a result. It is
+            in percentage points if devices are counted, else in the statistic's unit.
         reports: the expected final number at the pace so far; None if there is no pace yet.
         later: the margin with that number; None likewise.
     """

@@ -188,8 +188,8 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
                 others do not use them.
 
         Raises:
-            RecipeVerificationError: the identifier is not the document's hash, or a signature is not the
-                server's; or the helper, shuffler or issuer is another than the pinned one.
+            RecipeVerificationError: the identifier is not the document's hash, a signature is not the
+                server's, or the helper, shuffler or issuer is not the pinned one.
             FieldError: as in `from_document`; or the document is the server's, but its derived parameters do
                 not keep the guarantee that it names (`Mechanism.require_promise`).
             InvalidKeyError: as in `from_document`.

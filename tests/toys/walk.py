@@ -28,7 +28,7 @@ def filled_in(client: Client, statistic: str, **changes: Any) -> dict[str, Any]:
 
 
 def publish_by_form(client: Client, statistic: str, **changes: Any) -> Recipe:
-    """Draft a recipe by its form, look at the review, publish it, and look at its page."""
+    """Draft a recipe by its form, open the review, publish it, and open its page."""
     data = filled_in(client, statistic, **changes)
     address = f"{reverse('recipe-new')}?statistic={statistic}"
     review = client.post(address, {**data, "action": "save"}, follow=True)

@@ -24,8 +24,8 @@ LARGEST_FILE = 256 * 1024 * 1024
 """Bytes of a result: the largest ones have millions of numbers."""
 
 HOLDS, FAILS, WRONG_USE, UNCHECKED = 0, 1, 2, 3
-"""Exit codes: all holds; something does not; a file cannot be read; nothing is wrong with what was given, but
-proof, policy, a witness or a partner's signature is missing."""
+"""Exit codes: all holds; something does not; a file cannot be read; not everything could be checked. In the
+last case proof, policy, a witness or a partner's signature is missing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,6 +1,6 @@
 """The manifest of a closed recipe: every object with its reports, and the hash of every byte in them.
 
-It is two objects. The first is JSON (RFC 8785) with the format, the recipe, the length of a record, the
+It is two objects. The first is JSON (RFC 8785): the format, the recipe, the length of a record, the
 sorted segments in their order, and the hash of each shard's list. The second has these lists, one after
 the other: of each shard the entries of the indexes of all segments, in their order. To sum a shard, a worker
 reads the first object, one range of the second, and one range of each segment.

@@ -46,7 +46,7 @@ def smallest_target(stated: int | None, cohort_size: int, sampling_rate: float) 
     the guarantee of sampling rests on that number.
 
     Raises:
-        FieldError: named `smallest_target`: fewer are asked than must hear of it.
+        FieldError: named `smallest_target`: it is below the number that must receive the recipe.
     """
     hearing = math.ceil(cohort_size / sampling_rate)
     if stated is not None and stated < hearing:
@@ -110,7 +110,7 @@ def require_rest(target: Target, others: Iterable[Target], sizes: SizesBy, small
     """FieldError named `target` unless, of each of its attributes, the values that no target names surely
     have as many devices together as `smallest`.
 
-    A reader who subtracts the results of all the others from that of all devices learns of these devices.
+    A reader that subtracts the results of all the others from that of all devices learns of these devices.
 
     Args:
         others: of all recipes of the population.
