@@ -53,7 +53,7 @@ class EagerDevices(_EventDevices):
         return wire_report(algorithm.finish(state, random_source, nonce))
 
 
-class LocatedDevices(FleetDevices[SegmentedDevice]):
+class SegmentedDevices(FleetDevices[SegmentedDevice]):
     """Devices with events and a segment each.
 
     Args:
@@ -105,4 +105,4 @@ class SimulatedEvents(SimulatedDevices):
 
 
 def _of_segments(recipe: PublishedRecipe, devices: type[_EventDevices]) -> FleetDevices[Any]:
-    return LocatedDevices(recipe, devices) if recipe.segments else devices(recipe)
+    return SegmentedDevices(recipe, devices) if recipe.segments else devices(recipe)

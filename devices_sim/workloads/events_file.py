@@ -58,7 +58,7 @@ class FileBucket(Bucket[Set[int]]):
 
 
 @dataclass(frozen=True)
-class LocatedFileBucket(Bucket[SegmentedDevice]):
+class SegmentedFileBucket(Bucket[SegmentedDevice]):
     """The same with segments: a row is [name, step, segment], the segment null for none of the recipe's."""
 
     path: Path
@@ -101,7 +101,7 @@ def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterat
         if SEGMENT not in rows.columns:
             yield EventWorkload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
             return
-        located = tuple(LocatedFileBucket(bucket_path) for bucket_path in paths)
+        located = tuple(SegmentedFileBucket(bucket_path) for bucket_path in paths)
         for bucket in located:
             iter(bucket)  # refuses devices of two segments; none of them has reported yet
         yield EventWorkload(steps, located)

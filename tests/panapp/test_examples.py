@@ -111,10 +111,10 @@ def test_the_count_shows_that_the_target_and_the_others_are_large_enough() -> No
     reports, flip = homes.total(), 1 / (1 + 2.718281828**4)
     ones = [round((homes[value] - 20) * (1 - 2 * flip) + reports * flip) for value in VALUES]
     estimates = count.estimate(ones, reports).values
-    *bounds, everybody = SIZE_BOUNDS[count.statistic](count).between(
+    *bounds, population_size = SIZE_BOUNDS[count.statistic](count).between(
         list(estimates), reports, FAILURE_PROBABILITY
     )
-    sizes = {ATTRIBUTE: Sizes(dict(zip(VALUES, bounds, strict=True)), everybody)}
+    sizes = {ATTRIBUTE: Sizes(dict(zip(VALUES, bounds, strict=True)), population_size)}
     smallest = targeted("0" * 64)["smallest_target"]
     require_large(asked.target, sizes, smallest)
     require_apart(asked.target, [ALL_DEVICES], sizes, smallest)

@@ -133,11 +133,11 @@ class Command(BaseCommand):
         return result
 
     @staticmethod
-    def attributes(given: str) -> FleetAttributes:
+    def attributes(text: str) -> FleetAttributes:
         try:
-            return FleetAttributes.parse(given)
+            return FleetAttributes.parse(text)
         except OSError as error:
-            raise FieldError("attributes", f"{given} cannot be read: {error.strerror}") from None
+            raise FieldError("attributes", f"{text} cannot be read: {error.strerror}") from None
 
     def forewarn(self, forecast: FleetForecast) -> None:
         self.stderr.write(str(forecast))

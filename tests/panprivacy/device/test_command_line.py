@@ -58,8 +58,8 @@ def test_refusal_beyond_a_limit_of_the_device_names_its_option(make_server, stat
     server = make_server(simulation=False, epsilon=20)
     with listening(server) as url:
         assert join(url, server, state, "--verification-key", KEY, "--smallest-cohort", "2") == 2
-    said = "epsilon: must be at most 8 for this device, not 20; --largest-epsilon sets another limit"
-    assert said in capsys.readouterr().err
+    expected = "epsilon: must be at most 8 for this device, not 20; --largest-epsilon sets another limit"
+    assert expected in capsys.readouterr().err
 
 
 def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server, state, monkeypatch, capsys):

@@ -93,5 +93,5 @@ def test_package_without_its_extra_says_what_to_install() -> None:
         "import panprivacy.device"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    said = "ModuleNotFoundError: panprivacy.device needs urllib3: install panprivacy[device]"
-    assert done.stderr.splitlines()[-1] == said
+    message = "ModuleNotFoundError: panprivacy.device needs urllib3: install panprivacy[device]"
+    assert done.stderr.splitlines()[-1] == message

@@ -168,7 +168,7 @@ def test_device_that_died_after_asking_sends_the_same_bytes(path, server, attest
     attester.meddle = lambda _: (503, "text/plain", b"")
     with join(path, server) as device, pytest.raises(TransportError):
         device.obtain_token(to(attester), IDENTITY)
-    attester.meddle = lambda said: said
+    attester.meddle = lambda reply: reply
     before = kept(path)
     with Device.open(path) as device:
         device.obtain_token(to(attester), IDENTITY)
@@ -191,7 +191,7 @@ def test_issuer_with_a_new_key_is_asked_once_more_and_issues_one_token(path, ser
         device.obtain_token(to(attester), IDENTITY)
     attester.issued.clear()
     attester.answers.clear()
-    attester.meddle = lambda said: said
+    attester.meddle = lambda reply: reply
     attester.rotate()
     with Device.open(path) as device:
         device.obtain_token(to(attester), IDENTITY)
@@ -275,7 +275,7 @@ def test_answer_of_the_attester_is_final_or_another_attempt_succeeds(path, serve
         assert (anew.nonce, anew.salt) == (drawn.nonce, drawn.salt)
         if remedy in (TokenRemedy.BLIND, TokenRemedy.SEAL):
             attester.issued.clear()  # an attester that says so has handed out nothing
-        attester.meddle = lambda said: said
+        attester.meddle = lambda reply: reply
         device.obtain_token(to(attester), IDENTITY)
     assert (attester.capsules[-1] not in sent) is (remedy is TokenRemedy.BLIND)
     assert len(set(attester.blinded)) == (2 if remedy is TokenRemedy.BLIND else 1)
