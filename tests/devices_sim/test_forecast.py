@@ -1,4 +1,4 @@
-"""How much work a fleet of values is said to be."""
+"""The estimate of the work of a fleet of values."""
 
 import pytest
 

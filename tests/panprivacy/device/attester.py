@@ -1,4 +1,4 @@
-"""An attester and the issuer behind it in memory, which answer as docs/protocol.md says."""
+"""An attester and the issuer behind it in memory, which answer as in docs/protocol.md."""
 
 import base64
 import hashlib
@@ -55,7 +55,7 @@ class MemoryAttester:
         self.rotate()
 
     def rotate(self) -> None:
-        """Another key of the issuer's gateway; the old one does not open any more."""
+        """Another key of the issuer's gateway; the old one opens nothing."""
         self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
         self.private_keys = {self.config.key_id: private_key}
 

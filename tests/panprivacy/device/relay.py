@@ -1,4 +1,4 @@
-"""A relay in memory and the gateways behind it, which answer as docs/protocol.md says."""
+"""A relay in memory and the gateways behind it, which answer as in docs/protocol.md."""
 
 import itertools
 import json
@@ -33,7 +33,7 @@ class MemoryGateway:
         self.rotate()
 
     def rotate(self) -> None:
-        """Another key; the old one does not open any more."""
+        """Another key; the old one opens nothing."""
         self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
         self.private_keys = {self.config.key_id: private_key}
 

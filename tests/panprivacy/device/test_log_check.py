@@ -101,7 +101,7 @@ def test_another_tree_is_refused_for_good_and_both_are_kept(server, log, file, o
     evidence = json.loads(file.read_text())["logs"][ORIGIN]
     assert first.text in evidence["newest"]
     assert log.checkpoint.text in evidence["against"]
-    # A site that shows this device the first tree again has still shown somebody the other one.
+    # A site that shows this device the first tree again has still shown another device the other one.
     log.show([log.entries[0], *other_entries(old)])
     with pytest.raises(LogRefusedError, match="contradicted itself before"):
         check_log(server, log, file)

@@ -1,4 +1,4 @@
-"""A device takes part in a round only where it is what all rounds were said to be, and each number once."""
+"""A device takes part in a round only if it is as the document of all rounds states, each number once."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""A recipe for a part of its population: only the device knows whether it is in it, and nobody sees it."""
+"""A recipe for a part of its population: only the device knows whether it is in it, and no server sees it."""
 
 from pathlib import Path
 from typing import Any

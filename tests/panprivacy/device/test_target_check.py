@@ -85,7 +85,7 @@ def test_a_result_that_site_recipe_and_log_do_not_agree_about_is_refused(result)
         # Larger estimates under the site's old signature, with an entry that goes with them.
         (Scene(forged), LogRefusedError, "signature"),
         (Scene(signed(forged, OTHER_KEY)), LogRefusedError, "signature"),
-        # The site signs larger numbers for one device; the log has what everybody sees.
+        # The site signs larger numbers for one device; the log has what all devices see.
         (Scene(larger, entered=entry_of(result)), LogRefusedError, "another result"),
         # Signed and in the log, but not what the recipe cites.
         (Scene(larger, citation=cited(result)), TargetRefusedError, "another hash"),

@@ -1,4 +1,4 @@
-"""A device's token, from joining to its report: whoever it speaks with may fail, and it may die anywhere."""
+"""A device's token, from joining to its report: any server may fail, and the device may die anywhere."""
 
 import json
 import random
@@ -236,7 +236,7 @@ def test_issuers_keys_that_the_attester_made_are_not_sealed_to(path, server, att
 
 
 def require_remembered(path: Path, device: Device, attester: MemoryAttester, why: str) -> None:
-    """The device never asks again, opened anew or not, and its file says why and nothing else."""
+    """The device never asks again, opened anew or not, and its file has the reason and nothing else."""
     asked = len(attester.capsules)
     with pytest.raises(DeviceError):
         device.obtain_token(to(attester), IDENTITY)
@@ -258,7 +258,7 @@ def test_refusal_in_words_that_cannot_be_written_is_kept_shortened(path, server,
 
 @pytest.mark.parametrize("kind", [*OF_ATTESTER, *OF_ISSUER, "/problems/unavailable"])
 def test_answer_of_the_attester_is_final_or_another_attempt_succeeds(path, server, attester, kind):
-    """What only the issuer may say, in its capsule, is believed of nobody else."""
+    """What only the issuer may answer, in its capsule, is believed from no other server."""
     remedy = OF_ATTESTER.get(kind, TokenRemedy.LATER)
     attester.meddle = lambda _: problem(409, kind)
     with join(path, server) as device:
@@ -274,7 +274,7 @@ def test_answer_of_the_attester_is_final_or_another_attempt_succeeds(path, serve
         assert (anew.factor != drawn.factor) is (anew.capsule == b"") is (remedy is TokenRemedy.BLIND)
         assert (anew.nonce, anew.salt) == (drawn.nonce, drawn.salt)
         if remedy in (TokenRemedy.BLIND, TokenRemedy.SEAL):
-            attester.issued.clear()  # an attester that says so has handed out nothing
+            attester.issued.clear()  # an attester that answers so has handed out nothing
         attester.meddle = lambda reply: reply
         device.obtain_token(to(attester), IDENTITY)
     assert (attester.capsules[-1] not in sent) is (remedy is TokenRemedy.BLIND)
@@ -384,7 +384,7 @@ def test_randomized_value_is_made_once_and_repeated_until_it_is_taken(path):
         pair.config_answer = ("text/plain", b"no keys today")
         with pytest.raises(TransportError):
             device.send(transport, value="2")
-        assert device.phase is Phase.COLLECTING  # no coin was tossed for a report that nobody could seal
+        assert device.phase is Phase.COLLECTING  # no coin was tossed for a report that could not be sealed
         pair.config_answer = None
         pair.errors = [ReportError.REPORT_DROPPED]
         with pytest.raises(TransportError):

@@ -103,7 +103,7 @@ def rare_categories():
         (categories_recipe(statistic="count_nonzero", steps=1, k=None, labels=None), "must be of categories"),
         # Its devices report at rates of their own, which the bounds of categories do not know.
         (rare_categories(), "must be of categories"),
-        # Its numbers are of that part: everybody's and other parts' are not bounded by them.
+        # Its numbers are of that part: those of all devices and of other parts are not bounded by them.
         (published(target={"region": {"value": "eu", "recipe": "a" * 64}}), "a part of the population"),
     ],
     ids=["count", "rare categories", "part"],

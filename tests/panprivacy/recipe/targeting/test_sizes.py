@@ -1,4 +1,4 @@
-"""What is said of targets holds for every population that the counts allow."""
+"""The bounds on targets hold for every population that the counts allow."""
 
 import itertools
 import math
