@@ -1,6 +1,6 @@
 """Fleets of simulated devices, and their command line `python -m devices_sim`.
 
-Simulations use `fleet`, `simulated` (what a simulation knows of devices, by their input), `workloads` and
+Simulations use `fleet`, `devices` (what a simulation knows of devices, by their input), `workloads` and
 `fleet_attributes`. `forecast` states in words the time of a fleet of values, `fleet_result` is the result of
 a fleet, and `workers` are its processes. What real devices do as well is `panprivacy.device`.
 
@@ -9,10 +9,10 @@ alone, and reaches servers over their public API only (`docs/protocol.md`).
 """
 
 __all__ = [
+    "devices",
     "fleet",
     "fleet_attributes",
     "fleet_result",
     "forecast",
-    "simulated",
     "workloads",
 ]

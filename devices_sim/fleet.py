@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from devices_sim.fleet_attributes import FleetAttributes, require_given
+from devices_sim.devices import simulated_class
+from devices_sim.devices.interface import TrueAnswer
+from devices_sim.fleet_attributes import FleetAttributes, require_attributes
 from devices_sim.fleet_result import FleetResult
 from devices_sim.fleet_tokens import FleetToken, FleetTokens
-from devices_sim.simulated import simulated_class
-from devices_sim.simulated.interface import TrueAnswer
 from devices_sim.workers import WorkerError, run_workers
 from devices_sim.workloads.bucket import Bucket, Workload
 from devices_sim.workloads.segments import checked_weights, in_segments
@@ -78,7 +78,7 @@ def run_fleet(
         issuer_key: that of the issuer of tokens, likewise. Each device is one of its own to the attester, by
             a fresh key: its attestation must be `trial`.
         workload: devices with their events (in no more steps than the recipe has), or with their values.
-        transport: the server's address, or what makes a transport to it (picklable where
+        transport: the server's address, or what makes a transport to it (picklable if
             `processes` > 1).
         seed: repeats the same coins and noise whatever the number of processes; None for
             `secrets.SystemRandom()`. For simulations only: the seed decrypts every report.
@@ -107,7 +107,7 @@ def run_fleet(
         raise RecipeRefusedError("this recipe is for real devices, not for simulated ones")
     checked = None if weights is None else tuple(weights)
     checked_weights("weights", checked, recipe.segments)
-    require_given(attributes, has_target=recipe.target is not None)
+    require_attributes(attributes, has_target=recipe.target is not None)
     workload.require_fits(recipe)
     share = functools.partial(
         _run_share,
@@ -182,20 +182,20 @@ def run_buckets(
     started = time.monotonic()
     with servers, FleetTokens(recipe, transport) as tokens, path.upload(servers) as upload:
         batcher = _Batcher(upload, result, sent_before)
-        for name, given in chain.from_iterable(in_segments(recipe, buckets, seed, weights)):
+        for name, device_data in chain.from_iterable(in_segments(recipe, buckets, seed, weights)):
             result.devices += 1
             source = random_sources.of(name)
             token, came_late = _token(tokens, source, has_one_cohort=simulated.has_one_cohort)
             if not is_in_target(recipe, None if attributes is None else attributes.of(name)):
                 result.outside += 1
                 continue
-            answer = devices.answer(given)
+            answer = devices.answer(device_data)
             result.devices_by_answer[answer] += 1
             if came_late:
                 result.sampled += 1
                 result.rejected[BATCH_FULL] += 1
                 continue
-            report = devices.report(given, source, None if token is None else token.nonce)
+            report = devices.report(device_data, source, None if token is None else token.nonce)
             if report is not None:
                 result.sampled += 1
                 if recipe.round is not None:

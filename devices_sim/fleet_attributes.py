@@ -15,7 +15,7 @@ from panprivacy.recipe.targeting.attributes import FIELD, own_attributes, requir
 _DEVICE = "device"
 
 
-def require_given(attributes: object | None, *, has_target: bool) -> None:
+def require_attributes(attributes: object | None, *, has_target: bool) -> None:
     """FieldError named `attributes` if a recipe with a target lacks them, or another recipe has them."""
     if has_target and attributes is None:
         raise NONE_GIVEN
@@ -36,7 +36,7 @@ class FleetAttributes:
     of_device: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def given(cls, text: str) -> Self:
+    def parse(cls, text: str) -> Self:
         """The same for all devices as `os=linux,region=eu`, or a CSV file with the header device,os,….
 
         A device that the file does not name has none.
@@ -66,6 +66,6 @@ def _read(path: Path) -> dict[str, dict[str, str]]:
                 try:
                     own[name] = require_value(name, value.strip())
                 except FieldError as refusal:
-                    said = f"line {rows.line}, column {column}: {refusal.message}"
-                    raise FieldError(name, said) from None
+                    message = f"line {rows.line}, column {column}: {refusal.message}"
+                    raise FieldError(name, message) from None
     return found

@@ -9,20 +9,20 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from devices_sim.devices import simulated_class
 from devices_sim.fleet import run_fleet
 from devices_sim.fleet_attributes import FleetAttributes
-from devices_sim.simulated import simulated_class
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.synthetic import PROBABILITY, bernoulli
-from panprivacy.device.commands.log import UNCHECKED, log_opened, log_tell
-from panprivacy.device.commands.options import identifier, say, verification_key
+from panprivacy.device.commands.log import UNCHECKED, log_opened, print_log_check
+from panprivacy.device.commands.options import Subparsers, identifier, print_line, verification_key
 from panprivacy.device.transport import HttpTransport
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 
 
-def add_fleet(commands: Any, log: argparse.ArgumentParser) -> None:
-    """Its options, beside those that it shares."""
+def add_fleet(commands: Subparsers, log: argparse.ArgumentParser) -> None:
+    """Its options, without those that it shares."""
     fleet = commands.add_parser(
         "fleet",
         parents=[log],
@@ -60,7 +60,7 @@ def add_fleet(commands: Any, log: argparse.ArgumentParser) -> None:
     fleet.add_argument(
         "--processes", type=int, default=os.cpu_count() or 1, help="processes that run devices, 1 to 256"
     )
-    by_default = "; by default what the server says"
+    by_default = "; by default the server's answer"
     for whose, note in (("verification", by_default), ("helper", ""), ("shuffler", ""), ("issuer", "")):
         fleet.add_argument(
             f"--{whose}-key", type=verification_key, metavar="BASE64", help=f"as of join{note}"
@@ -77,10 +77,10 @@ def _fleet(options: argparse.Namespace) -> None:
             sys.stderr.write(f"{UNCHECKED}\n")
         else:
             with log_opened(options) as log:
-                log_tell(log.require(served, transport), sys.stderr)
+                print_log_check(log.require(served, transport), sys.stderr)
     partner_key = options.helper_key or options.shuffler_key
     recipe = served.verified(key, partner_key, options.issuer_key)
-    attributes = None if options.attributes is None else FleetAttributes.given(options.attributes)
+    attributes = None if options.attributes is None else FleetAttributes.parse(options.attributes)
     with _fleet_workload(options, recipe) as workload:
         result = run_fleet(
             served=served,
@@ -104,13 +104,13 @@ def _fleet(options: argparse.Namespace) -> None:
     }
     if recipe.segments:
         printed["segments"] = simulated_class(recipe)(recipe.calibrated_statistic).truth(result).segments
-    say(json.dumps(printed))
+    print_line(json.dumps(printed))
 
 
 def _fleet_workload(
     options: argparse.Namespace, recipe: PublishedRecipe
 ) -> AbstractContextManager[Workload[Any]]:
-    """The devices that the options describe, for the kind of devices that the recipe asks."""
+    """The devices that the options describe, with the input that the recipe asks for."""
     steps = recipe.parameters.step_count
     wrong = ("values",) if steps else ("devices", "rate")
     needed = ("devices", "rate") if steps else ("values",)

@@ -15,8 +15,8 @@ class FleetResult:
         sampled: those whose sampling coin let them take part; each made one report.
         accepted: reports that the server stored.
         rejected: the others, by reason.
-        devices_by_answer: what is true of a device (its count of events, or its value as text) -> number of
-            such devices, over all devices that the recipe asks, sampled or not.
+        devices_by_answer: what is true of a device -> number of such devices. It is the count of events, or
+            the value as text, over all devices that the recipe asks, sampled or not.
         accepted_by_answer: the same over those whose report was accepted.
         took_part: of a round, the names of the devices that were sampled.
         device_seconds: time spent making reports, added up over processes, reading the workload included.

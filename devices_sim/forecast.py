@@ -6,7 +6,7 @@ MINUTE = 60
 
 
 @dataclass(frozen=True)
-class Forecast:
+class FleetForecast:
     """The work of the devices.
 
     Attributes:

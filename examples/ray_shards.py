@@ -36,7 +36,7 @@ from obstore.store import from_url
 from panprivacy.encryption import load_private_key
 from panprivacy.recipe.document import recipe_of
 from panprivacy.recipe.report_shards.manifest import MANIFEST, Manifest, Range, shard_slices
-from panprivacy.recipe.report_shards.summing import ShardSum, shard_sum
+from panprivacy.recipe.report_shards.shard_sum import ShardSum, shard_sum
 
 MEMBERS: dict[str, Any] = {
     "name": "Crashes",

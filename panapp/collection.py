@@ -8,10 +8,10 @@ from typing import Any
 from django.db import OperationalError
 
 from admission.selectors import issuer_must_hear
+from devices_sim.devices import simulated_class
 from devices_sim.fleet import FleetError
 from devices_sim.fleet_attributes import FleetAttributes
-from devices_sim.forecast import Forecast
-from devices_sim.simulated import simulated_class
+from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
 from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ADVANCE_COLLECTIONS, ADVANCE_SIMULATIONS, ServiceError, Services, wait_until
@@ -75,7 +75,7 @@ def collection_run(
     eager: bool,
     processes: int,
     say: Say,
-    forewarn: Callable[[Forecast], None] = lambda _: None,
+    forewarn: Callable[[FleetForecast], None] = lambda _: None,
     place: RoundPlace | None = None,
     others_follow: bool = False,
 ) -> CollectionResult:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from django.core.management.base import CommandParser
 
-from devices_sim.simulated import SIMULATED_DEVICES, SimulatedDevices
+from devices_sim.devices import SIMULATED_DEVICES, SimulatedDevices
 from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.errors import FieldError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from devices_sim.forecast import Forecast
+from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload, without
 from panapp.collection import AtRound, Say, collection_run, wait_until_heard
 from panapp.services import Services
@@ -44,7 +44,7 @@ def rounds_run(
     weights: list[float] | None = None,
     processes: int,
     say: Say,
-    forewarn: Callable[[Forecast], None] = lambda _: None,
+    forewarn: Callable[[FleetForecast], None] = lambda _: None,
     input_of: Callable[[int], Mapping[str, Any]] = lambda _: {},
 ) -> Iterator[RoundResult]:
     """Publish the document of all rounds, then each round with its devices; yields what came of each.

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, TextIO
 
 from django.utils import timezone
 
-from devices_sim.simulated import SimulatedDevices, simulated_class
+from devices_sim.devices import SimulatedDevices, simulated_class
 from devices_sim.workloads.events_file import SEGMENT
 from devices_sim.workloads.segments import checked_weights
 from panapp.collection import collection_run, roles_beside

@@ -10,7 +10,8 @@ from panapp.collection import CollectionStalledError, reason_of
 from panapp.services import ServiceError, Services, wait_until
 from panprivacy.device.items import send_items
 from panprivacy.device.transport import HttpTransport
-from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.streams.interface import StreamStatistic
 from recipes.models import Recipe
 from releases.models import Release
 from releases.operations import truth_record
@@ -80,7 +81,7 @@ def stream_run(
 def _truth(recipe: Recipe, universe: Sequence[str], items: Sequence[str]) -> tuple[float, ...]:
     counts = Counter(items)
     places = {str(place): counts[item] for place, item in enumerate(universe) if item in counts}
-    return stream_statistic(recipe.published).truth(places)
+    return statistic_as(recipe.published, StreamStatistic).truth(places)
 
 
 def _is_released(recipe: Recipe, services: Services) -> bool:

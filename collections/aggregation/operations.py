@@ -22,8 +22,9 @@ from aggregation.models import Chunk, SubAggregate
 from aggregation.selectors import progress_of
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.report_shards.summing import RunningSum
-from panprivacy.recipe.statistic import report_statistic
+from panprivacy.recipe.report_shards.shard_sum import RunningSum
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.interface import ReportStatistic
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.chunking import reports_per_chunk
@@ -86,7 +87,7 @@ def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
 
 def sum_begin(*, recipe: Recipe) -> None:
     """Have a row to which chunks are added."""
-    length = report_statistic(recipe.published).contribution_length
+    length = statistic_as(recipe.published, ReportStatistic).contribution_length
     SubAggregate.objects.get_or_create(recipe=recipe, defaults={"total": [0] * length})
 
 

@@ -25,9 +25,10 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.report_shards import manifest as manifests
 from panprivacy.recipe.report_shards.manifest import Manifest, SortedSegment, shard_slices
 from panprivacy.recipe.report_shards.segments import ChangedError, content_hash
-from panprivacy.recipe.report_shards.sorting import MOST_SHARDS, sorted_segment
-from panprivacy.recipe.report_shards.summing import record_bytes_of, shard_sum
-from panprivacy.recipe.statistic import report_statistic
+from panprivacy.recipe.report_shards.shard_sum import record_bytes_of, shard_sum
+from panprivacy.recipe.report_shards.sorted_segment import MOST_SHARDS, sorted_segment
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.interface import ReportStatistic
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from reports.models import ReportSegment, SegmentedRecipe
@@ -75,7 +76,7 @@ SHARD_REPORTS = 300_000
 
 def shards_for(published: PublishedRecipe, reports: int) -> int:
     """The number of shards into which this number of reports is sorted: a power of two."""
-    ciphertexts = report_statistic(published).report_ciphertexts
+    ciphertexts = statistic_as(published, ReportStatistic).report_ciphertexts
     by_time = SHARD_SECONDS / (ciphertexts * published.public_key.decryption_seconds)
     per_shard = max(1, min(SHARD_REPORTS, int(by_time)))
     least = -(-reports // per_shard)

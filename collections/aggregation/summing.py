@@ -8,7 +8,8 @@ from aggregation.segment_deleting import segments_end
 from aggregation.selectors import progress_of
 from aggregation.shards import shards_plan
 from aggregation.tasks import chunks_send
-from panprivacy.recipe.statistic import report_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.interface import ReportStatistic
 from recipes.models import Recipe, RecipeKey
 from reports.models import SegmentedRecipe
 from reports.partitions import REPORTS
@@ -61,7 +62,11 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
     if to_plan or not sum_is_settled(recipe):
         return None
     counted = SubAggregate.objects.filter(recipe=recipe).first()
-    total = counted.total if counted else [0] * report_statistic(recipe.published).contribution_length
+    total = (
+        counted.total
+        if counted
+        else [0] * statistic_as(recipe.published, ReportStatistic).contribution_length
+    )
     return ReportSum(tuple(total), progress.summed, progress.received)
 
 

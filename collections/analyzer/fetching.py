@@ -19,7 +19,8 @@ from django.db.models import Q
 
 from analyzer.models import BatchFetch
 from analyzer.storing import FETCHED_REASON, BatchWrongError, part_check, part_store
-from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from peers.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from peers.failed_requests import request_failed
 from peers.shuffler_calls import (
@@ -172,7 +173,7 @@ def _takes_no_more(recipe: Recipe, now: datetime) -> bool:
 
 
 def _check(recipe: Recipe, batch: ShuffledBatch) -> None:
-    statistic = shuffle_statistic(recipe.published)
+    statistic = statistic_as(recipe.published, ShuffleStatistic)
     if batch.users != statistic.cohort_size:
         raise BatchWrongError(f"it is of {batch.users:,} users, not of {statistic.cohort_size:,}")
     if not 0 <= batch.messages <= batch.users * statistic.most_messages:

@@ -14,7 +14,7 @@ from ledger.composed import Allowance, Composition, Event, Use, all_readable
 from ledger.models import Population, Spending
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.fitting import Values
+from panprivacy.planning.value_search import Values
 from storage.columns import stored
 
 DELTA = 1e-6

@@ -65,14 +65,14 @@ def guarantees_state(*, asked: Asked) -> State:
     Returns:
         `COMPLETE`, or what keeps it from that. `NO_WORKER` even if no worker has begun in time.
     """
-    bare = asked.bare
-    key = _key(bare)
+    anonymized = asked.anonymized
+    key = _key(anonymized)
     if store.settled_get(key)[0]:
         return State.COMPLETE
     if store.is_pending(key):
         return State.COMPUTING if store.is_waited_for(key) else State.NO_WORKER
     connection_release()
-    if _settled(bare, checkpoint_until(0.0, time.thread_time)):
+    if _settled(anonymized, checkpoint_until(0.0, time.thread_time)):
         return State.COMPLETE
     if store.is_given_up(key):
         return State.TOO_LONG
@@ -80,14 +80,14 @@ def guarantees_state(*, asked: Asked) -> State:
     if not store.is_slow(key):
         try:
             with _alone(key), turn():
-                if _settled(bare, checkpoint_until(REQUEST_SECONDS, time.thread_time)):
+                if _settled(anonymized, checkpoint_until(REQUEST_SECONDS, time.thread_time)):
                     return State.COMPLETE
         except _UnderWayError:
             return State.COMPUTING
         except BusyError:
             return State.BUSY
         store.slow_note(key)
-    return task_request(key, lambda slot: _send(bare, slot))
+    return task_request(key, lambda slot: _send(anonymized, slot))
 
 
 def guarantees_require(*, asked: Asked) -> None:
@@ -103,7 +103,7 @@ def promise_require(*, asked: Asked) -> None:
     Raises:
         FieldError: the parameters cannot be met, or do not keep what the recipe states; with what would.
     """
-    _, refusal = store.settled_get(_key(asked.bare))
+    _, refusal = store.settled_get(_key(asked.anonymized))
     if refusal is not None:
         raise FieldError(*refusal)
 
@@ -131,17 +131,17 @@ def guarantees_compute(*, asked: Asked, slot: int) -> None:
         store.slot_release(key, slot)
 
 
-def _settled(bare: Asked, checkpoint: Checkpoint) -> bool:
+def _settled(anonymized: Asked, checkpoint: Checkpoint) -> bool:
     """Whether there was time for all of it; noted then."""
     refusal = None
     try:
         with interruptible(checkpoint):
-            bare.prepare()
+            anonymized.prepare()
     except OutOfTimeError:
         return False
     except FieldError as error:
         refusal = error.field, error.message
-    store.settled_note(_key(bare), refusal)
+    store.settled_note(_key(anonymized), refusal)
     return True
 
 
@@ -158,10 +158,10 @@ def _alone(key: str) -> Iterator[None]:
             _under_way.discard(key)
 
 
-def _key(bare: Asked) -> str:
-    return number_key("guarantees", bare.as_dict())
+def _key(anonymized: Asked) -> str:
+    return number_key("guarantees", anonymized.as_dict())
 
 
-def _send(bare: Asked, slot: int) -> None:
-    store.sent_note(_key(bare), START_SECONDS)
-    task_send(TASK, bare.as_dict(), slot)
+def _send(anonymized: Asked, slot: int) -> None:
+    store.sent_note(_key(anonymized), START_SECONDS)
+    task_send(TASK, anonymized.as_dict(), slot)

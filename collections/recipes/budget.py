@@ -21,7 +21,7 @@ from ledger.selectors import Balance, balance_of, population_named
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.fitting import NOTHING_WOULD_DO, largest_number, nearest_value, remedy_clause
+from panprivacy.planning.value_search import NO_ALTERNATIVE, largest_number, nearest_value, remedy_clause
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.repetition import Repetition
@@ -280,7 +280,7 @@ def what_fits(
     ends = time.monotonic() + SEARCH_SECONDS
     balance = balance_of(population, Allowance(SEARCH_SECONDS))
     if balance.share == 1:
-        return NOTHING_WOULD_DO  # whatever is published costs something
+        return NO_ALTERNATIVE  # whatever is published costs something
 
     def fits(changed: Statistic[Any]) -> bool:
         if time.monotonic() > ends:

@@ -14,8 +14,8 @@ from ledger.composed import Allowance
 from ledger.operations import BudgetExceededError, budget_require_room
 from ledger.selectors import Balance, balance_of, population_named
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.fitting import LARGER, Remedy, is_enough_with, keeps_promise, remedies_of
 from panprivacy.planning.limits import RecipeLimits
+from panprivacy.planning.value_search import LARGER, Remedy, is_enough_with, keeps_promise, remedies_of
 from panprivacy.statistics.interface import Statistic
 from recipes.operations import site_limits
 

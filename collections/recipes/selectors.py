@@ -8,7 +8,7 @@ from django.db.models import CharField, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.recipe_plan import NOTHING_PLANNED, RecipePlan
+from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.models import AskedAgain, Recipe, RecipeGuarantees
 
@@ -99,7 +99,7 @@ def stated_plan(recipe: Recipe) -> RecipePlan:
     try:
         return RecipePlan.from_members(dict(recipe.draft))
     except FieldError:  # drafted with another version
-        return NOTHING_PLANNED
+        return NO_PLAN
 
 
 def draft_warning(recipe: Recipe) -> str:

@@ -247,4 +247,4 @@ def _counted(recipe: PublishedRecipe) -> dict[str, object]:
 
 def _window(recipe: PublishedRecipe) -> timedelta | None:
     """For how long a device counts; None if it sends what comes, whenever it comes."""
-    return recipe.steps_last or None
+    return recipe.steps_duration or None

@@ -10,7 +10,7 @@ from web.bodies import JSON_TYPE
 from web.problems import Problem, malformed_body
 from web.strict_json import JSONRefusedError, json_of
 
-NONCE_BYTES = 16
+BATCH_NAME_BYTES = 16
 BATCH_ITEMS = 10_000
 BODY_BYTES = 4 * 1024 * 1024
 BRACKETS = 10 * BATCH_ITEMS
@@ -65,7 +65,9 @@ def read_items(body: bytes) -> ItemsBatch:
         raise _invalid("items", f"must have at most {BATCH_ITEMS:,} items, not {len(items):,}.")
     nonce = _from_hexadecimal(content["batch"])
     if nonce is None:
-        raise _invalid("batch", f"must be {NONCE_BYTES} random bytes: {2 * NONCE_BYTES} hexadecimal digits.")
+        raise _invalid(
+            "batch", f"must be {BATCH_NAME_BYTES} random bytes: {2 * BATCH_NAME_BYTES} hexadecimal digits."
+        )
     for index, item in enumerate(items):
         if not isinstance(item, str):
             raise invalid_item(index, NO_ITEM)
@@ -83,7 +85,12 @@ def _refused_json(error: JSONRefusedError) -> Problem:
 
 def _from_hexadecimal(text: object) -> bytes | None:
     # bytes.fromhex would take spaces as well, and one batch have several names.
-    if not isinstance(text, str) or len(text) != 2 * NONCE_BYTES or not text.isascii() or not text.isalnum():
+    if (
+        not isinstance(text, str)
+        or len(text) != 2 * BATCH_NAME_BYTES
+        or not text.isascii()
+        or not text.isalnum()
+    ):
         return None
     try:
         return bytes.fromhex(text)

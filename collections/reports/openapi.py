@@ -3,12 +3,12 @@
 from drf_spectacular.utils import OpenApiParameter, OpenApiRequest
 from rest_framework import serializers
 
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from panprivacy.formats import base64_text
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.statistics.streams.item_bytes import ITEM_LENGTH
-from reports.items import BATCH_ITEMS
-from reports.items import NONCE_BYTES as BATCH_NONCE_BYTES
-from reports.parsing import ARRIVAL_REASONS, BATCH_REPORTS, NONCE_BYTES
+from reports.items import BATCH_ITEMS, BATCH_NAME_BYTES
+from reports.parsing import ARRIVAL_REASONS, BATCH_REPORTS
 from web.bodies import JSON_TYPE
 from web.openapi import Base64Field, ProblemSerializer, example, problem_response
 from web.serializers import ExactSerializer
@@ -23,7 +23,7 @@ IDENTIFIER = OpenApiParameter(
 
 _CIPHERTEXT = b"\x02" + bytes(31) + b"\x01" + b"\x03" + bytes(31) + b"\x02"
 _REPORT = {
-    "nonce": base64_text.encode(bytes(range(NONCE_BYTES))),
+    "nonce": base64_text.encode(bytes(range(REPORT_NONCE_BYTES))),
     "ciphertexts": [base64_text.encode(_CIPHERTEXT)],
 }
 REJECTED = {
@@ -37,7 +37,7 @@ class ReportSerializer(ExactSerializer):
     nonce = Base64Field(
         min_length=len(_REPORT["nonce"]),
         max_length=len(_REPORT["nonce"]),
-        help_text=f"{NONCE_BYTES} random bytes in base64: drawn once, kept when sent again.",
+        help_text=f"{REPORT_NONCE_BYTES} random bytes in base64: drawn once, kept when sent again.",
     )
     ciphertexts = serializers.ListField(
         child=Base64Field(),
@@ -84,8 +84,8 @@ class ReportProblemSerializer(ProblemSerializer):
 
 class ItemBatchSerializer(ExactSerializer):
     batch: serializers.CharField = serializers.RegexField(
-        f"^[0-9a-fA-F]{{{2 * BATCH_NONCE_BYTES}}}$",
-        help_text=f"{BATCH_NONCE_BYTES} random bytes in hexadecimal: drawn once for the batch, and kept when "
+        f"^[0-9a-fA-F]{{{2 * BATCH_NAME_BYTES}}}$",
+        help_text=f"{BATCH_NAME_BYTES} random bytes in hexadecimal: drawn once for the batch, and kept when "
         "it is sent again.",
     )
     items = serializers.ListField(
@@ -114,7 +114,7 @@ ITEM_BATCH = {
     JSON_TYPE: OpenApiRequest(
         ItemBatchSerializer,
         examples=example(
-            {"batch": bytes(range(BATCH_NONCE_BYTES)).hex(), "items": ["N14228", "N24211", "N14228"]}
+            {"batch": bytes(range(BATCH_NAME_BYTES)).hex(), "items": ["N14228", "N24211", "N14228"]}
         ),
     ),
 }

@@ -2,18 +2,18 @@
 
 from dataclasses import dataclass
 
-from panprivacy.encryption.interface import InvalidCiphertextError
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES, InvalidCiphertextError
 from panprivacy.formats import base64_text
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.statistic import report_statistic
+from panprivacy.recipe.statistic import statistic_as
 from panprivacy.recipe.token import REASONS as TOKEN_REASONS
 from panprivacy.recipe.token import TokenRefusedError, token_require
+from panprivacy.statistics.interface import ReportStatistic
 from web.bodies import JSON_TYPE
 from web.problems import malformed_body
 from web.strict_json import JSONRefusedError, json_of_base64, json_problem
 
-NONCE_BYTES = 16
 BATCH_REPORTS = 1_000
 BODY_BYTES = 16 * 1024 * 1024
 BATCH_CONTAINERS = 2 + 2 * BATCH_REPORTS
@@ -67,7 +67,7 @@ class WellFormedReport:
 
 def largest_body(recipe: PublishedRecipe, reports: int) -> int:
     """Bytes that a body with this many reports of a recipe takes at most, in JSON with some spaces."""
-    ciphertexts = report_statistic(recipe).report_ciphertexts
+    ciphertexts = statistic_as(recipe, ReportStatistic).report_ciphertexts
     per_ciphertext = 2 * recipe.public_key.ciphertext_bytes + 16
     token = 0 if recipe.admission is None else 2 * TOKEN_BYTES
     return min(BODY_BYTES, 1_024 + reports * (256 + token + ciphertexts * per_ciphertext))
@@ -115,7 +115,7 @@ def read_report(content: object, recipe: PublishedRecipe) -> WellFormedReport:
     encoded = content["ciphertexts"]
     if not isinstance(encoded, list):
         raise ReportRejectedError("malformed_report", "ciphertexts must be a list.")
-    expected = report_statistic(recipe).report_ciphertexts
+    expected = statistic_as(recipe, ReportStatistic).report_ciphertexts
     if len(encoded) != expected:
         raise ReportRejectedError(
             "wrong_ciphertext_count", f"{recipe.statistic} sends {expected} ciphertexts, not {len(encoded)}."
@@ -125,8 +125,10 @@ def read_report(content: object, recipe: PublishedRecipe) -> WellFormedReport:
         ciphertexts = [_bytes(ciphertext) for ciphertext in encoded]
     except ValueError as error:
         raise ReportRejectedError("malformed_report", str(error)) from None
-    if len(nonce) != NONCE_BYTES:
-        raise ReportRejectedError("wrong_nonce_size", f"A nonce has {NONCE_BYTES} bytes, not {len(nonce)}.")
+    if len(nonce) != REPORT_NONCE_BYTES:
+        raise ReportRejectedError(
+            "wrong_nonce_size", f"A nonce has {REPORT_NONCE_BYTES} bytes, not {len(nonce)}."
+        )
     if recipe.admission is not None:
         # First: to verify a token takes 50 µs, to read a ciphertext more than that.
         _require_token(recipe, content.get("token"), nonce)

@@ -22,7 +22,7 @@ from panprivacy.recipe.report_shards.segments import (
     segment_read,
     segment_write,
 )
-from panprivacy.recipe.report_shards.summing import record_bytes_of
+from panprivacy.recipe.report_shards.shard_sum import record_bytes_of
 from recipes.models import Recipe
 from reports.models import ReportSegment, SegmentedRecipe
 from reports.parsing import WellFormedReport

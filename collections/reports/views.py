@@ -5,10 +5,11 @@ import json
 from django.http import HttpRequest, HttpResponse
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from recipes.models import Recipe
 from reports import openapi
 from reports.operations import RecipeNotOpenError, Rejection, reports_submit
-from reports.parsing import BATCH_REPORTS, NONCE_BYTES, decode_body, largest_body, read_batch
+from reports.parsing import BATCH_REPORTS, decode_body, largest_body, read_batch
 from reports.receiving import ReceivingView
 from storage.group_commit import QueueFullError, RowHeldError
 from web.bodies import JSON_TYPE, read_body, require_json
@@ -75,7 +76,7 @@ class ReportView(_ReportsView):
             413: problem_response("The body is larger than 16 MiB."),
             422: problem_response(
                 "The report was rejected.",
-                _rejected("wrong_nonce_size", f"A nonce has {NONCE_BYTES} bytes, not 12."),
+                _rejected("wrong_nonce_size", f"A nonce has {REPORT_NONCE_BYTES} bytes, not 12."),
                 openapi.ReportProblemSerializer,
             ),
         },

@@ -50,8 +50,8 @@ def document_store(
             "series": series.identifier,
             "name": series.name,
             "rounds": published.rounds,
-            "population": published.asks["population"],
-            "statistic": published.asks["statistic"],
+            "population": published.shared_fields["population"],
+            "statistic": published.shared_fields["statistic"],
             "simulation": simulation,
             **({"approved_by": approval} if approval else {}),
             **({} if reserved is None else {"reserves": reserved}),
@@ -62,7 +62,7 @@ def document_store(
 
 def rounds_publish_simulated(*, draft: RoundsDraft, actor: User | None) -> Series:
     """Publish the document of a recipe in rounds for simulated devices. No budget is reserved, and no round
-    opens by itself (`round_publish`).
+    opens by itself: the simulation publishes each.
 
     Raises:
         FieldError: the parameters cannot be met. Nothing was stored.

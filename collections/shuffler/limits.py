@@ -5,9 +5,9 @@ from django.conf import settings
 from panprivacy.formats.base64_text import encoded_length
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 
-NONCE_BYTES = 16
 REGISTRATION_BYTES = 1024 * 1024
 EMPTY_BYTES = 1024
 """Of the body of a request that carries nothing; a reason fits."""
@@ -25,12 +25,12 @@ MESSAGE_OVERHEAD = 4
 def largest_body(recipe: PublishedRecipe) -> int:
     """Bytes that one user's messages take in a request, at most."""
     per_message = encoded_length(recipe.public_key.ciphertext_bytes) + MESSAGE_OVERHEAD
-    return ENVELOPE_BYTES + shuffle_statistic(recipe).most_messages * per_message
+    return ENVELOPE_BYTES + statistic_as(recipe, ShuffleStatistic).most_messages * per_message
 
 
 def require_fits(recipe: PublishedRecipe) -> None:
     """FieldError if this shuffler could not take such a batch in."""
-    statistic = shuffle_statistic(recipe)
+    statistic = statistic_as(recipe, ShuffleStatistic)
     if statistic.cohort_size < settings.SMALLEST_COHORT:
         raise FieldError("cohort_size", f"must be at least {settings.SMALLEST_COHORT} for this shuffler")
     if largest_body(recipe) > settings.DATA_UPLOAD_MAX_MEMORY_SIZE:

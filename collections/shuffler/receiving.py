@@ -6,12 +6,12 @@ from secrets import SystemRandom
 from django.db import transaction
 from django.db.models import F
 
-from panprivacy.encryption.interface import InvalidCiphertextError, PublicKey
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES, InvalidCiphertextError, PublicKey
 from panprivacy.formats import base64_text
 from panprivacy.recipe.document import PublishedRecipe, recipe_of
-from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.recipe.statistic import statistic_as
 from panprivacy.recipe.token import TokenRefusedError, token_require
-from shuffler.limits import NONCE_BYTES
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from shuffler.models import Batch, Rejection, Submission, SubmissionNonce
 from shuffler.registering import encryption_key_of
 from web.problems import Problem
@@ -62,7 +62,7 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
 
 def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes], bytes | None]:
     """Nonce, messages, and the token if there is one: never if any device may report."""
-    statistic = shuffle_statistic(recipe)
+    statistic = statistic_as(recipe, ShuffleStatistic)
     fewest, most = statistic.fewest_messages, statistic.most_messages
     expected = f"exactly {most:,}" if fewest == most else f"{fewest:,} to {most:,}"
     try:
@@ -81,7 +81,7 @@ def _read(body: bytes, recipe: PublishedRecipe) -> tuple[bytes, list[bytes], byt
         raise _malformed(f"There must be {expected} messages, as the protocol makes, not {len(messages):,}.")
     token = content.get("token")
     return (
-        _bytes("nonce", content["nonce"], NONCE_BYTES),
+        _bytes("nonce", content["nonce"], REPORT_NONCE_BYTES),
         [_bytes("each of messages", message) for message in messages],
         None if token is None else _bytes("token", token),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from itertools import islice
 
-from devices_sim.simulated import SimulatedDevices
+from devices_sim.devices import SimulatedDevices
 from panprivacy.encryption import SCHEMES
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft

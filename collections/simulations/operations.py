@@ -10,10 +10,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from audit.operations import log_lock
+from devices_sim.devices import simulated_class
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.fleet_result import FleetResult
-from devices_sim.forecast import Forecast
-from devices_sim.simulated import simulated_class
+from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
@@ -187,7 +187,7 @@ def simulation_open(
 
 def devices_add(
     *, simulation: Simulation, workload: Workload[Any], attributes: FleetAttributes | None
-) -> Forecast:
+) -> FleetForecast:
     """Give a simulation all its devices; workers begin at the next tick.
 
     Args:
@@ -215,7 +215,7 @@ def devices_add(
             if not simulation.devices:
                 simulation_conclude(simulation, FleetResult())
     at_once = min(simulation.at_once or 1, os.cpu_count() or 1)
-    return Forecast(
+    return FleetForecast(
         users=simulation.devices,
         messages=simulated.most_ciphertexts,
         seconds=simulation.devices * seconds / at_once,

@@ -14,9 +14,9 @@ from django.conf import settings
 from django.db import OperationalError, transaction
 from django.db.models import F, Q
 
+from devices_sim.devices import simulated_class
 from devices_sim.fleet import run_buckets
 from devices_sim.fleet_result import FleetResult
-from devices_sim.simulated import simulated_class
 from panprivacy.device.log_check import LogCheck, LogRefusedError, NotInLogError, TooFewWitnessesError
 from panprivacy.device.rounds_check import round_require
 from panprivacy.device.target_check import TargetRefusedError, target_require

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import IntegrityError
 from django.db.models import QuerySet
 
-from devices_sim.simulated import simulated_class
+from devices_sim.devices import simulated_class
 from panprivacy.formats.times import format_time
 from simulations import counted
 from simulations.errors import SimulationRefusedError

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from devices_sim.devices import SimulatedDevices, simulated_class
+from devices_sim.devices.values import SimulatedValues
 from devices_sim.fleet_attributes import FleetAttributes
-from devices_sim.simulated import SimulatedDevices, simulated_class
-from devices_sim.simulated.values import SimulatedValues
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
 from devices_sim.workloads.segments import WEIGHT, SegmentedDevice, checked_weights

@@ -22,7 +22,8 @@ from audit.operations import entry_append
 from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.sample import Sample
 from panprivacy.statistics.streams.state import StreamState
 from storage.erasing import sync_committed
@@ -59,7 +60,7 @@ def stream_start(*, published: PublishedRecipe, sample: Sample) -> Stream:
         FieldError: its state would be larger than LARGEST_STATE bytes.
     """
     stream = Stream(identifier=published.identifier, document=published.canonical.decode())
-    state = stream_statistic(published).start(secrets.SystemRandom())
+    state = statistic_as(published, StreamStatistic).start(secrets.SystemRandom())
     _require_small(state, published)
     state_seal(stream, state)
     stream.save(force_insert=True)
@@ -96,7 +97,7 @@ def items_fold(*, identifier: str, nonce: bytes, items: Sequence[str], now: date
 
     Raises:
         ItemError: an item cannot be one; the message has its place in the batch, not the item.
-        StreamBusyError: more would be written than a minute's `BYTES_PER_MINUTE`; nothing was folded.
+        StreamBusyError: more would be written in a minute than `STREAM_BYTES_PER_MINUTE`; nothing was folded.
         StreamClosedError: the stream takes no items at present.
         StreamLostError: its state cannot be read.
     """
@@ -161,7 +162,7 @@ def _fold(identifier: str, batches: Sequence[ReadBatch]) -> list[Exception | Non
                 fresh.append(batch)
         outcomes.append(outcome)
     if fresh:
-        state, statistic = state_unseal(stream), stream_statistic(stream.published)
+        state, statistic = state_unseal(stream), statistic_as(stream.published, StreamStatistic)
         ItemBatch.objects.bulk_create(ItemBatch(stream=stream, nonce=batch.nonce) for batch in fresh)
         for batch in fresh:
             statistic.process_batch(state, batch.cells, secrets.SystemRandom())
@@ -214,7 +215,7 @@ def _announce(
     if not stream.is_open:
         raise IntrusionRefusedError("the recipe is closed")
     state = state_unseal(stream)
-    statistic = stream_statistic(stream.published)
+    statistic = statistic_as(stream.published, StreamStatistic)
     allowed = statistic.parameters.announced_intrusions
     if state.announced_intrusions >= allowed:
         raise IntrusionRefusedError(f"the recipe allows {allowed:,}, and all were made")
@@ -263,7 +264,7 @@ def estimate_draw(*, identifier: str) -> None:
 def _estimate_made(stream: Stream) -> Estimate | None:
     state = state_unseal(stream)
     try:
-        return stream_statistic(stream.published).estimate(state, secrets.SystemRandom())
+        return statistic_as(stream.published, StreamStatistic).estimate(state, secrets.SystemRandom())
     except ArithmeticError:
         # Parameters at the edge of what floating point can hold.
         logger.exception("estimate_failed", recipe=stream.identifier)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.streams.interface import StreamStatistic
 from streams.models import AnnouncedIntrusion, SeenState, Stream
 
 
@@ -22,7 +23,7 @@ class ArrayLayout:
 def state_layout(published: PublishedRecipe) -> tuple[ArrayLayout, ...]:
     """The shapes of the arrays of such a recipe's state. It follows from the recipe, not from any stream."""
     thrown_away = random.Random()  # noqa: S311  # only the shape of what it draws is read
-    state = stream_statistic(published).start(thrown_away)
+    state = statistic_as(published, StreamStatistic).start(thrown_away)
     return tuple(ArrayLayout(name, array.dtype.name, array.shape) for name, array in state.arrays.items())
 
 

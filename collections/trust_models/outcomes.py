@@ -7,7 +7,8 @@ from datetime import datetime
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.intervals.segment_estimates import SegmentEstimate
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.statistic import report_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.interface import ReportStatistic
 
 
 class SourceLostError(RuntimeError):
@@ -30,11 +31,11 @@ class Sum:
 
     def estimate(self, recipe: PublishedRecipe) -> Estimate:
         """What the recipe's statistic makes of it."""
-        return report_statistic(recipe).estimate(self.total, self.reports)
+        return statistic_as(recipe, ReportStatistic).estimate(self.total, self.reports)
 
     def segments(self, recipe: PublishedRecipe) -> tuple[SegmentEstimate, ...]:
         """The same for each segment of the recipe; empty if it asks by none."""
-        segmentation = report_statistic(recipe).segmentation
+        segmentation = statistic_as(recipe, ReportStatistic).segmentation
         return () if segmentation is None else segmentation.estimates(self.total, self.reports)
 
 

@@ -23,7 +23,7 @@ from panprivacy.recipe.targeting.sizes import (
     require_large,
     require_rest,
 )
-from panprivacy.recipe.targeting.target import EVERYBODY, FIELD
+from panprivacy.recipe.targeting.target import ALL_DEVICES, FIELD
 from recipes.models import Recipe
 
 Results = Callable[[str], Mapping[str, Any] | None]
@@ -68,7 +68,7 @@ class Targeted:
         """
         smallest = self.cited.smallest
         # Even if no recipe asks the whole population yet: so that one may, later.
-        require_apart(self.cited.target, (EVERYBODY,), self.sizes, smallest)
+        require_apart(self.cited.target, (ALL_DEVICES,), self.sizes, smallest)
         if self.simulation:
             return  # no real device is in any of them
         if population_named(self.population).budget is None:

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 
-Given = TypeVar("Given")
+DeviceData = TypeVar("DeviceData")
 """The input of one device: its events, or its value."""
 
 Stream = tuple[str, Set[int]]
@@ -29,41 +29,41 @@ def require_device_name(name: str, line: int) -> None:
         )
 
 
-class Bucket(ABC, Generic[Given]):
+class Bucket(ABC, Generic[DeviceData]):
     """The unit of work of a fleet. Picklable, so that another process can iterate over it."""
 
     @abstractmethod
-    def __iter__(self) -> Iterator[tuple[str, Given]]:
+    def __iter__(self) -> Iterator[tuple[str, DeviceData]]:
         """Every device of the bucket once, with all its input; the same at each iteration."""
 
 
 @dataclass(frozen=True)
-class ListedBucket(Bucket[Given]):
+class ListedBucket(Bucket[DeviceData]):
     """Devices that are in memory already."""
 
-    devices: tuple[tuple[str, Given], ...]
+    devices: tuple[tuple[str, DeviceData], ...]
 
-    def __iter__(self) -> Iterator[tuple[str, Given]]:
+    def __iter__(self) -> Iterator[tuple[str, DeviceData]]:
         return iter(self.devices)
 
 
-class Workload(ABC, Generic[Given]):
+class Workload(ABC, Generic[DeviceData]):
     """Devices, and the input of each. Its `buckets` together hold every device exactly once."""
 
-    buckets: Sequence[Bucket[Given]]
+    buckets: Sequence[Bucket[DeviceData]]
 
     @abstractmethod
     def require_fits(self, recipe: PublishedRecipe) -> None:
-        """FieldError if devices of this kind cannot take part in the recipe."""
+        """FieldError if devices with this input cannot take part in the recipe."""
 
-    def __iter__(self) -> Iterator[tuple[str, Given]]:
+    def __iter__(self) -> Iterator[tuple[str, DeviceData]]:
         for bucket in self.buckets:
             yield from bucket
 
 
 @dataclass(frozen=True)
 class EventWorkload(Workload[Any]):
-    """Devices with their events, in a `Stream`, or each also with a segment (`segments.Located`).
+    """Devices with their events, in a `Stream`, or each also with a segment (`segments.SegmentedDevice`).
 
     Attributes:
         steps: number of time steps T; every event lies in 1..T.
@@ -92,13 +92,13 @@ class ValueWorkload(Workload[str]):
 
 
 @dataclass(frozen=True)
-class _Rest(Bucket[Given]):
+class _Rest(Bucket[DeviceData]):
     """A bucket without some of its devices."""
 
-    bucket: Bucket[Given]
+    bucket: Bucket[DeviceData]
     left_out: frozenset[str]
 
-    def __iter__(self) -> Iterator[tuple[str, Given]]:
+    def __iter__(self) -> Iterator[tuple[str, DeviceData]]:
         return (device for device in self.bucket if device[0] not in self.left_out)
 
 
@@ -114,8 +114,8 @@ BUCKET_DEVICES = 1_000
 
 
 def listed(
-    devices: Iterable[tuple[str, Given]], size: int = BUCKET_DEVICES
-) -> tuple[ListedBucket[Given], ...]:
+    devices: Iterable[tuple[str, DeviceData]], size: int = BUCKET_DEVICES
+) -> tuple[ListedBucket[DeviceData], ...]:
     """Buckets of `size` devices in memory; every name must occur once."""
     every = tuple(devices)
     return tuple(ListedBucket(every[first : first + size]) for first in range(0, len(every), size))

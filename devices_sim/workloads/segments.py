@@ -41,10 +41,12 @@ class _Spread(Bucket[SegmentedDevice]):
     seed: int | None
 
     def __iter__(self) -> Iterator[tuple[str, SegmentedDevice]]:
-        for name, given in self.devices:
+        for name, device_data in self.devices:
             yield (
                 name,
-                given if isinstance(given, SegmentedDevice) else SegmentedDevice(given, self._segment(name)),
+                device_data
+                if isinstance(device_data, SegmentedDevice)
+                else SegmentedDevice(device_data, self._segment(name)),
             )
 
     def _segment(self, name: str) -> str:
@@ -56,25 +58,25 @@ class _Spread(Bucket[SegmentedDevice]):
         return self.segments[min(place, bisect.bisect_left(self.cumulative, total))]
 
 
-def checked_weights(field: str, given: object, segments: Sequence[str]) -> tuple[float, ...] | None:
+def checked_weights(field: str, values: object, segments: Sequence[str]) -> tuple[float, ...] | None:
     """Relative sizes of the segments, in their order; None if nothing is given.
 
     Args:
         field: named in refusals.
-        given: a sequence of one number for each segment, from 0, not all 0; or None.
+        values: a sequence of one number for each segment, from 0, not all 0; or None.
 
     Raises:
         FieldError: it is no such sequence, or there are no segments.
     """
-    if given is None:
+    if values is None:
         return None
     if not segments:
         raise FieldError(field, "must be left out: the recipe has no segments")
-    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) != len(segments):
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) != len(segments):
         raise FieldError(
             field, f"must be {len(segments)} numbers, one for each of the segments {', '.join(segments)}"
         )
-    weights = tuple(WEIGHT.check(field, float, weight) for weight in given)
+    weights = tuple(WEIGHT.check(field, float, weight) for weight in values)
     if not any(weights):
         raise FieldError(field, "must not all be 0")
     return weights

@@ -18,8 +18,8 @@ A device verifies each recipe with a key that was pinned beforehand. Its state h
 cannot read; losing the state loses the report, and restoring an older one may report twice.
 
 Other programs use the parts: `algorithm` (states in memory), `value_reports` (what devices with one value
-report), `trust_models` (the paths of reports), `rest_upload`, `dap_upload` and `shuffler_upload` (to one
-server, two, a shuffler), `items` (of a stream).
+report), `trust_models` (the paths of reports) and `items` (of a stream). `rest_upload`, `dap_upload` and
+`shuffler_upload` send to one server, two, or a shuffler.
 
 It is the only part of `panprivacy` that opens connections and reads clocks. It must not know how a server
 stores, adds up or releases anything: it reaches servers over their public API only (`docs/protocol.md`).

@@ -8,15 +8,18 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
 
 from panprivacy.device.transport import WireReport
-from panprivacy.encryption.interface import Ciphertext, NonceBoundKey, PublicKey, key_of_report
+from panprivacy.encryption.interface import (
+    REPORT_NONCE_BYTES,
+    Ciphertext,
+    NonceBoundKey,
+    PublicKey,
+    key_of_report,
+)
 from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.statistic import narrowed
 from panprivacy.statistics.events.interface import Mechanism, Report
-from panprivacy.statistics.interface import Statistic
-
-NONCE_BYTES = 16
 
 
 class DeviceError(Exception):
@@ -60,13 +63,6 @@ class DeviceState:
     nonce: bytes = b""
 
 
-def steps_mechanism(statistic: Statistic[Any]) -> Mechanism[Any]:
-    """The statistic as one whose devices take steps; TypeError if they take none."""
-    if not isinstance(statistic, Mechanism):
-        raise TypeError(f"devices of {statistic.statistic} take no steps")
-    return statistic
-
-
 class SealedReport(Ciphertext):
     """A report that is sealed to the servers' own keys, which change; nothing is computed with it."""
 
@@ -96,7 +92,7 @@ class ClientAlgorithm:
         statistic = recipe.calibrated_statistic
         if statistic.segmentation is not None:
             statistic = statistic.segmentation.on_device(segment)
-        self.mechanism = steps_mechanism(statistic)
+        self.mechanism = narrowed(statistic, Mechanism)
         self.public_key = recipe.public_key if public_key is None else public_key
         self.steps: int = self.mechanism.parameters.steps
         self.reporting_rate: float = self.mechanism.reporting_rate
@@ -168,14 +164,14 @@ class ClientAlgorithm:
         """The bytes to which the ciphertexts are bound, empty if they are not."""
         if not isinstance(self.public_key, NonceBoundKey):
             return b""
-        return random_source.randbytes(NONCE_BYTES) if nonce is None else nonce
+        return random_source.randbytes(REPORT_NONCE_BYTES) if nonce is None else nonce
 
     def _reported(self, report: Report, nonce: bytes | None, random_source: random.Random) -> DeviceState:
         return DeviceState(
             phase=Phase.REPORTED,
             step=self.steps,
             ciphertexts=report,
-            nonce=nonce or random_source.randbytes(NONCE_BYTES),
+            nonce=nonce or random_source.randbytes(REPORT_NONCE_BYTES),
         )
 
 

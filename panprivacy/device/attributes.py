@@ -9,7 +9,7 @@ from panprivacy.recipe.targeting.attributes import FIELD, own_attributes
 NONE_GIVEN = FieldError(FIELD, "is missing: the recipe asks devices with certain ones only (--attributes)")
 
 
-def attributes_given(text: str) -> dict[str, str]:
+def read_attributes(text: str) -> dict[str, str]:
     """A device's own, e.g. `os=linux,region=eu`, or the name of a file with them, in one line or more.
 
     Raises:

@@ -67,7 +67,7 @@ class NoTokenError(DeviceError):
     """A report that needs a token, of a device that has not asked for it yet."""
 
 
-class TokenRefusedError(ParticipationOverError):
+class IssuanceRefusedError(ParticipationOverError):
     """This device is done with the recipe: it never got its token."""
 
 
@@ -75,7 +75,7 @@ class Device(Closable):
     """One device's part in one recipe. Use it as a context manager: it holds a lock on its file.
 
     Made by `join` (once) or `open` (every later time). Not safe to share between threads. After an
-    error from the file system or the store the object refuses to go on; open the state again, which is that
+    error from the file system or the store the object refuses to go on. Open the state again: it is that
     before or after the operation.
     """
 
@@ -188,7 +188,7 @@ class Device(Closable):
         Raises:
             NotJoinedError: there is none.
             ParticipationOverError: this device is done, according to its state.
-            TokenRefusedError: it is, because no attempt can bring it a token.
+            IssuanceRefusedError: it is, because no attempt can bring it a token.
             ForeignStateError, DamagedStateError: the content is no state, or is damaged.
             StateFileBusyError: another process has the file open.
         """
@@ -201,7 +201,7 @@ class Device(Closable):
             if isinstance(live, DoneState):
                 done = f"this device is done with recipe {live.identifier}"
                 if live.refused:
-                    raise TokenRefusedError(f"{done}, without a token: {live.refused}")
+                    raise IssuanceRefusedError(f"{done}, without a token: {live.refused}")
                 raise ParticipationOverError(done)
             return cls(store, live, source, opened.pop_all())
 
@@ -307,7 +307,7 @@ class Device(Closable):
 
         Raises:
             TokenNotDueError: it is too early for the token.
-            RecipeClosedError: the recipe issues no tokens any more; no further attempt can succeed.
+            RecipeClosedError: the recipe has closed and issues no tokens; no further attempt can succeed.
             NotAttestedError, TokenLostError, WrongAnswerError, TransportError: as in `TokenClient.obtained`.
         """
         self._require_usable()
@@ -446,8 +446,8 @@ class Device(Closable):
         self._usable = True
 
 
-def _now(given: datetime | None) -> datetime:
-    return datetime.now(UTC) if given is None else given
+def _now(time: datetime | None) -> datetime:
+    return datetime.now(UTC) if time is None else time
 
 
 def early_or_late(

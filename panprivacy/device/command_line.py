@@ -6,8 +6,8 @@ Exit codes:
 - 1: the server refused, or could not be reached, or it is too early. Try again.
 - 2: bad input, or a state that does not allow the command.
 - 3: the report will never be accepted, so do not try again. The recipe is closed, the shuffler has all its
-  users, the server rejected the report itself, it is unknown whether a value arrived, or the device gets no
-  token of the recipe any more.
+  users, or the server rejected the report itself. Or it is unknown whether a value arrived, or the device can
+  get no token of the recipe.
 - 130: interrupted.
 - 141: the reader of the output has ended. If it is full, the code is 1.
 """
@@ -15,13 +15,12 @@ Exit codes:
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from panprivacy.device.algorithm import DeviceError
-from panprivacy.device.client import TokenNotDueError, TokenRefusedError
+from panprivacy.device.client import IssuanceRefusedError, TokenNotDueError
 from panprivacy.device.commands.join import add_join
 from panprivacy.device.commands.log import log_options
-from panprivacy.device.commands.options import recipe_options, state_options
+from panprivacy.device.commands.options import Subparsers, recipe_options, state_options
 from panprivacy.device.commands.report import add_send, add_send_value, add_step
 from panprivacy.device.commands.tokens import add_tokens
 from panprivacy.device.storage import StateFileError
@@ -39,12 +38,12 @@ LOST = (
     RecipeClosedError,
     ReportRejectedError,
     TokenLostError,
-    TokenRefusedError,
+    IssuanceRefusedError,
     UnknownDeliveryError,
 )
 
 
-def device_parser(program: str) -> tuple[argparse.ArgumentParser, Any]:
+def device_parser(program: str) -> tuple[argparse.ArgumentParser, Subparsers]:
     """The parser of a device's commands, and its subparsers, to which other commands can be added.
 
     Args:

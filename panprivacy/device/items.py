@@ -10,7 +10,8 @@ from panprivacy.device.transport import API, JSON, Transport, refusal
 BATCH_ITEMS = 10_000
 """Most that a curator takes at once."""
 
-NONCE_BYTES = 16
+BATCH_NAME_BYTES = 16
+"""Length of the random name of a batch."""
 
 
 def send_items(
@@ -33,7 +34,7 @@ def send_items(
     starts = range(0, len(items), BATCH_ITEMS)
     for start in starts:
         batch = {
-            "batch": random_source.randbytes(NONCE_BYTES).hex(),
+            "batch": random_source.randbytes(BATCH_NAME_BYTES).hex(),
             "items": list(items[start : start + BATCH_ITEMS]),
         }
         body = json.dumps(batch, ensure_ascii=False).encode()

@@ -3,7 +3,7 @@
 import http
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import NoReturn
 
 from panprivacy.device.algorithm import DeviceError
@@ -15,10 +15,8 @@ from panprivacy.protocols.transparency.findings import CheckError, NotWitnessedE
 from panprivacy.protocols.transparency.merkle import ProofError, consistency_proof, verify_consistency
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.tiles import Tile, TileError, nodes_of
-from panprivacy.recipe.log.checking import CheckReport, check
-
-EARLY = timedelta(days=1)
-"""How far a witness's clock may be ahead of the device's."""
+from panprivacy.recipe.log.checks import CheckReport, check
+from panprivacy.recipe.log.policy_file import EARLY
 
 LOG = "/log"
 """Below a site's address: its log."""
@@ -78,7 +76,7 @@ class LogCheck:
         """The same for any signed document that the site serves with its proof.
 
         Args:
-            content: the input of `panprivacy.recipe.log.checking.check`.
+            content: the input of `panprivacy.recipe.log.checks.check`.
             target: below the API: the document's; its proof has the same prefix.
             what: the document's type, for people.
             The others, and errors: as in `require`.
@@ -130,7 +128,12 @@ def _require_continues(checked: CheckReport, memory: LogMemory, transport: Trans
     except TileError as error:
         raise LogRefusedError(f"the log {origin} is not served as it must be: {error}") from error
     except ProofError as error:
-        _refuse(checked, memory, f"{shown.size} entries now do not go with {known.size} before: {error}")
+        begins = "the known tree" if older is known else "the tree"
+        _refuse(
+            checked,
+            memory,
+            f"the tree of {newer.size} entries does not begin with {begins} of {older.size}: {error}",
+        )
     if newer is shown and shown.size > known.size:
         memory.remember(origin, checked.note)
 
@@ -147,7 +150,7 @@ def _require_begins(older: Checkpoint, newer: Checkpoint, transport: Transport) 
 
 def _refuse(checked: CheckReport, memory: LogMemory, why: str) -> NoReturn:
     origin = checked.checkpoint.origin
-    memory.accuse(origin, checked.note)
+    memory.record_contradiction(origin, checked.note)
     raise LogRefusedError(
         f"the log {origin} contradicts what it showed this device before: {why}; "
         f"both checkpoints are in {memory.location}"

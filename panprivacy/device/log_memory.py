@@ -12,7 +12,7 @@ from panprivacy.device.storage import StateFileError
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.signed_note import Note, NoteError
 
-NEWEST, AGAINST = "newest", "against"
+NEWEST, CONTRADICTING = "newest", "against"
 """For each log: the known checkpoint, and one that contradicts it."""
 
 
@@ -30,7 +30,7 @@ class LogMemory(NotesFile):
         try:
             return all(
                 NEWEST in of_log
-                and of_log.keys() <= {NEWEST, AGAINST}
+                and of_log.keys() <= {NEWEST, CONTRADICTING}
                 and all(_checkpoint(note).origin == origin for note in of_log.values())
                 for origin, of_log in notes.items()
             )
@@ -44,15 +44,15 @@ class LogMemory(NotesFile):
 
     def is_contradicted(self, origin: str) -> bool:
         """Whether there is evidence against a log."""
-        return AGAINST in self._notes.get(origin, {})
+        return CONTRADICTING in self._notes.get(origin, {})
 
     def remember(self, origin: str, note: bytes) -> None:
         """Replace the stored checkpoint by a newer one, durably."""
         self._keep(origin, {NEWEST: note.decode()})
 
-    def accuse(self, origin: str, note: bytes) -> None:
+    def record_contradiction(self, origin: str, note: bytes) -> None:
         """Keep a contradicting checkpoint together with the newest one, permanently."""
-        self._keep(origin, self._notes[origin] | {AGAINST: note.decode()})
+        self._keep(origin, self._notes[origin] | {CONTRADICTING: note.decode()})
 
 
 def _checkpoint(note: str) -> Checkpoint:

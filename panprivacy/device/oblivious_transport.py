@@ -194,7 +194,7 @@ def answer_of(opened: bytes) -> Answer:
 
 
 class _OutdatedKeyError(Exception):
-    """The gateway does not have the key any more."""
+    """The gateway has replaced this key."""
 
 
 class _PassingError(Exception):

@@ -36,11 +36,11 @@ class Turn:
     input: RoundInput | None
     memory: RoundsMemory | None = None
 
-    def give(self) -> None:
+    def record_donation(self) -> None:
         """Note that the device's coin let it take part. Call it first, and then store the round's state: a
         device that loses power in between gives nothing, instead of twice."""
         if self.rounds.once and self.memory is not None:
-            self.memory.give(self.rounds.identifier, self.number)
+            self.memory.record_donation(self.rounds.identifier, self.number)
 
 
 def round_require(
@@ -63,7 +63,7 @@ def round_require(
 
     Raises:
         RoundRefusedError: it is not the round that it claims to be, or another was already seen as this one.
-        AlreadyGaveError: the device has given, and gives once.
+        AlreadyContributedError: the device gave in another round, and gives once.
         RecipeVerificationError, FieldError: of the documents; or all rounds together are beyond the limits.
         LogRefusedError, TransportError: as in `LogCheck`, and if no answer comes.
     """
@@ -77,17 +77,21 @@ def round_require(
     rounds.require_round(recipe)
     if memory is None or not memory.is_known(place.of):
         rounds.require_promise(limits)
-    given = None
+    public_input = None
     if place.input is not None:
-        given = RoundInput.verified(*_fetched(transport, f"round-inputs/{place.input}/", log), key)
-        if (given.identifier, given.of, given.number) != (place.input, place.of, place.number):
+        public_input = RoundInput.verified(*_fetched(transport, f"round-inputs/{place.input}/", log), key)
+        if (public_input.identifier, public_input.of, public_input.number) != (
+            place.input,
+            place.of,
+            place.number,
+        ):
             raise RoundRefusedError("its public input is of another round")
     if memory is not None:
-        memory.see(place.of, place.number, recipe.identifier)
-        before = memory.gave_in(place.of)
+        memory.record_round(place.of, place.number, recipe.identifier)
+        before = memory.donation_round(place.of)
         if rounds.once and before is not None and before != place.number:
             raise AlreadyContributedError(f"this device gave in round {before:,}, and gives once")
-    return Turn(rounds, place.number, given, memory)
+    return Turn(rounds, place.number, public_input, memory)
 
 
 def _fetched(transport: Transport, target: str, log: LogCheck | None) -> tuple[dict[str, Any], str, bytes]:

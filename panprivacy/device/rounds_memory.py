@@ -36,12 +36,12 @@ class RoundsMemory(NotesFile):
         """Whether a round of this document was already seen."""
         return document in self._notes
 
-    def gave_in(self, document: str) -> int | None:
+    def donation_round(self, document: str) -> int | None:
         """The number of the round in which the device gave; None for none so far."""
         found: int = self._of(document)[GAVE]
         return found or None
 
-    def see(self, document: str, number: int, recipe: str) -> None:
+    def record_round(self, document: str, number: int, recipe: str) -> None:
         """Note which recipe a round is, durably.
 
         Raises:
@@ -53,7 +53,7 @@ class RoundsMemory(NotesFile):
             raise RoundRefusedError(f"round {number:,} was another recipe before: {before}")
         self._keep(document, {**notes, SEEN: {**notes[SEEN], str(number): recipe}})
 
-    def give(self, document: str, number: int) -> None:
+    def record_donation(self, document: str, number: int) -> None:
         """Note that the device gives in this round, durably, ahead of all other state of the round."""
         self._keep(document, {**self._of(document), GAVE: number})
 

@@ -3,8 +3,7 @@
 It holds the public recipe, the public step counter, the report's random nonce, and ciphertexts; no seed, no
 plaintext, no time of any event. For a device that is done it records only that, and why there is no token if
 there is none. Until then its size depends only on the recipe, on the counter, and on whether the token has
-come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token in the same
-way.
+come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token alike.
 """
 
 import hashlib
@@ -13,11 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.device.algorithm import NONCE_BYTES, DeviceState, Phase, kept_ciphertexts
+from panprivacy.device.algorithm import DeviceState, Phase, kept_ciphertexts
 from panprivacy.device.storage import StateFileError
 from panprivacy.device.tokens import TokenState
 from panprivacy.device.transport import ServedRecipe
-from panprivacy.encryption.interface import NonceBoundKey
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES, NonceBoundKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.canonical_json import canonical_json
 from panprivacy.formats.times import format_time, parse_time
@@ -166,7 +165,7 @@ def _live(members: Mapping[str, Any]) -> LiveState:
         raise ValueError(f"step {state.step} is not one of {recipe.parameters.step_count}")
     collects = state.phase is Phase.COLLECTING and recipe.parameters.step_count > 0
     bound = collects and isinstance(recipe.public_key, NonceBoundKey)
-    if len(state.nonce) != (NONCE_BYTES if bound or state.phase is Phase.REPORTED else 0):
+    if len(state.nonce) != (REPORT_NONCE_BYTES if bound or state.phase is Phase.REPORTED else 0):
         raise ValueError("the nonce does not fit the phase")
     token = _token(recipe, members["token"]) if recipe.admission is not None else None
     if token is not None and state.nonce and state.nonce != token.report_nonce:

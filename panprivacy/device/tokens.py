@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.device.oblivious_transport import answer_of
-from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, Remedy, remedy
+from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, TokenRemedy, remedy
 from panprivacy.device.transport import (
     Answer,
     Closable,
@@ -109,7 +109,7 @@ def _factor_drawn(key: PublicKey, random_source: random.Random) -> int:
 
 def _asking_time(recipe: PublishedRecipe, random_source: random.Random, now: datetime) -> datetime:
     """Evenly between now and the first possible report; at once if that is past, or of a simulation."""
-    span = (recipe.opens_at + recipe.steps_last - now).total_seconds()
+    span = (recipe.opens_at + recipe.steps_duration - now).total_seconds()
     wait = 0 if recipe.simulation else max(0, int(span)) * random_source.random()
     return now.replace(microsecond=0) + timedelta(seconds=int(wait))
 
@@ -154,20 +154,20 @@ class TokenClient(Closable):
         Raises:
             NotAttestedError: the attester does not know the device.
             TokenLostError: no further attempt can succeed.
-            RecipeNotOpenError: the recipe has closed, and the issuer signs nothing for it any more.
+            RecipeNotOpenError: the recipe has closed, so the issuer signs nothing for it.
             WrongAnswerError: the attester or the issuer gave an invalid answer.
             TransportError: no token for another reason; another attempt may bring it.
         """
         pending = issuance.ask_with(self._key, self._challenge_digest, state.nonce, state.salt, state.factor)
         sealed = state if state.capsule else self._sealed(state, pending, store, random_source)
         answer = self._posted(sealed, signing_key, created)
-        if answer.status != http.HTTPStatus.OK and _remedy(answer) is Remedy.SEAL:
+        if answer.status != http.HTTPStatus.OK and _remedy(answer) is TokenRemedy.SEAL:
             # The issuer has not read the request, so sealing it to a newer key requests no second token.
             self._issuer_config = None
             sealed = self._sealed(state, pending, store, random_source)
             answer = self._posted(sealed, signing_key, created)
         if answer.status != http.HTTPStatus.OK:
-            if _remedy(answer) is Remedy.BLIND:
+            if _remedy(answer) is TokenRemedy.BLIND:
                 # The token stays the same, whatever hides it from the issuer.
                 factor = _factor_drawn(self._key, random_source)
                 store(replace(sealed, factor=factor, capsule=b"", secret=b""))
@@ -233,13 +233,13 @@ def _opened(state: TokenState, answer: Answer) -> Answer:
         raise WrongAnswerError(f"the attester's answer is not the issuer's: {error}") from error
 
 
-def _remedy(answer: Answer) -> Remedy:
+def _remedy(answer: Answer) -> TokenRemedy:
     return remedy(refusal(answer, TOKEN_TARGET).problem.get("type"), OF_ATTESTER)
 
 
-def _refused(error: TransportError, answers: Mapping[str, Remedy]) -> TransportError:
+def _refused(error: TransportError, answers: Mapping[str, TokenRemedy]) -> TransportError:
     """The same answer as an error that shows whether another attempt is useful."""
     kind = error.problem.get("type")
-    if remedy(kind, answers) is Remedy.FINAL:
+    if remedy(kind, answers) is TokenRemedy.FINAL:
         return error.as_type(RecipeNotOpenError if kind == NOT_OPEN else TokenLostError)
     return error.as_type(NotAttestedError) if kind == NOT_ATTESTED else error

@@ -99,7 +99,7 @@ class RecipeNotOpenError(TransportError):
 
 
 class RecipeClosedError(TransportError):
-    """The recipe is closed and takes no report any more."""
+    """The recipe is closed and takes no reports."""
 
 
 class BatchFullError(TransportError):
@@ -175,7 +175,7 @@ class ServedRecipe:
             issuer_key: of the issuer of tokens; a recipe that has one is refused without it, and others do
                 not use it.
 
-        Raises as `Recipe.verified` does, and ValueError for a key of another length.
+        Raises as `PublishedRecipe.verified` does, and ValueError for a key of another length.
         """
         return PublishedRecipe.verified(
             self.document,
@@ -362,7 +362,7 @@ class HttpTransport(Transport):
         has_host = parts.hostname and parts.port != 0  # reading the port raises if it is no number
         if parts.scheme not in ("http", "https") or not has_host or parts.query or parts.fragment:
             raise ValueError(
-                f"the server's address must look like https://host or http://host:port, not {base_url!r}"
+                f"the server's address must have the form https://host or http://host:port, not {base_url!r}"
             )
         self.base_url = base_url.rstrip("/")
         self._timeout = timeout
@@ -446,9 +446,9 @@ def refusal(answer: Answer, target: str) -> TransportError:
         location = answer.headers.get("location")
         moved = f"; it points to {location}" if location else ""
         return TransportError(f"the server answered {answer.status} to {target}{moved}", status=answer.status)
-    said = ": ".join(str(problem[member]) for member in ("title", "detail") if problem.get(member))
+    reason = ": ".join(str(problem[name]) for name in ("title", "detail") if problem.get(name))
     return TransportError(
-        f"the server answered {answer.status}: {said or target}", status=answer.status, problem=problem
+        f"the server answered {answer.status}: {reason or target}", status=answer.status, problem=problem
     )
 
 

@@ -138,6 +138,10 @@ class PublicKey(ABC):
         """
 
 
+REPORT_NONCE_BYTES = 16
+"""Length of a report's nonce (docs/protocol.md)."""
+
+
 class NonceBoundKey(PublicKey):
     """A key whose ciphertexts belong to one report, so that a device draws its nonce first."""
 

@@ -1,8 +1,9 @@
 """What to expect of an unpublished collection, and what to choose to meet targets.
 
-A `proposal` is a statistic with its parameters. `plan` computes what it gives and costs, `curves` how that
-changes with one parameter, `targets` whether it is enough, and `likelihood` how likely a result is. `fitting`
-searches for values with which any condition holds, `solver` for the parameter that makes a proposal enough.
+A `proposal` is a statistic with its parameters. `plan` computes what it gives and costs, and `curves` how
+that changes with one parameter. `targets` is whether it is enough, and `likelihood` how likely a result is.
+`value_search` searches for values with which any condition holds, `solver` for the parameter that makes a
+proposal enough.
 This package knows nothing of published recipes, reports or pages. It has no clock: callers stop it in time by
 a `checkpoint`.
 
@@ -13,10 +14,10 @@ __all__ = [
     "checkpoint",
     "curves",
     "expectation",
-    "fitting",
     "likelihood",
     "plan",
     "proposal",
     "solver",
     "targets",
+    "value_search",
 ]

@@ -19,7 +19,7 @@ POINTS = 25
 """Values per line of the error by ε, evenly on a logarithmic axis; the proposal's own comes on top."""
 
 AXIS_POINTS = 13
-"""The same for the other curves: each value of ε can take seconds, and error and ε stand side by side."""
+"""The same for the other curves: each value of ε can take seconds, and error and ε are shown side by side."""
 
 LARGEST_COHORT_SHOWN = 1_000_000
 

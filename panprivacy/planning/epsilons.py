@@ -18,7 +18,8 @@ class Epsilons:
     Attributes:
         local: against readers of one report.
         aggregator: against readers of a cohort's result, proved.
-        sampled: against readers of the result who do not know who took part, proved; None if all take part.
+        sampled: against readers of the result that do not know which devices took part, proved; None if all
+            take part.
     """
 
     local: float | None = None

@@ -4,13 +4,14 @@ from dataclasses import dataclass
 
 from panprivacy.accounting import binomial
 from panprivacy.encryption import SCHEMES
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from panprivacy.formats.base64_text import encoded_length
 from panprivacy.formats.parameters import CohortParameters
 from panprivacy.intervals.estimate import normal_factor
 from panprivacy.intervals.segment_estimates import ExpectedSegments
-from panprivacy.planning.fitting import largest_number
 from panprivacy.planning.likelihood import unlikely_advice
 from panprivacy.planning.proposal import Proposal
+from panprivacy.planning.value_search import largest_number
 from panprivacy.protocols.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
 from panprivacy.protocols.oblivious_http.padding import TooLongError, class_of
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
@@ -25,9 +26,6 @@ Z_95 = normal_factor(MISSED)
 
 ENVELOPE_BYTES = 320
 """Method, address, headers and the names of the body's fields, at most for usual addresses."""
-
-NONCE_BYTES = 16
-"""Length of a report's nonce on the wire (docs/protocol.md)."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ def device_bytes(
     sent = mechanism.report_ciphertexts
     # {"nonce": "…", "ciphertexts": ["…", "…"]}
     framing = len('{"nonce": "", "ciphertexts": []}') + sent * len('""') + (sent - 1) * len(", ")
-    report = framing + encoded_length(NONCE_BYTES) + sent * encoded_length(size)
+    report = framing + encoded_length(REPORT_NONCE_BYTES) + sent * encoded_length(size)
     token = len(', "token": ""') + encoded_length(TOKEN_BYTES)
     state = mechanism.state_ciphertexts * form.kept_bytes(encryption)
     return DeviceBytes(state, report, token, _relayed(ENVELOPE_BYTES + report + token))

@@ -17,12 +17,12 @@ EARLIEST = 0.05
 
 
 @dataclass(frozen=True)
-class Forecast:
+class MarginForecast:
     """Expectations; None if unknown.
 
     Attributes:
-        now: the 95% margin if it closes at once, in percentage points if devices are counted, else in the
-            statistic's unit; None if that number of reports hardly gives a result.
+        now: the 95% margin if it closes at once; None if that number of reports hardly gives a result. It is
+            in percentage points if devices are counted, else in the statistic's unit.
         reports: the expected final number at the pace so far; None if there is no pace yet.
         later: the margin with that number; None likewise.
     """
@@ -39,7 +39,7 @@ def forecast(
     population_size: int | None = None,
     *,
     servers: type[Servers],
-) -> Forecast:
+) -> MarginForecast:
     """What to expect after `reports` (≥ 0, rounded down) in the part `passed` (0 to 1) of the time to report.
 
     Args:
@@ -52,7 +52,7 @@ def forecast(
         later = reports / min(passed, 1.0)
         if population_size is not None:
             later = max(reports, min(later, population_size * parameters.sampling_rate))
-    return Forecast(
+    return MarginForecast(
         now=_margin(mechanism, reports, servers),
         reports=later,
         later=None if later is None else _margin(mechanism, later, servers),

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from panprivacy.planning.fitting import largest_number
 from panprivacy.planning.limits import USUAL
+from panprivacy.planning.value_search import largest_number
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models.interface import Servers
 
@@ -35,8 +35,10 @@ def unlikely_sentence(statistic: Statistic[Any], servers: type[Servers], populat
 
 
 def likely_cohort(statistic: Statistic[Any], servers: type[Servers], population_size: int) -> int | None:
-    """The largest cohort size, up to the statistic's own, with which a result has a probability of at least
-    `REACHED`; None if devices with the usual limits refuse cohorts as small as that."""
+    """The largest cohort size, up to the statistic's own, with which a result is likely (`REACHED`).
+
+    None if devices with the usual limits refuse cohorts as small as that.
+    """
 
     def likely(size: int) -> bool:
         return servers.release_probability(size, population_size, statistic.reporting_rate) >= REACHED

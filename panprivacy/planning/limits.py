@@ -32,8 +32,10 @@ class LimitError(FieldError):
 
 
 def local_epsilon(statistic: Statistic[Any]) -> float:
-    """The largest ε of a (calibrated) statistic's local guarantees; 0 if it has none, `NO_LOCAL_LIMIT` if no
-    ε holds, so that only devices without a limit agree."""
+    """The largest ε of a (calibrated) statistic's local guarantees; 0 if it has none.
+
+    `NO_LOCAL_LIMIT` if no ε holds: then only devices without a limit agree.
+    """
     stated = [known.epsilon for known in statistic.local_guarantees()]
     return max((NO_LOCAL_LIMIT if epsilon is None else epsilon for epsilon in stated), default=0.0)
 
@@ -51,7 +53,7 @@ class RecipeLimits:
         largest_epsilon: the recipe's ε, in nats.
         largest_local_epsilon: ε of the local guarantees: what one report reveals to a server that decrypts
             it, and to an attacker that sends all others of its cohort. Twice the ε for a replaced histogram,
-            hundreds for a mean with the guarantee `aggregator`; for a mean of vectors there is often none,
+            hundreds for a mean with the guarantee `aggregator`. For a mean of vectors there is often none,
             which only `NO_LOCAL_LIMIT` admits. Users of a shuffler have none, and trust it instead.
         largest_delta: the recipe's δ. With this probability a guarantee may fail altogether, for each device:
             at 0.1, one report of ten may be revealed.

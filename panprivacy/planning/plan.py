@@ -43,13 +43,13 @@ class Question:
         unknown, targets = rest.pop("unknown", None), rest.pop("targets", None)
         proposal = Proposal.from_mapping(rest)
         if (unknown is None) != (targets is None):
-            missing, given = ("unknown", "targets") if unknown is None else ("targets", "unknown")
-            raise FieldError(missing, f"is missing: it belongs to {given}")
+            missing, stated = ("unknown", "targets") if unknown is None else ("targets", "unknown")
+            raise FieldError(missing, f"is missing: it belongs to {stated}")
         if unknown is None:
             return cls(proposal)
-        asked = require_unknown(unknown)
+        required = require_unknown(unknown)
         try:
-            return cls(proposal, asked, Targets.from_mapping(targets))
+            return cls(proposal, required, Targets.from_mapping(targets))
         except FieldError as error:
             if error.field == "targets":
                 raise

@@ -63,7 +63,7 @@ class Proposal:
         population_size: number of devices that receive it.
         encryption: registered name of the scheme.
         segments: labels of the segments; empty if there are none.
-        trust: who collects; None for the statistic's default.
+        trust: the trust model; None for the statistic's default.
     """
 
     statistic: str
@@ -89,11 +89,11 @@ class Proposal:
             if name not in members:
                 raise FieldError(name, "is missing")
         statistic = planned_class(members["statistic"])
-        given = members["parameters"]
-        if not isinstance(given, Mapping):
+        values = members["parameters"]
+        if not isinstance(values, Mapping):
             raise FieldError("parameters", "must be an object")
         try:
-            parameters = _parameters_of(statistic, given)
+            parameters = _parameters_of(statistic, values)
         except FieldError as error:
             raise error.within("parameters") from None
         return cls(
@@ -153,14 +153,14 @@ class Proposal:
         return calibrated_mechanism(self.statistic, self.parameters, self.servers.trust, self.segments)
 
 
-def _parameters_of(statistic: type[CohortStatistic[Any]], given: Mapping[str, object]) -> CohortParameters:
+def _parameters_of(statistic: type[CohortStatistic[Any]], values: Mapping[str, object]) -> CohortParameters:
     for name in statistic.parameters_class.derived_names():
-        if name in given:
+        if name in values:
             raise FieldError(name, "is computed; leave it out")
-    if given.get("aggregator_epsilon") is not None:
+    if values.get("aggregator_epsilon") is not None:
         # As a parameter it would refuse what misses it, instead of finding what meets it.
         raise FieldError("aggregator_epsilon", "belongs in targets, not in parameters")
-    found: CohortParameters = statistic.parameters_class.from_mapping(given)
+    found: CohortParameters = statistic.parameters_class.from_mapping(values)
     return found
 
 

@@ -55,11 +55,11 @@ class RecipePlan:
         Raises:
             FieldError: names the value that is out of range.
         """
-        given = {name: members.pop(name) for name in PLAN_FIELDS if name in members}
+        fields = {name: members.pop(name) for name in PLAN_FIELDS if name in members}
         checked: dict[str, Any] = {
-            name: description.check(name, kind, given[name])
+            name: description.check(name, kind, fields[name])
             for name, (description, kind) in _DESCRIPTIONS.items()
-            if given.get(name) is not None
+            if fields.get(name) is not None
         }
         return cls(**checked)
 
@@ -69,7 +69,7 @@ class RecipePlan:
         return {name: value for name, value in stated.items() if value is not None}
 
 
-NOTHING_PLANNED = RecipePlan()
+NO_PLAN = RecipePlan()
 
 
 def plan_fields(statistic: type[Statistic[Any]]) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.checkpoint import Checkpoint
-from panprivacy.planning.fitting import ALL_DIGITS, Values
 from panprivacy.planning.proposal import Proposal
 from panprivacy.planning.targets import PrecisionRequirement, Requirement, Targets
+from panprivacy.planning.value_search import ALL_DIGITS, Values
 
 DIGITS = 4
 """Significant digits of a tried value, unless it is a whole number: short enough to be read aloud."""

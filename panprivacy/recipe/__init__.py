@@ -1,1 +1,1 @@
-"""The recipe: the signed document that says what is asked, and what devices and servers do with it."""
+"""The recipe: the signed document that defines a question, and what devices and servers do with it."""

@@ -27,14 +27,14 @@ from panprivacy.recipe.fields import (
     QUESTION_LENGTH,
     STEP_SECONDS,
     own_fields,
+    read_parts,
     require_open_for_steps,
     require_population_name,
-    steps_last,
-    taken,
+    steps_duration,
 )
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import TokenAdmission
-from panprivacy.recipe.parts.event import NOTHING_NAMED
+from panprivacy.recipe.parts.event import NO_NAMES
 from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import CitedTarget
@@ -89,7 +89,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
     parts: Mapping[str, Any] = field(default_factory=dict, hash=False)
     format: str = FORMAT
 
-    event = PartValue("event", NOTHING_NAMED)
+    event = PartValue("event", NO_NAMES)
     segments = PartValue[tuple[str, ...]]("segments", ())
     dummies: ClassVar["PartValue[Dummies | None]"] = PartValue("hidden_count", None)
     admission = PartValue[TokenAdmission | None]("admission", None)
@@ -127,7 +127,12 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         simulation = members.pop("simulation", None)
         if not isinstance(simulation, bool):
             raise FieldError("simulation", "must be true or false")
-        parts = parts_of_document(members, subject)
+        parts = read_parts(
+            members,
+            subject,
+            read=lambda part, fields: part.read_document(fields),
+            unknown=lambda name: FieldError(name, f"is not a field of a {statistic.statistic} recipe"),
+        )
         parameter_members = {name: value for name, value in members.items() if name not in own}
         for name in statistic.parameters_class.required_names():
             # Only a draft has defaults and derivations; here they would change the signed document.
@@ -141,7 +146,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         if "step_seconds" in own:
             step_seconds = STEP_SECONDS.check("step_seconds", int, members["step_seconds"])
         require_open_for_steps("closes_at", closes_at - opens_at, timedelta(0))
-        if time_after(opens_at, steps_last(parameters, step_seconds)) is None:
+        if time_after(opens_at, steps_duration(parameters, step_seconds)) is None:
             raise FieldError("step_seconds", f"must be so short that the steps end by the year {LATEST.year}")
         recipe = cls(
             name=one_line("name", members["name"], NAME_LENGTH),
@@ -183,8 +188,8 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
                 others do not use them.
 
         Raises:
-            RecipeVerificationError: the identifier is not the document's hash, or a signature is not the
-                server's; or the helper, shuffler or issuer is another than the pinned one.
+            RecipeVerificationError: the identifier is not the document's hash, a signature is not the
+                server's, or the helper, shuffler or issuer is not the pinned one.
             FieldError: as in `from_document`; or the document is the server's, but its derived parameters do
                 not keep the guarantee that it names (`Mechanism.require_promise`).
             InvalidKeyError: as in `from_document`.
@@ -200,9 +205,9 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         return recipe
 
     @property
-    def steps_last(self) -> timedelta:
+    def steps_duration(self) -> timedelta:
         """The time that a device takes for its steps."""
-        return steps_last(self.parameters, self.step_seconds)
+        return steps_duration(self.parameters, self.step_seconds)
 
     @property
     def trust(self) -> Trust:
@@ -261,27 +266,6 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
 def recipe_of(document: str) -> PublishedRecipe:
     """The recipe of a stored canonical document (cached: a document never changes)."""
     return PublishedRecipe.from_document(json.loads(document))
-
-
-def parts_of_document(members: dict[str, object], subject: Subject) -> dict[str, Any]:
-    """Take the fields of all parts out of a document, and read them strictly.
-
-    Returns:
-        the value of each part that the recipe has, by the part's name.
-
-    Raises:
-        FieldError: names the first field that such a recipe cannot have, or that is out of range.
-    """
-    values = {}
-    for part in PARTS.values():
-        given = taken(members, part.field_names)
-        for name in given:
-            if name not in part.fields_of(subject):
-                usual = FieldError(name, f"is not a field of a {subject.statistic.statistic} recipe")
-                raise part.misplaced(name, subject) or usual
-        if given:
-            values[part.name] = part.read_document(given)
-    return values
 
 
 def _require_format(value: object) -> None:

@@ -14,9 +14,9 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import one_line
 from panprivacy.formats.parameters import Description, K, PublicParameters
 from panprivacy.formats.times import EARLIEST, LATEST, format_time, parse_time, time_after
-from panprivacy.planning.fitting import keeps_promise, remedy_clause
 from panprivacy.planning.likelihood import unlikely_sentence
-from panprivacy.planning.recipe_plan import NOTHING_PLANNED, RecipePlan, plan_fields
+from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan, plan_fields
+from panprivacy.planning.value_search import keeps_promise, remedy_clause
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.fields import (
     NAME_LENGTH,
@@ -25,12 +25,12 @@ from panprivacy.recipe.fields import (
     own_fields,
     require_open_for_steps,
     require_population_name,
-    steps_last,
+    steps_duration,
 )
 from panprivacy.recipe.file_fields import parts_of_file, unknown_field
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import Admission
-from panprivacy.recipe.parts.event import NOTHING_NAMED
+from panprivacy.recipe.parts.event import NO_NAMES
 from panprivacy.recipe.parts.hidden_count import dummies_calibrated
 from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
@@ -67,7 +67,7 @@ class RecipeDraft(RecipeOfParts):
         event: what is counted, and names for the answer's values.
         segments: labels by which it asks, each of them a part of the population; empty if there are none.
         hidden_count: ε and δ at which dummies hide the number of reports; None if nothing does.
-        admission: who may report.
+        admission: which senders may report.
         relay: whether devices speak to the servers through a relay only.
         round: which round of a repeated recipe it is; None if it is none. No recipe file has it.
         target: which devices of the population are asked; None if all are.
@@ -85,9 +85,9 @@ class RecipeDraft(RecipeOfParts):
     opens_at: datetime | None
     closes_at: datetime | None
     parts: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    plan: RecipePlan = NOTHING_PLANNED
+    plan: RecipePlan = NO_PLAN
 
-    event = PartValue("event", NOTHING_NAMED)
+    event = PartValue("event", NO_NAMES)
     segments = PartValue[tuple[str, ...]]("segments", ())
     hidden_count = PartValue[tuple[float, float] | None]("hidden_count", None)
     admission = PartValue("admission", Admission.OPEN)
@@ -111,7 +111,7 @@ class RecipeDraft(RecipeOfParts):
         subject = Subject(statistic, TRUST_MODELS[trust])
         own = own_fields(subject)
         parts = parts_of_file(members, subject)
-        plan = RecipePlan.from_members(members) if plan_fields(statistic) else NOTHING_PLANNED
+        plan = RecipePlan.from_members(members) if plan_fields(statistic) else NO_PLAN
         parameter_members = {name: value for name, value in members.items() if name not in own}
         if "k" in parameter_members and "k" not in statistic.parameters_class.names():
             # One recipe file can be tried with every statistic: those without buckets do not use k.
@@ -173,7 +173,7 @@ class RecipeDraft(RecipeOfParts):
             FieldError: it closes before the steps end, or documents cannot express a time.
         """
         opens_at = self.opens_at or now.replace(microsecond=0)
-        usual = self.steps_last + GRACE
+        usual = self.steps_duration + GRACE
         latest = time_after(LATEST, -usual)
         if latest is None or (self.opens_at is None and latest < opens_at):
             begin = min(opens_at, now)
@@ -192,13 +192,13 @@ class RecipeDraft(RecipeOfParts):
             if closes_at < EARLIEST + usual:
                 raise FieldError("closes_at", f"must be at least {format_time(EARLIEST + usual)}")
             opens_at = closes_at - usual
-        require_open_for_steps("closes_at", closes_at - opens_at, self.steps_last)
+        require_open_for_steps("closes_at", closes_at - opens_at, self.steps_duration)
         return opens_at, closes_at
 
     @property
-    def steps_last(self) -> timedelta:
+    def steps_duration(self) -> timedelta:
         """The time that a device takes for its steps."""
-        return steps_last(self.parameters, self.step_seconds)
+        return steps_duration(self.parameters, self.step_seconds)
 
     def calibrated_statistic(self) -> Statistic[Any]:
         """The statistic with its derived parameters computed.
@@ -234,7 +234,7 @@ class RecipeDraft(RecipeOfParts):
         return mechanism
 
     @property
-    def bare(self) -> Self:
+    def anonymized(self) -> Self:
         """The same with only what its guarantees depend on, and neutral names: the input for remote
         computation of guarantees."""
         return replace(
@@ -245,11 +245,11 @@ class RecipeDraft(RecipeOfParts):
             opens_at=None,
             closes_at=None,
             parts={
-                name: bare
+                name: neutral
                 for name, value in self.parts.items()
-                if (bare := PARTS[name].without_names(value)) is not None
+                if (neutral := PARTS[name].without_names(value)) is not None
             },
-            plan=replace(NOTHING_PLANNED, population_size=self.plan.population_size),
+            plan=replace(NO_PLAN, population_size=self.plan.population_size),
         )
 
     def prepare(self) -> None:

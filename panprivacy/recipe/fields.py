@@ -1,12 +1,15 @@
 """The fields that recipe files and recipes' documents have in common."""
 
 import re
+from collections.abc import Callable, Mapping
 from datetime import timedelta
+from typing import Any
 
 from panprivacy.formats.display import duration_and_seconds
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, PublicParameters
-from panprivacy.recipe.parts.interface import Subject
+from panprivacy.recipe.parts import PARTS
+from panprivacy.recipe.parts.interface import Part, Subject
 
 NAME_LENGTH = 120
 QUESTION_LENGTH = 500
@@ -47,12 +50,43 @@ def own_fields(subject: Subject) -> tuple[str, ...]:
     return tuple(name for name in OWN_FIELDS if name not in silent)
 
 
-def taken(members: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
-    """Those of these fields that are given, taken out of a file or document."""
+def pop_fields(members: dict[str, object], names: tuple[str, ...]) -> dict[str, object]:
+    """Remove these fields from a file or document; returns those that it has."""
     return {name: members.pop(name) for name in names if name in members}
 
 
-def steps_last(parameters: PublicParameters, step_seconds: int | None) -> timedelta:
+def read_parts(
+    members: dict[str, object],
+    subject: Subject,
+    *,
+    read: Callable[[Part[Any, Any], Mapping[str, object]], Any],
+    unknown: Callable[[str], FieldError],
+) -> dict[str, Any]:
+    """Remove the fields of all parts from a recipe file or document, and read them.
+
+    Args:
+        read: the value of a part from its fields, at least one; None if the part is absent.
+        unknown: the refusal of a field, by its name, that such a recipe cannot have.
+
+    Returns:
+        the value of each part that the recipe has, by the part's name.
+
+    Raises:
+        FieldError: names the first field that such a recipe cannot have, or that is out of range.
+    """
+    values = {}
+    for part in PARTS.values():
+        fields = pop_fields(members, part.field_names)
+        for name in fields:
+            if name not in part.fields_of(subject):
+                raise part.misplaced(name, subject) or unknown(name)
+        value = read(part, fields) if fields else None
+        if value is not None:
+            values[part.name] = value
+    return values
+
+
+def steps_duration(parameters: PublicParameters, step_seconds: int | None) -> timedelta:
     """The time that a device takes for its steps; nothing if it takes none."""
     return timedelta(seconds=parameters.step_count * (step_seconds or 0))
 
@@ -66,7 +100,9 @@ def require_open_for_steps(field: str, open_for: timedelta, steps: timedelta) ->
     """
     if open_for > steps:
         return
-    taken = f"{duration_and_seconds(int(steps.total_seconds()))}, which the steps take"
+    longer_than = f"{duration_and_seconds(int(steps.total_seconds()))}, which the steps take"
     if field == "closes_at":
-        raise FieldError(field, "must be later than opens_at" + (f" by more than {taken}" if steps else ""))
-    raise FieldError(field, f"must be above {taken}")
+        raise FieldError(
+            field, "must be later than opens_at" + (f" by more than {longer_than}" if steps else "")
+        )
+    raise FieldError(field, f"must be above {longer_than}")

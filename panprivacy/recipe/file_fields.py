@@ -1,12 +1,13 @@
 """The fields of recipe files: which of them a given recipe may have, and reading those of its parts."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.recipe_plan import plan_fields
-from panprivacy.recipe.fields import OWN_FIELDS, own_fields, taken
+from panprivacy.recipe.fields import OWN_FIELDS, own_fields, read_parts
 from panprivacy.recipe.parts import PARTS
-from panprivacy.recipe.parts.interface import Subject
+from panprivacy.recipe.parts.interface import Part, Subject
 
 SERIES_FIELDS = ("every", "time_zone", "rounds", "until", "donation_rounds", "round_seconds", "public_input")
 """The fields that files of series and of recipes in rounds have in addition to the fields of a recipe
@@ -25,27 +26,18 @@ def file_fields() -> frozenset[str]:
 
 
 def parts_of_file(members: dict[str, object], subject: Subject) -> dict[str, Any]:
-    """Take the fields of all parts out of a recipe file, and read them. Null is absent.
+    """`read_parts` of a recipe file. Null is absent, unless files cannot have the field."""
 
-    Returns:
-        the value of each part that the recipe has, by the part's name.
+    def read(part: Part[Any, Any], fields: Mapping[str, object]) -> Any:
+        if not part.in_files:
+            raise unknown_field(next(iter(fields)), subject)
+        return part.read_file(fields)
 
-    Raises:
-        FieldError: names the first field that such a recipe cannot have, or that is out of range.
-    """
-    values = {}
     for part in PARTS.values():
-        given = taken(members, part.field_names)
-        if given and not part.in_files:
-            raise unknown_field(next(iter(given)), subject)
-        given = {name: value for name, value in given.items() if value is not None}
-        for name in given:
-            if name not in part.fields_of(subject):
-                raise part.misplaced(name, subject) or unknown_field(name, subject)
-        value = part.read_file(given) if given else None
-        if value is not None:
-            values[part.name] = value
-    return values
+        for name in part.field_names:
+            if part.in_files and members.get(name) is None:
+                members.pop(name, None)
+    return read_parts(members, subject, read=read, unknown=lambda name: unknown_field(name, subject))
 
 
 def unknown_field(name: str, subject: Subject) -> FieldError:

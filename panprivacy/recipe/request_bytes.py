@@ -30,7 +30,7 @@ def report_bytes(draft: RecipeDraft, statistic: Statistic[Any]) -> int:
 
 
 def published_report_bytes(recipe: PublishedRecipe) -> int:
-    """The same of a published recipe: no device finds its reports longer than who published it did."""
+    """The same of a published recipe: a device computes the same length as the site that published it."""
     servers = recipe.servers
     return _longest(type(servers), servers.scheme, recipe.calibrated_statistic, recipe.admission is not None)
 

@@ -90,10 +90,10 @@ class SeriesDraft(Repetition):
             rounds=None if rounds is None else ROUNDS.check("rounds", int, rounds),
             until=None if until is None else parse_time("until", until),
         )
-        if draft.shortest < recipe.steps_last:
-            taken = duration_and_seconds(int(recipe.steps_last.total_seconds()))
+        if draft.shortest < recipe.steps_duration:
+            needed = duration_and_seconds(int(recipe.steps_duration.total_seconds()))
             short = ", and a month may have only 28 days" if every == "month" else ""
-            raise FieldError("every", f"must be at least {taken}, which the steps of a round take{short}")
+            raise FieldError("every", f"must be at least {needed}, which the steps of a round take{short}")
         return draft
 
     @property
@@ -106,8 +106,8 @@ class SeriesDraft(Repetition):
         """When each round opens: at the same time of the day in the series' zone, or after a fixed number of
         seconds.
 
-        The 31st is the last day of shorter months. A time of the day that is skipped, because clocks are set
-        forward, is the first moment after that; of one that comes twice, the first is taken.
+        The 31st is the last day of shorter months. Clocks that are set forward skip some times of the day:
+        the first moment after them is taken. Of a time that comes twice, the first is taken.
 
         Args:
             now: the first opening time if the recipe names none.
@@ -125,7 +125,7 @@ class SeriesDraft(Repetition):
                 break
             if len(found) >= MOST_ROUNDS:
                 raise FieldError("until", f"allows more than {MOST_ROUNDS:,} rounds")
-            if found and time_after(opening, self.recipe.steps_last + GRACE) is None:
+            if found and time_after(opening, self.recipe.steps_duration + GRACE) is None:
                 raise self._never_closes(found, opening)
             found.append(opening)
         if not found:
@@ -245,9 +245,7 @@ def _time_zone(value: object, every: str | int) -> str:
             "time_zone", f"must be a name of the IANA database, such as {like}, not {as_typed(value)}"
         )
     if isinstance(every, int) and value != DEFAULT_ZONE:
-        raise FieldError(
-            "time_zone", "must be left out, or UTC: seconds are as long everywhere as `every` says"
-        )
+        raise FieldError("time_zone", "must be left out, or UTC: an interval in seconds has no time of day")
     return value
 
 

@@ -27,7 +27,7 @@ class SlowBucket(Bucket):
 
 class UnpicklableError(Exception):
     def __init__(self, _one: str, _two: str) -> None:
-        super().__init__("told in words")
+        super().__init__("in words")
 
 
 @dataclass(frozen=True)

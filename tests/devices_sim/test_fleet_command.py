@@ -20,22 +20,22 @@ def test_main_fleet_reports_for_every_device_and_prints_what_it_did(make_server,
     server = make_server()
     with listening(server) as url:
         assert fleet(url, server, *FLEET, "--seed", "7", "--verification-key", KEY) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["devices"], told["sampled"]) == (30, 30)
-    assert told["reports"] == {"accepted": 30, "rejected": {}}
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["devices"], printed["sampled"]) == (30, 30)
+    assert printed["reports"] == {"accepted": 30, "rejected": {}}
     assert len(server.decrypted()) == 30
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "said"),
+    ("option", "value", "message"),
     [("--devices", "0", "devices"), ("--rate", "1.5", "rate"), ("--processes", "0", "processes")],
 )
-def test_main_fleet_out_of_range_says_which_and_what_is_allowed(make_server, capsys, option, value, said):
+def test_main_fleet_out_of_range_says_which_and_what_is_allowed(make_server, capsys, option, value, message):
     server = make_server()
     with listening(server) as url:
         assert fleet(url, server, *FLEET, "--verification-key", KEY, option, value) == 2
     error = capsys.readouterr().err
-    assert said in error
+    assert message in error
     assert "at least" in error
     assert server.decrypted() == []
 

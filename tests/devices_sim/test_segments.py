@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom
 
 from devices_sim.__main__ import main
+from devices_sim.devices import simulated_class
 from devices_sim.fleet import run_fleet
-from devices_sim.simulated import simulated_class
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.segments import checked_weights
 from devices_sim.workloads.synthetic import bernoulli
@@ -69,7 +69,7 @@ def test_devices_are_spread_by_the_weights_of_the_segments(make_server):
 
 
 @pytest.mark.parametrize(
-    ("weights", "said"),
+    ("weights", "message"),
     [
         ((1, 1), "must be 3 numbers, one for each of the segments 2.0, 2.1, nightly"),
         ((0, 0, 0), "must not all be 0"),
@@ -80,8 +80,8 @@ def test_devices_are_spread_by_the_weights_of_the_segments(make_server):
         ({}, "must be 3 numbers"),
     ],
 )
-def test_weights_that_are_no_sizes_of_the_segments_are_refused(weights, said):
-    with field_refused("weights", match=said):
+def test_weights_that_are_no_sizes_of_the_segments_are_refused(weights, message):
+    with field_refused("weights", match=message):
         checked_weights("weights", weights, SEGMENTS)
 
 
@@ -115,7 +115,7 @@ def test_file_may_say_the_segment_of_every_device(tmp_path, make_server):
 
 
 @pytest.mark.parametrize(
-    ("rows", "segments", "said"),
+    ("rows", "segments", "message"),
     [
         ("a,1,1,3.0\n", SEGMENTS, 'line 2, column 4: must be one of 2.0, 2.1, nightly, or empty, not "3.0"'),
         ("a,1,1,2.0\na,2,1,2.1\n", SEGMENTS, 'must be the same in all rows of device "a"'),
@@ -123,8 +123,8 @@ def test_file_may_say_the_segment_of_every_device(tmp_path, make_server):
         ("a,1,1,2.0\n", (), "line 1: must be the header device,step,events, not"),
     ],
 )
-def test_file_with_an_impossible_segment_is_refused_by_line(tmp_path, rows, segments, said):
-    with pytest.raises(FieldError, match=said):
+def test_file_with_an_impossible_segment_is_refused_by_line(tmp_path, rows, segments, message):
+    with pytest.raises(FieldError, match=message):
         read(tmp_path, "device,step,events,segment\n" + rows, segments)
 
 
@@ -150,6 +150,6 @@ def test_main_fleet_prints_what_is_true_of_each_segment(make_server, capsys):
     with listening(server) as url:
         fleet = ["fleet", "--server", url, "--recipe", server.recipe.identifier, "--devices", "30"]
         assert main([*fleet, "--rate", "1", "--seed", "1", "--processes", "1"]) == 0
-    told = json.loads(capsys.readouterr().out)["segments"]
-    assert sum(segment["devices"] for segment in told) == 30
-    assert all(segment["answers"] == [segment["devices"]] for segment in told)
+    printed = json.loads(capsys.readouterr().out)["segments"]
+    assert sum(segment["devices"] for segment in printed) == 30
+    assert all(segment["answers"] == [segment["devices"]] for segment in printed)

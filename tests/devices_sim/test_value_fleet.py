@@ -49,7 +49,7 @@ def with_tokens() -> tuple[MemoryShuffler, MemoryAttester]:
 
 
 def test_run_fleet_of_a_full_recipe_counts_those_without_token_as_late():
-    """The shuffler's site may release, and tell the issuer so, while the last devices ask."""
+    """The shuffler's site may release, and notify the issuer, while the last devices ask."""
     server, attester = with_tokens()
     attester.is_open = lambda: len(server.users) < 3
     key = ISSUER_KEY.public_key().public_bytes_raw()

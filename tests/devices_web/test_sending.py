@@ -17,7 +17,7 @@ import rfc8785
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.device.state_file import FORMAT, LiveState, decode
-from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
+from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, TokenRemedy
 from panprivacy.device.tokens import TokenClient, TokenState
 from panprivacy.device.transport import JSON, HttpTransport
 from panprivacy.protocols.dap.basics import ReportError
@@ -400,22 +400,22 @@ def test_answer_is_final_or_another_attempt_brings_the_token(device: Any, listen
     sides = {"attester": OF_ATTESTER, "issuer": OF_ISSUER}
     for side, kind in itertools.product(sides, [*OF_ATTESTER, *OF_ISSUER, "/problems/unavailable"]):
         scene = WithTokens(device, listen, name=f"{side} {kind}")
-        attester, remedy = scene.attester, sides[side].get(kind, Remedy.LATER)
+        attester, remedy = scene.attester, sides[side].get(kind, TokenRemedy.LATER)
         refused = problem(409, kind, "Not now")
         if side == "issuer":
             attester.refuses = lambda refused=refused: refused
         else:
             attester.meddle = lambda _, refused=refused: refused
-        error = "UndeliverableError" if remedy is Remedy.FINAL else "NoAnswerError"
+        error = "UndeliverableError" if remedy is TokenRemedy.FINAL else "NoAnswerError"
         with pytest.raises(PeerRefusedError, match=f"{error}: the {side} answers 409: Not now"):
             scene.browser.ask("token")
         sent, first, anew = set(attester.capsules), scene.stored()[0], scene.stored()[-1]
-        assert len(sent) == (2 if remedy is Remedy.SEAL else 1)
-        assert (anew.factor != first.factor) is (remedy is Remedy.BLIND)
-        assert (anew.capsule == b"") is (side == "issuer" or remedy is Remedy.BLIND)
+        assert len(sent) == (2 if remedy is TokenRemedy.SEAL else 1)
+        assert (anew.factor != first.factor) is (remedy is TokenRemedy.BLIND)
+        assert (anew.capsule == b"") is (side == "issuer" or remedy is TokenRemedy.BLIND)
         attester.refuses = lambda: None
         attester.meddle = lambda said: said
-        if remedy in (Remedy.BLIND, Remedy.SEAL):
+        if remedy in (TokenRemedy.BLIND, TokenRemedy.SEAL):
             attester.issued.clear()  # an attester that says so has handed out nothing
         assert scene.browser.ask("token") == {"asked": True}
         token_require(scene.recipe, scene.stored()[-1].token, first.report_nonce)

@@ -15,8 +15,8 @@ from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
 from attester.models import Device
+from devices_sim.devices import simulated_class
 from devices_sim.fleet_attributes import FleetAttributes
-from devices_sim.simulated import simulated_class
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
 from pages.populations.forms import AttributesField
@@ -57,7 +57,7 @@ def of_values(content: bytes, folder: Path, _: pytest.MonkeyPatch) -> list[str]:
 
 
 def of_attributes(content: bytes, folder: Path, _: pytest.MonkeyPatch) -> list[str]:
-    return list(FleetAttributes.given(str(_file(folder, content))).of_device)
+    return list(FleetAttributes.parse(str(_file(folder, content))).of_device)
 
 
 def of_items(content: bytes, folder: Path, _: pytest.MonkeyPatch) -> list[str]:

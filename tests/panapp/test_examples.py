@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices_sim.simulated import simulated_class
+from devices_sim.devices import simulated_class
 from devices_sim.workloads.flights import flights, home_airports
 from examples.federated_learning import (
     ROUNDS,
@@ -25,7 +25,7 @@ from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.public_input import RoundInput
 from panprivacy.recipe.targeting.sizes import FAILURE_PROBABILITY, Sizes, require_apart, require_large
-from panprivacy.recipe.targeting.target import EVERYBODY
+from panprivacy.recipe.targeting.target import ALL_DEVICES
 from panprivacy.statistics.randomized import SIZE_BOUNDS
 from panprivacy.statistics.randomized.categories import Categories
 from panprivacy.statistics.trust_models import TRUST_MODELS
@@ -111,10 +111,10 @@ def test_the_count_shows_that_the_target_and_the_others_are_large_enough() -> No
     reports, flip = homes.total(), 1 / (1 + 2.718281828**4)
     ones = [round((homes[value] - 20) * (1 - 2 * flip) + reports * flip) for value in VALUES]
     estimates = count.estimate(ones, reports).values
-    *bounds, everybody = SIZE_BOUNDS[count.statistic](count).between(
+    *bounds, population_size = SIZE_BOUNDS[count.statistic](count).between(
         list(estimates), reports, FAILURE_PROBABILITY
     )
-    sizes = {ATTRIBUTE: Sizes(dict(zip(VALUES, bounds, strict=True)), everybody)}
+    sizes = {ATTRIBUTE: Sizes(dict(zip(VALUES, bounds, strict=True)), population_size)}
     smallest = targeted("0" * 64)["smallest_target"]
     require_large(asked.target, sizes, smallest)
-    require_apart(asked.target, [EVERYBODY], sizes, smallest)
+    require_apart(asked.target, [ALL_DEVICES], sizes, smallest)

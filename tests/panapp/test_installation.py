@@ -29,7 +29,7 @@ from django.db.models import Sum
 from django.test import Client
 
 from dap.models import BatchBucket, Side, Task
-from devices_sim.forecast import Forecast
+from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import ValueWorkload, Workload, listed
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
@@ -314,9 +314,9 @@ def values_workload(members: dict[str, Any], path: Path) -> AbstractContextManag
 
 def interrupted(
     installation: Installation, members: dict[str, Any], workload: Workload[Any]
-) -> list[Forecast]:
+) -> list[FleetForecast]:
     """What a collection forewarned of that is interrupted when its devices have reported."""
-    forewarned: list[Forecast] = []
+    forewarned: list[FleetForecast] = []
 
     def interrupt(line: str) -> None:
         raise KeyboardInterrupt

@@ -41,17 +41,17 @@ def transport() -> InProcessTransport:
 def _printed(
     folder: Path, command: str, members: Mapping[str, Any], option: str, rows: str, *arguments: str
 ) -> dict[str, Any]:
-    recipe, given, out = folder / "recipe.json", folder / f"{option}.csv", io.StringIO()
+    recipe, devices, out = folder / "recipe.json", folder / f"{option}.csv", io.StringIO()
     recipe.write_text(json.dumps(dict(members)))
-    given.write_text(rows)
-    call_command(command, str(recipe), f"--{option}", str(given), "--json", *arguments, stdout=out)
+    devices.write_text(rows)
+    call_command(command, str(recipe), f"--{option}", str(devices), "--json", *arguments, stdout=out)
     printed: dict[str, Any] = json.loads(out.getvalue())
     return printed
 
 
 @contextmanager
 def _services(**_: Any) -> Iterator[Any]:
-    """In place of processes: whoever looks whether the workers live lets them do what is due."""
+    """In place of processes: a check of the workers lets them do what is due."""
     shuffler = SimpleNamespace(partner=lambda: scene.partners()[Trust.SHUFFLER])
     yield SimpleNamespace(
         pairings={"shuffler": shuffler},

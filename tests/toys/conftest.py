@@ -1,4 +1,4 @@
-"""Toys in the registries for one test, and whatever a site needs to offer every kind of statistic."""
+"""Toys in the registries for one test, and whatever a site needs to offer every type of statistic."""
 
 from typing import Any
 

@@ -45,7 +45,7 @@ class ToyItems(StreamStatistic[ToyItemsParameters]):
     labels = ("all toys",)
     state_description = "One counter, which starts at a random number."
     parameters_class = ToyItemsParameters
-    budget_condition = "everybody contributes one toy"
+    budget_condition = "each device contributes one toy"
 
     def start(self, random_source: random.Random) -> StreamState:
         counter = self.parameters.noise.draw(1, random_source)

@@ -1,6 +1,6 @@
-"""A new statistic is one file and one line of a registry: toys of every kind go the whole way.
+"""A new statistic is one file and one line of a registry: every type of toy runs from publishing to result.
 
-Nothing of the product knows them. What they estimate is compared exactly, where the test chooses what is
+Nothing of the product knows them. What they estimate is compared exactly, if the test chooses what is
 decrypted; with noise, by a bound whose failure probability is stated.
 """
 
@@ -30,7 +30,7 @@ from tests.toys.walk import filled_in, publish_by_form, result_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_toys", "_with_shuffler")]
 
-TOLD = {"name": "Toys", "question": "How many toys?"}
+DESCRIPTION = {"name": "Toys", "question": "How many toys?"}
 """What people read of a recipe."""
 
 TOYS = {toy.device_input: toy for toy in (ToyEvents, ToyRandomized, ToyValue, ToyItems)}
@@ -46,8 +46,8 @@ def test_toy_of_every_kind_is_offered_previewed_and_listed_in_the_docs(signed_in
     assert toy.title in choices
     assert toy.description in choices
     page = text_of(signed_in.get(f"{reverse('recipe-new')}?statistic={toy.statistic}"))
-    for said in (toy.title, "What to expect", "What is promised"):
-        assert said in page
+    for text in (toy.title, "What to expect", "What is promised"):
+        assert text in page
     data = filled_in(signed_in, toy.statistic)
     preview = text_of(signed_in.post(f"{reverse('recipe-preview')}?statistic={toy.statistic}", data))
     assert toy.unit in preview
@@ -67,7 +67,7 @@ def test_toy_that_devices_randomize_goes_from_the_file_to_the_page(
     signed_in: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With this ε, one of three coins would flip with a probability of 6e-9; the seed repeats all of them.
-    members = {**TOLD, "statistic": "toy_randomized", "epsilon": 20.0, "delta": 1e-6, "cohort_size": 3}
+    members = {**DESCRIPTION, "statistic": "toy_randomized", "epsilon": 20.0, "delta": 1e-6, "cohort_size": 3}
     rows = "device,squeaks\nbear,yes\ncar,no\nduck,yes\n"
     printed = collected(tmp_path, monkeypatch, members, "values", rows)
     assert printed["reports"] == {"accepted": 3, "rejected": {}}
@@ -156,7 +156,7 @@ def test_toy_that_cannot_be_planned_says_why_and_leads_to_its_form(client: Clien
     answer = client.post("/api/v1/plan", question, content_type="application/json")
     assert answer.status_code == 400
     assert answer.json()["field"] == "statistic"
-    said = (
+    detail = (
         f"cannot be {toy.statistic}: {toy.planning_obstacle}. The form of a new recipe shows what to expect."
     )
-    assert answer.json()["detail"].endswith(said)
+    assert answer.json()["detail"].endswith(detail)

@@ -1,4 +1,4 @@
-"""A fifth trust model is one class for each floor and one line of each table: a toy goes the whole way."""
+"""A fifth trust model is one class for each layer and one line of each table: a toy uses all of them."""
 
 from pathlib import Path
 
@@ -34,7 +34,7 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(ON_DEVICES, TOY, ToyPath)
 
 
-def test_every_trust_model_has_its_line_in_the_table_of_every_floor() -> None:
+def test_every_trust_model_has_its_line_in_the_table_of_every_layer() -> None:
     for table in (TRUST_MODELS, ON_THIS_SITE, SHOWN, ON_DEVICES):
         assert list(table) == list(Trust)
 
@@ -50,15 +50,15 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
     assert published.document["toy_box"]["owner"] == "Christopher"
     address = reverse("recipe", args=[recipe.identifier])
     page = text_of(signed_in.get(address))
-    for said in (
+    for text in (
         "A box holds the toys.",
-        "Someone who finds one toy",
+        "A finder of one toy",
         "of a guess about one toy",
         "unless they own it",
         "Toys are awaited.",
         "Owns the toys.",
     ):
-        assert said in page
+        assert text in page
     assert "--owner-key" in page
     assert "helper" not in page
 
@@ -78,7 +78,7 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
     assert result["owners"] == ["Christopher"]
     assert result["estimate"] == list(Histogram(published.parameters).estimate((2, 1), 3).values)
     assert {guarantee["trust"] for guarantee in result["guarantees"]} == {"toy"}
-    assert "Someone who sees the shelf" in text_of(signed_in.get(address))
+    assert "An observer of the shelf" in text_of(signed_in.get(address))
 
 
 @pytest.mark.usefixtures("_toy")

@@ -28,7 +28,7 @@ def filled_in(client: Client, statistic: str, **changes: Any) -> dict[str, Any]:
 
 
 def publish_by_form(client: Client, statistic: str, **changes: Any) -> Recipe:
-    """Draft a recipe by its form, look at the review, publish it, and look at its page."""
+    """Draft a recipe by its form, open the review, publish it, and open its page."""
     data = filled_in(client, statistic, **changes)
     address = f"{reverse('recipe-new')}?statistic={statistic}"
     review = client.post(address, {**data, "action": "save"}, follow=True)
@@ -43,7 +43,7 @@ def publish_by_form(client: Client, statistic: str, **changes: Any) -> Recipe:
 
 
 def result_of(client: Client, recipe: Recipe) -> dict[str, Any]:
-    """The result as JSON; its CSV, its page and the overview say the same."""
+    """The result as JSON; its CSV, its page and the overview show the same."""
     address = reverse("result-json", args=[recipe.identifier])
     result: dict[str, Any] = json.loads(b"".join(client.get(address).streaming_content))
     content = b"".join(client.get(reverse("result-csv", args=[recipe.identifier])).streaming_content)

@@ -43,4 +43,4 @@ def reason(obstacle: Obstacle, first: Recipe, other: Recipe) -> str:
 
 
 def _window(recipe: PublishedRecipe) -> str:
-    return duration(int(recipe.steps_last.total_seconds())) or "none"
+    return duration(int(recipe.steps_duration.total_seconds())) or "none"

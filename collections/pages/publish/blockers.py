@@ -11,9 +11,9 @@ from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.expectation import MISSED
-from panprivacy.planning.fitting import Remedy
 from panprivacy.planning.likelihood import likely_cohort, unlikely_sentence
 from panprivacy.planning.limits import USUAL
+from panprivacy.planning.value_search import Remedy
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trusts_of
 from recipes.refusals import limit_errors, limit_remedies, refusals_of

@@ -13,7 +13,8 @@ from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
-from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.state import StreamState
 from recipes.models import Recipe
 from streams.errors import IntrusionRefusedError, StreamLostError
@@ -64,7 +65,7 @@ class AnnounceView(AnnouncersOnly):
         self, request: HttpRequest, identifier: str, form: ReasonForm | None, status: int = 200
     ) -> HttpResponse:
         recipe = _stream_recipe(identifier)
-        statistic, made = stream_statistic(recipe.published), intrusions_of(identifier).count()
+        statistic, made = statistic_as(recipe.published, StreamStatistic), intrusions_of(identifier).count()
         left = intrusions_left(recipe.published)
         if recipe.status != Recipe.Status.PUBLISHED or left < 1:
             reason = "the recipe is closed" if left > 0 else "the recipe allows no more"
@@ -89,7 +90,7 @@ class SeenView(AnnouncersOnly):
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
         recipe, intrusion = _stream_recipe(identifier), _intrusion(identifier, number)
         seen = _seen(intrusion)
-        statistic = stream_statistic(recipe.published)
+        statistic = statistic_as(recipe.published, StreamStatistic)
         context = {
             "recipe": recipe,
             "intrusion": intrusion,

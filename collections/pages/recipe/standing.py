@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pages.words.planned import margin_text
-from panprivacy.planning.forecast import Forecast, forecast
+from panprivacy.planning.forecast import MarginForecast, forecast
 from panprivacy.planning.recipe_plan import RecipePlan
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.events.cohort import CohortStatistic
@@ -55,7 +55,7 @@ def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -
     expected = None
     if plan.population_size is not None:
         expected = round(plan.population_size * statistic.parameters.sampling_rate)
-    looked_at: Forecast | None = None
+    looked_at: MarginForecast | None = None
     if is_open and isinstance(statistic, CohortStatistic):
         passed = _passed(published, now) if timed else 0.0
         servers = type(published.servers)
@@ -72,7 +72,7 @@ def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -
 
 def _passed(published: PublishedRecipe, now: datetime) -> float:
     """The part of the time to report that has passed: devices report after their last step."""
-    first = published.opens_at + published.steps_last
+    first = published.opens_at + published.steps_duration
     if not first < now:
         first = published.opens_at  # some opened earlier, or there is no such time
     return (now - first) / (published.closes_at - first)
@@ -89,7 +89,7 @@ def _of_plan(reports: int, expected: int, plan: RecipePlan, sampling_rate: float
     )
 
 
-def _closing_now(looked_at: Forecast, statistic: Statistic[Any], reports: int) -> str:
+def _closing_now(looked_at: MarginForecast, statistic: Statistic[Any], reports: int) -> str:
     if looked_at.now is None and reports >= statistic.cohort_size:
         return "perhaps nothing is released, as a result takes some more reports than the cohort size"
     if looked_at.now is None:
@@ -97,7 +97,7 @@ def _closing_now(looked_at: Forecast, statistic: Statistic[Any], reports: int) -
     return f"about {_margin(looked_at.now, statistic)}"
 
 
-def _waiting(looked_at: Forecast, statistic: Statistic[Any]) -> str:
+def _waiting(looked_at: MarginForecast, statistic: Statistic[Any]) -> str:
     if looked_at.reports is None:
         return ""
     reports = significant(looked_at.reports)

@@ -13,7 +13,7 @@ from pages.words.certainty import HIDES_NOTHING, allowance, certainty
 from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.recipe.stream_statistic import stream_statistic
+from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.item_bits import BitDistributions
@@ -80,7 +80,7 @@ class LooksShown:
 def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     """The part of the page's context that speaks of the state."""
     published = recipe.published
-    statistic = stream_statistic(published)
+    statistic = statistic_as(published, StreamStatistic)
     intrusions = looks_made(request, str(recipe.identifier))
     announces = may_announce(request.user)
     return {
@@ -166,7 +166,7 @@ def arrays_shown(published: PublishedRecipe) -> tuple[ArrayShown, ...]:
 
 def items_told(published: PublishedRecipe) -> dict[str, str]:
     """How items are sent: an example, and what counts as one."""
-    parameters = stream_statistic(published).parameters
+    parameters = statistic_as(published, StreamStatistic).parameters
     if parameters.items == NUMBERED:
         last = parameters.universe_size - 1
         first, second = min(17, last), min(4, last // 2)

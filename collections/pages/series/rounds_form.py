@@ -32,7 +32,7 @@ def suggested_seconds(members: Mapping[str, Any]) -> int:
         recipe = RecipeDraft.from_mapping(members)
     except FieldError:  # drafted with another version; the error is shown when it is published
         return DAY
-    return int(recipe.steps_last.total_seconds()) + DAY
+    return int(recipe.steps_duration.total_seconds()) + DAY
 
 
 class RoundsForm(forms.Form):

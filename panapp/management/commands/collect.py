@@ -12,10 +12,10 @@ from django.apps import apps
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from devices_sim.devices import simulated_class
 from devices_sim.fleet import PROCESSES
-from devices_sim.fleet_attributes import FleetAttributes, require_given
-from devices_sim.forecast import Forecast
-from devices_sim.simulated import simulated_class
+from devices_sim.fleet_attributes import FleetAttributes, require_attributes
+from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.segments import checked_weights
 from panapp.device_file import OPTIONS, add_weights_option, device_file
 from panapp.interrupts import interrupts_remembered
@@ -96,7 +96,7 @@ class Command(BaseCommand):
         if draft.warning:
             self.stderr.write(f"Warning: {draft.warning}")
         attributes = None if options["attributes"] is None else self.attributes(options["attributes"])
-        require_given(attributes, has_target=draft.target is not None)
+        require_attributes(attributes, has_target=draft.target is not None)
         simulated_devices = simulated_class(draft)
         path = device_file(simulated_devices, options, draft.statistic)
         # Before anything is started or published: calibration may find that the parameters cannot be met.
@@ -133,16 +133,16 @@ class Command(BaseCommand):
         return result
 
     @staticmethod
-    def attributes(given: str) -> FleetAttributes:
+    def attributes(text: str) -> FleetAttributes:
         try:
-            return FleetAttributes.given(given)
+            return FleetAttributes.parse(text)
         except OSError as error:
-            raise FieldError("attributes", f"{given} cannot be read: {error.strerror}") from None
+            raise FieldError("attributes", f"{text} cannot be read: {error.strerror}") from None
 
-    def forewarn(self, forecast: Forecast) -> None:
+    def forewarn(self, forecast: FleetForecast) -> None:
         self.stderr.write(str(forecast))
 
-    def forewarn_if_long(self, forecast: Forecast) -> None:
+    def forewarn_if_long(self, forecast: FleetForecast) -> None:
         if forecast.is_long:
             self.forewarn(forecast)
 

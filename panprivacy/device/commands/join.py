@@ -2,13 +2,12 @@
 
 import argparse
 import sys
-from typing import Any
 
 from panprivacy.device.algorithm import Phase
-from panprivacy.device.attributes import attributes_given
+from panprivacy.device.attributes import read_attributes
 from panprivacy.device.client import Device, is_in_target
-from panprivacy.device.commands.log import UNCHECKED, log_followed, log_tell
-from panprivacy.device.commands.options import announce, limits_of, say, verification_key
+from panprivacy.device.commands.log import UNCHECKED, log_followed, print_log_check
+from panprivacy.device.commands.options import Subparsers, announce, limits_of, print_line, verification_key
 from panprivacy.device.commands.rounds import rounds_memory, turn_of
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
@@ -19,7 +18,7 @@ from panprivacy.formats.times import format_time
 from panprivacy.recipe.targeting.target import FIELD as TARGET
 
 
-def add_join(commands: Any, recipe: argparse.ArgumentParser, state: argparse.ArgumentParser) -> None:
+def add_join(commands: Subparsers, recipe: argparse.ArgumentParser, state: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     join = commands.add_parser("join", parents=[recipe, state], help="verify a recipe and take part in it")
     join.add_argument(
@@ -63,9 +62,9 @@ def _join(options: argparse.Namespace) -> None:
             # All that the device checks must be in the one log that it remembers.
             with log_followed(options) as log, rounds_memory(options, served) as memory:
                 if log is None:
-                    say(UNCHECKED)
+                    print_line(UNCHECKED)
                 else:
-                    log_tell(log.require(served, site), sys.stdout)
+                    print_log_check(log.require(served, site), sys.stdout)
                 _target_require(options, served, site, log)
                 _join_checked(options, served, turn_of(options, served, site, memory, log))
 
@@ -89,7 +88,7 @@ def _target_require(
 
 
 def _join_checked(options: argparse.Namespace, served: ServedRecipe, turn: Turn | None) -> None:
-    attributes = None if options.attributes is None else attributes_given(options.attributes)
+    attributes = None if options.attributes is None else read_attributes(options.attributes)
     with Device.join(
         options.state,
         served,
@@ -100,7 +99,7 @@ def _join_checked(options: argparse.Namespace, served: ServedRecipe, turn: Turn 
         simulation=options.simulation,
         limits=limits_of(options),
         announce=announce,
-        sampled=None if turn is None else turn.give,
+        sampled=None if turn is None else turn.record_donation,
         attributes=attributes,
     ) as device:
         part = "takes part"
@@ -109,9 +108,9 @@ def _join_checked(options: argparse.Namespace, served: ServedRecipe, turn: Turn 
         elif device.phase is Phase.NOT_SAMPLED:
             part = "not sampled; takes no part"
         steps = device.recipe.parameters.step_count
-        say(f"joined “{device.recipe.name}”{f' ({steps} steps)' if steps else ''}: {part}")
+        print_line(f"joined “{device.recipe.name}”{f' ({steps} steps)' if steps else ''}: {part}")
         if device.asks_at is not None:
-            say(f"asks for its token from {format_time(device.asks_at)} on (`token`)")
+            print_line(f"asks for its token from {format_time(device.asks_at)} on (`token`)")
 
 
 def _through_relay(options: argparse.Namespace, direct: Transport) -> Transport:

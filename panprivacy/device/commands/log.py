@@ -10,8 +10,8 @@ from typing import TextIO
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.log_memory import LogMemory
 from panprivacy.device.transport import ServedRecipe, Transport
-from panprivacy.protocols.transparency.policy import Policy, PolicyError
-from panprivacy.recipe.log.checking import CheckReport
+from panprivacy.recipe.log.checks import CheckReport
+from panprivacy.recipe.log.policy_file import read_policy
 
 UNCHECKED = "The public log is not checked: no --log-policy."
 
@@ -29,7 +29,8 @@ def log_options() -> argparse.ArgumentParser:
         "--log-state",
         type=Path,
         metavar="FILE",
-        help="where the device remembers what it saw of the log, for all recipes; goes with --log-policy",
+        help="the file in which the device remembers what it saw of the log, for all recipes; goes with "
+        "--log-policy",
     )
     return log
 
@@ -38,7 +39,7 @@ def log_require(options: argparse.Namespace, served: ServedRecipe, site: Transpo
     """Check the public log, if the options ask for it, and remember its state."""
     with log_followed(options) as log:
         if log is not None:
-            log_tell(log.require(served, site), sys.stdout)
+            print_log_check(log.require(served, site), sys.stdout)
 
 
 def log_followed(options: argparse.Namespace) -> AbstractContextManager[LogCheck | None]:
@@ -53,18 +54,11 @@ def log_opened(options: argparse.Namespace) -> Iterator[LogCheck]:
     """The same; memory is kept if the options name a file."""
     if options.log_policy is None:
         raise ValueError("--log-state goes with --log-policy")
-    policy = _log_policy(options.log_policy)
+    policy = read_policy(options.log_policy)
     with nullcontext() if options.log_state is None else LogMemory(options.log_state) as memory:
         yield LogCheck(policy, memory)
 
 
-def log_tell(checked: CheckReport, to: TextIO) -> None:
+def print_log_check(checked: CheckReport, to: TextIO) -> None:
     """Print what was checked, and what was not."""
     to.writelines(f"{sentence}\n" for sentence in (*checked.sentences, *checked.unchecked))
-
-
-def _log_policy(path: Path) -> Policy:
-    try:
-        return Policy.parse(path.read_bytes())
-    except PolicyError as error:
-        raise ValueError(f"{path}: {error}") from error

@@ -3,12 +3,16 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TypeAlias
 
 from panprivacy.device.announcement import announcement
 from panprivacy.formats import base64_text
 from panprivacy.planning.limits import USUAL, RecipeLimits
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
+
+Subparsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
+"""What `ArgumentParser.add_subparsers` returns: commands are added to it."""
 
 VERIFICATION_KEY_BYTES = 32
 
@@ -85,8 +89,8 @@ def limits_of(options: argparse.Namespace) -> RecipeLimits:
 def value_of(options: argparse.Namespace) -> str:
     """The value, from the option or standard input."""
     # Other users of a machine can list its commands, but not the contents of their input.
-    given: str | None = options.value
-    return sys.stdin.readline().rstrip("\r\n") if given is None else given
+    value: str | None = options.value
+    return sys.stdin.readline().rstrip("\r\n") if value is None else value
 
 
 def identifier(text: str) -> str:
@@ -109,10 +113,10 @@ def verification_key(text: str) -> bytes:
 def announce(recipe: PublishedRecipe) -> None:
     """Print what a device is about to do."""
     for line in announcement(recipe):
-        say(line)
+        print_line(line)
     sys.stdout.flush()  # the user sees it first; nothing is stored or sent yet
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     """One line of output."""
     sys.stdout.write(line + "\n")

@@ -3,19 +3,25 @@
 import argparse
 import sys
 from functools import partial
-from typing import Any
 
 from panprivacy.device.algorithm import Phase
 from panprivacy.device.client import Device
-from panprivacy.device.commands.log import log_followed, log_require, log_tell
-from panprivacy.device.commands.options import announce, limits_of, say, value_of, verification_key
+from panprivacy.device.commands.log import log_followed, log_require, print_log_check
+from panprivacy.device.commands.options import (
+    Subparsers,
+    announce,
+    limits_of,
+    print_line,
+    value_of,
+    verification_key,
+)
 from panprivacy.device.commands.rounds import rounds_memory, turn_of
 from panprivacy.device.transport import HttpTransport
 from panprivacy.device.value_client import send_value
 from panprivacy.formats.errors import FieldError
 
 
-def add_step(commands: Any, state: argparse.ArgumentParser) -> None:
+def add_step(commands: Subparsers, state: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     step = commands.add_parser("step", parents=[state], help="take one time step")
     step.add_argument("--event", action="store_true", help="the event occurred in this step")
@@ -28,7 +34,7 @@ def add_step(commands: Any, state: argparse.ArgumentParser) -> None:
     step.set_defaults(run=_step)
 
 
-def add_send(commands: Any, state: argparse.ArgumentParser, log: argparse.ArgumentParser) -> None:
+def add_send(commands: Subparsers, state: argparse.ArgumentParser, log: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     send = commands.add_parser("send", parents=[state, log], help="send the report, after the last step")
     send.add_argument(
@@ -44,7 +50,7 @@ def add_send(commands: Any, state: argparse.ArgumentParser, log: argparse.Argume
     send.set_defaults(run=_send)
 
 
-def add_send_value(commands: Any, recipe: argparse.ArgumentParser) -> None:
+def add_send_value(commands: Subparsers, recipe: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     value = commands.add_parser(
         "send-value",
@@ -78,7 +84,7 @@ def _step(options: argparse.Namespace) -> None:
             device.require_ahead(options.number)
             device.catch_up(options.number - 1)
         device.step(options.event, number=options.number)
-        say(f"step {device.steps_taken} of {device.recipe.parameters.step_count} taken")
+        print_line(f"step {device.steps_taken} of {device.recipe.parameters.step_count} taken")
 
 
 def _send(options: argparse.Namespace) -> None:
@@ -89,7 +95,9 @@ def _send(options: argparse.Namespace) -> None:
         asks_for_value = not device.recipe.parameters.step_count and device.phase is Phase.COLLECTING
         value = value_of(options) if asks_for_value and device.asks_at is None else None
         delivery = device.send(transport, segment=segment, value=value, before=partial(log_require, options))
-        say("not sampled: nothing to send" if delivery is None else f"report delivered ({delivery.value})")
+        print_line(
+            "not sampled: nothing to send" if delivery is None else f"report delivered ({delivery.value})"
+        )
 
 
 def _send_value(options: argparse.Namespace) -> None:
@@ -98,7 +106,7 @@ def _send_value(options: argparse.Namespace) -> None:
         served = transport.recipe(options.recipe_id)
         with log_followed(options) as log, rounds_memory(options, served) as memory:
             if log is not None:
-                log_tell(log.require(served, transport), sys.stdout)
+                print_log_check(log.require(served, transport), sys.stdout)
             turn = turn_of(options, served, transport, memory, log)
             delivered = send_value(
                 text,
@@ -109,9 +117,9 @@ def _send_value(options: argparse.Namespace) -> None:
                 simulation=options.simulation,
                 limits=limits_of(options),
                 announce=announce,
-                sampled=None if turn is None else turn.give,
+                sampled=None if turn is None else turn.record_donation,
             )
     if delivered is None:
-        say("this device does not take part: nothing was sent")
+        print_line("this device does not take part: nothing was sent")
     else:
-        say("value delivered to the shuffler" if options.shuffler_key else "value delivered")
+        print_line("value delivered to the shuffler" if options.shuffler_key else "value delivered")

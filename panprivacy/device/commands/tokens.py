@@ -4,16 +4,15 @@ import argparse
 import secrets
 import sys
 from pathlib import Path
-from typing import Any
 
 from panprivacy.device.client import Device
-from panprivacy.device.commands.options import say
+from panprivacy.device.commands.options import Subparsers, print_line
 from panprivacy.device.identity import identity_enrol, identity_make, identity_public, identity_read
 from panprivacy.device.transport import HttpTransport
 from panprivacy.formats.errors import FieldError
 
 
-def add_tokens(commands: Any, state: argparse.ArgumentParser) -> None:
+def add_tokens(commands: Subparsers, state: argparse.ArgumentParser) -> None:
     """What a device needs for recipes with tokens: an identity, and one token of each recipe."""
     identity_file = argparse.ArgumentParser(add_help=False)
     identity_file.add_argument(
@@ -48,7 +47,7 @@ def add_tokens(commands: Any, state: argparse.ArgumentParser) -> None:
 
 def _identity(options: argparse.Namespace) -> None:
     key = identity_make(options.identity, secrets.SystemRandom())
-    say(identity_public(key))
+    print_line(identity_public(key))
 
 
 def _enrol(options: argparse.Namespace) -> None:
@@ -62,14 +61,14 @@ def _enrol(options: argparse.Namespace) -> None:
         if not code:
             raise FieldError("code", "must be the first line of standard input, as it was handed out")
         identity_enrol(key, attester, code)
-    say("enrolled")
+    print_line("enrolled")
 
 
 def _token(options: argparse.Namespace) -> None:
     signing_key = identity_read(options.identity)
     with Device.open(options.state) as device, HttpTransport(device.server) as transport:
         if device.recipe.admission is None:
-            say("this recipe needs no token")
+            print_line("this recipe needs no token")
             return
         device.obtain_token(transport, signing_key)
-        say("the token is there")
+        print_line("the token is there")

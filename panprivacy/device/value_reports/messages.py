@@ -1,22 +1,13 @@
 """The messages of a device about its value, each encrypted separately, for a shuffler that mixes them."""
 
 import random
-from typing import Any
 
-from panprivacy.device.algorithm import NONCE_BYTES
 from panprivacy.device.transport import WireReport
 from panprivacy.device.value_reports.interface import ValueReports
-from panprivacy.encryption.interface import PublicKey
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES, PublicKey
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.statistics.interface import Statistic
+from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
-
-
-def shuffle_statistic(statistic: Statistic[Any]) -> ShuffleStatistic[Any]:
-    """The statistic as one whose devices send messages about one value; TypeError if they do not."""
-    if not isinstance(statistic, ShuffleStatistic):
-        raise TypeError(f"devices of {statistic.statistic} have no values")
-    return statistic
 
 
 class MessageReports(ValueReports[int]):
@@ -25,7 +16,7 @@ class MessageReports(ValueReports[int]):
     sampling_rate = None
 
     def __init__(self, recipe: PublishedRecipe, public_key: PublicKey | None = None) -> None:
-        self.statistic = shuffle_statistic(recipe.calibrated_statistic)
+        self.statistic = statistic_as(recipe, ShuffleStatistic)
         self._public_key = recipe.public_key if public_key is None else public_key
 
     def value_of(self, text: str) -> int:
@@ -34,6 +25,6 @@ class MessageReports(ValueReports[int]):
     def of_value(self, value: int, random_source: random.Random, nonce: bytes | None = None) -> WireReport:
         messages = self.statistic.randomize(value, random_source)
         return WireReport(
-            random_source.randbytes(NONCE_BYTES) if nonce is None else nonce,
+            random_source.randbytes(REPORT_NONCE_BYTES) if nonce is None else nonce,
             tuple(bytes(self._public_key.encrypt(message, random_source)) for message in messages),
         )

@@ -4,21 +4,13 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
-from panprivacy.device.algorithm import NONCE_BYTES
 from panprivacy.device.transport import WireReport
 from panprivacy.device.value_reports.interface import ValueReports
-from panprivacy.encryption.interface import PublicKey, key_of_report
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES, PublicKey, key_of_report
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
-from panprivacy.statistics.interface import Statistic
+from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.randomized.interface import Randomizer
-
-
-def randomizer_of(statistic: Statistic[Any]) -> Randomizer[Any, Any]:
-    """The statistic as one whose devices randomize one value; TypeError if they do not."""
-    if not isinstance(statistic, Randomizer):
-        raise TypeError(f"devices of {statistic.statistic} do not randomize one value")
-    return statistic
 
 
 def text_of(cells: Sequence[str]) -> str:
@@ -47,7 +39,7 @@ class RandomizedReports(ValueReports[Any]):
     """Reports of one randomized value, encrypted, or in plain shares for two servers."""
 
     def __init__(self, recipe: PublishedRecipe, public_key: PublicKey | None = None) -> None:
-        self.statistic = randomizer_of(recipe.calibrated_statistic)
+        self.statistic = statistic_as(recipe, Randomizer)
         self.sampling_rate = float(self.statistic.parameters.sampling_rate)
         self._recipe = recipe
         self._public_key = None
@@ -63,7 +55,7 @@ class RandomizedReports(ValueReports[Any]):
         measurement = self.statistic.randomize(value, random_source)
         if measurement is None:
             return None
-        nonce = random_source.randbytes(NONCE_BYTES) if nonce is None else nonce
+        nonce = random_source.randbytes(REPORT_NONCE_BYTES) if nonce is None else nonce
         if self._public_key is None:
             return WireReport(nonce, self._shares(measurement, nonce, random_source))
         key = key_of_report(self._public_key, nonce)

@@ -40,10 +40,10 @@ from panprivacy.protocols.prio3.reference_verifier import (
 )
 from panprivacy.protocols.prio3.xof import SEED_SIZE
 
-TOGETHER = 1024
+BATCH_REPORTS = 1024
 """Most reports that are computed together; more would be no faster per report."""
 
-TOGETHER_ELEMENTS = 2**18
+BATCH_ELEMENTS = 2**18
 """Most elements of input shares that are computed together, which bounds the memory: some 100 MB."""
 
 
@@ -89,7 +89,7 @@ class Prio3Verifier(Verifier):
         """
         self._reference = ReferenceVerifier(vdaf, verify_key, context, context_of=context_of)
         elements = vdaf.circuit.measurement_length + vdaf.flp.proof_length * vdaf.proofs
-        self._together = max(1, min(TOGETHER, TOGETHER_ELEMENTS // elements))
+        self._together = max(1, min(BATCH_REPORTS, BATCH_ELEMENTS // elements))
         self.vdaf = vdaf
         self.out_share_bytes = vdaf.out_share_bytes
         self.largest_batch = vdaf.largest_batch

@@ -14,20 +14,18 @@ from pathlib import Path
 
 from panprivacy.formats import vector_files
 from panprivacy.protocols.transparency.findings import CheckError
-from panprivacy.protocols.transparency.policy import Policy, PolicyError
+from panprivacy.protocols.transparency.policy import PolicyError
 from panprivacy.protocols.transparency.vectors import check_file as check_vectors
-from panprivacy.recipe.log.checking import check_file
+from panprivacy.recipe.log.checks import check_file
 from panprivacy.recipe.log.mirror import check_mirror
+from panprivacy.recipe.log.policy_file import EARLY, read_policy
 
 LARGEST_FILE = 256 * 1024 * 1024
 """Bytes of a result: the largest ones have millions of numbers."""
 
-EARLY_SECONDS = 24 * 60 * 60
-"""How far a witness's clock may be ahead of this one."""
-
 HOLDS, FAILS, WRONG_USE, UNCHECKED = 0, 1, 2, 3
-"""Exit codes: all holds; something does not; a file cannot be read; nothing is wrong with what was given, but
-proof, policy, a witness or a partner's signature is missing."""
+"""Exit codes: all holds; something does not; a file cannot be read; not everything could be checked. In the
+last case proof, policy, a witness or a partner's signature is missing."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     vectors.add_argument("files", nargs="+", type=Path, metavar="FILE.json")
     verify = commands.add_parser(
         "verify",
-        help="check a recipe, a result, a proof or a whole log offline, and say what holds",
+        help="check a recipe, a result, a proof or a whole log offline, and print what holds",
         epilog="Exit codes: 0 all holds, 1 something does not, 2 a file cannot be read, 3 proof, policy, "
         "a witness or a partner's signature is missing, so not everything was checked.",
     )
@@ -59,36 +57,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _verify(file: Path, proof: Path | None, policy: Path | None) -> int:
-    latest = int(time.time()) + EARLY_SECONDS
+    latest = int(time.time() + EARLY.total_seconds())
     try:
-        believed = None if policy is None else _policy(policy)
+        believed = None if policy is None else read_policy(policy)
         if file.is_dir() and proof is None:
             found = check_mirror(lambda path: _read(file / path), believed, latest=latest)
         else:
             found = check_file(_read(file), None if proof is None else _read(proof), believed, latest=latest)
     except CheckError as error:
-        return _say("FAILED", str(error), FAILS)
+        return _print_line("FAILED", str(error), FAILS)
     except PolicyError as error:
-        return _say("ERROR", str(error), WRONG_USE)
+        return _print_line("ERROR", str(error), WRONG_USE)
     except OSError as error:
-        return _say("ERROR", f"{error.filename}: {error.strerror}", WRONG_USE)
+        return _print_line("ERROR", f"{error.filename}: {error.strerror}", WRONG_USE)
     for sentence in found.sentences:
-        _say("holds", sentence, HOLDS)
+        _print_line("holds", sentence, HOLDS)
     for sentence in found.unchecked:
-        _say("OPEN", sentence, UNCHECKED)
+        _print_line("OPEN", sentence, UNCHECKED)
     return UNCHECKED if found.unchecked else HOLDS
 
 
-def _say(mark: str, sentence: str, code: int) -> int:
+def _print_line(mark: str, sentence: str, code: int) -> int:
     sys.stdout.write(f"{mark:7} {console.printable(sentence)}\n")
     return code
-
-
-def _policy(path: Path) -> Policy:
-    try:
-        return Policy.parse(_read(path))
-    except PolicyError as error:
-        raise PolicyError(f"{path}: {error}") from error
 
 
 def _read(path: Path) -> bytes:

@@ -19,7 +19,7 @@ from panprivacy.protocols.transparency.tiles import (
     subtree_hash,
     tiles_of,
 )
-from panprivacy.recipe.log.checking import check_checkpoint
+from panprivacy.recipe.log.checks import check_checkpoint
 
 Read = Callable[[str], bytes]
 """Content of a file by its path below the log's: `checkpoint`, `tile/0/000.p/5`."""

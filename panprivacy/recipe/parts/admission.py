@@ -96,7 +96,7 @@ class AdmissionPart(Part[Admission, TokenAdmission]):
             name=ADMISSION,
             label="Who may report",
             help="With tokens, an attester that knows the devices gets one for each of them. Neither it nor "
-            "the servers can tell which report is whose.",
+            "the servers can link a report to its device.",
             meaning="The issuer of the tokens with which devices report.",
             choices=(
                 (Admission.OPEN.value, "Any sender, any number of reports"),

@@ -53,7 +53,7 @@ class EventNames:
             raise FieldError("labels", f"must be {values:,}, {every}, not {len(self.labels):,}")
 
 
-NOTHING_NAMED = EventNames()
+NO_NAMES = EventNames()
 
 
 class EventPart(SimplePart[EventNames]):
@@ -94,7 +94,7 @@ class EventPart(SimplePart[EventNames]):
 
     def read(self, fields: Mapping[str, object]) -> EventNames:
         if "event_definition" in fields and "event" not in fields:
-            raise FieldError("event", "is missing: event_definition says when it happens")
+            raise FieldError("event", "is missing: event_definition needs it")
         names: dict[str, Any] = {}
         if "event" in fields:
             names["name"] = _event(fields["event"])
@@ -112,7 +112,7 @@ class EventPart(SimplePart[EventNames]):
         return {**fields, "labels": list(value.labels)} if value.labels else fields
 
     def check(self, recipe: PartialRecipe) -> None:
-        names: EventNames = recipe.parts.get(self.name, NOTHING_NAMED)
+        names: EventNames = recipe.parts.get(self.name, NO_NAMES)
         if names.labels:
             names.require_labels_of(recipe.plain_statistic)
 

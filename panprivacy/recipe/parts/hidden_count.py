@@ -95,7 +95,7 @@ def dummies_calibrated(
     if population_size is None:
         raise FieldError(
             "population_size",
-            f"is missing: {FIELD} needs a number that surely as many devices hear of the recipe",
+            f"is missing: {FIELD} needs the number of devices that certainly receive the recipe",
         )
     epsilon, delta = target
     return Dummies.calibrated(

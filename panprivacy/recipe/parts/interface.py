@@ -1,7 +1,7 @@
 """The interface of the optional parts of a recipe.
 
-A part lies in one file. It reads and writes its fields in recipe files and documents, checks them against the
-rest of the recipe, and describes them for forms, pages and the API. A new part is one file, one line of
+A part lies in one file. It reads and writes its fields in recipe files and documents, and checks them against
+the rest of the recipe. It describes them for forms, pages and the API. A new part is one file, one line of
 `parts.PARTS`, and one test module.
 """
 

@@ -26,7 +26,7 @@ class SegmentsPart(SimplePart[tuple[str, ...]]):
             label="Segments",
             help="Parts of the population to compare, one per line: labels that a device knows of itself, "
             "as its version. Two are an A/B test. The first is what others are compared with.",
-            meaning="Each device says, scrambled, in which of these it is.",
+            meaning="Each device reports its segment with noise.",
             length=SEGMENT_LENGTH,
             lines=MOST_SEGMENTS,
         ),

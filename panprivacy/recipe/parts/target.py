@@ -16,7 +16,7 @@ from panprivacy.recipe.parts.relay import RELAY
 from panprivacy.recipe.parts.round import require_hash
 from panprivacy.recipe.targeting.citation import Citation
 from panprivacy.recipe.targeting.sizes import smallest_target
-from panprivacy.recipe.targeting.target import EVERYBODY, FIELD, MOST_CONDITIONS, Target
+from panprivacy.recipe.targeting.target import ALL_DEVICES, FIELD, MOST_CONDITIONS, Target
 
 SMALLEST = "smallest_target"
 MOST_DEVICES = 10_000_000_000
@@ -29,7 +29,7 @@ SMALLEST_DESCRIPTION = Description(
     maximum=MOST_DEVICES,
 )
 
-REASON = "without it, someone who sees a report arrive learns that this device is in the target"
+REASON = "without it, an observer of an arriving report learns that this device is in the target"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +115,9 @@ class CitedTarget:
         return {FIELD: conditions, SMALLEST: self.smallest}
 
 
-def target_of(asked: TargetRequest | CitedTarget | None) -> Target:
+def target_of(request: TargetRequest | CitedTarget | None) -> Target:
     """Which devices a recipe asks, as a condition; all devices if it has no target."""
-    return EVERYBODY if asked is None else asked.target
+    return ALL_DEVICES if request is None else request.target
 
 
 class TargetPart(Part[TargetRequest, CitedTarget]):
@@ -179,7 +179,8 @@ class TargetPart(Part[TargetRequest, CitedTarget]):
         if recipe.parameters.sampling_rate >= 1:
             raise FieldError(
                 "sampling_rate",
-                "must be below 1 in a recipe with a target: else who sends nothing is surely not in it",
+                "must be below 1 in a recipe with a target: otherwise a device that sends nothing is "
+                "certainly outside the target",
             )
         if "hidden_count" in recipe.parts:
             raise FieldError(

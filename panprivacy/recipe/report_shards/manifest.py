@@ -1,9 +1,9 @@
 """The manifest of a closed recipe: every object with its reports, and the hash of every byte in them.
 
-It is two objects. The first is JSON (RFC 8785) with the format, the recipe, the length of a record, the
-sorted segments in their order, and of each shard the hash of its list. The second has these lists, one after
-the other: of each shard the entries of the indexes of all segments, in their order. So who sums a shard reads
-the first object, one range of the second, and one range of each segment.
+It is two objects. The first is JSON (RFC 8785): the format, the recipe, the length of a record, the
+sorted segments in their order, and the hash of each shard's list. The second has these lists, one after
+the other: of each shard the entries of the indexes of all segments, in their order. To sum a shard, a worker
+reads the first object, one range of the second, and one range of each segment.
 
 SHA-256 of the first object covers all: every byte that is read is the one that was sealed.
 """
@@ -23,7 +23,7 @@ from panprivacy.recipe.report_shards.segments import (
     ChangedError,
     content_hash,
 )
-from panprivacy.recipe.report_shards.sorting import ENTRY_BYTES, index_place
+from panprivacy.recipe.report_shards.sorted_segment import ENTRY_BYTES, index_place
 
 FORMAT = "panapp manifest 1"
 MANIFEST, LISTS = "manifest", "lists"

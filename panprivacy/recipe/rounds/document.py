@@ -52,7 +52,7 @@ class PublishedRounds(SignedDocument):
     Attributes:
         name: of the whole; each round's adds its number.
         series: 16 random hexadecimal digits, so that the same rounds published again differ.
-        asks: the fields that the document of every round has, with these values.
+        shared_fields: the fields that the document of every round has, with these values.
         rounds, round_seconds, once, public_input: as in `RoundsDraft`.
         admission: whether each round asks for a token.
         relay: whether each round names a relay.
@@ -61,7 +61,7 @@ class PublishedRounds(SignedDocument):
 
     name: str
     series: str
-    asks: Mapping[str, Any]
+    shared_fields: Mapping[str, Any]
     rounds: int
     round_seconds: int
     once: bool
@@ -87,7 +87,7 @@ class PublishedRounds(SignedDocument):
         return cls(
             name=recipe.name,
             series=series,
-            asks=recipe.settled_fields() | {"simulation": simulation},
+            shared_fields=recipe.settled_fields() | {"simulation": simulation},
             rounds=draft.rounds,
             round_seconds=draft.round_seconds,
             once=draft.once,
@@ -118,8 +118,10 @@ class PublishedRounds(SignedDocument):
         if members["format"] != FORMAT:
             raise FieldError("format", f"must be {FORMAT}, not {as_typed(members['format'])}")
         once = number == "donation_rounds"
-        asks, privacy, name, series = (members[each] for each in ("asks", "privacy", "name", "series"))
-        if not isinstance(asks, Mapping) or not isinstance(name, str):
+        shared_fields, privacy, name, series = (
+            members[each] for each in ("asks", "privacy", "name", "series")
+        )
+        if not isinstance(shared_fields, Mapping) or not isinstance(name, str):
             raise FieldError("asks", "must be an object, and name a text")
         if not isinstance(series, str) or not _SERIES.fullmatch(series):
             raise FieldError("series", f"must be 16 lower-case hexadecimal digits, not {as_typed(series)}")
@@ -132,7 +134,7 @@ class PublishedRounds(SignedDocument):
         return cls(
             name=name,
             series=series,
-            asks=asks,
+            shared_fields=shared_fields,
             rounds=description.check(number, int, members[number]),
             round_seconds=ROUND_SECONDS.check("round_seconds", int, members["round_seconds"]),
             once=once,
@@ -148,7 +150,7 @@ class PublishedRounds(SignedDocument):
             "format": self.format,
             "name": self.name,
             "series": self.series,
-            "asks": dict(self.asks),
+            "asks": dict(self.shared_fields),
             ("donation_rounds" if self.once else "rounds"): self.rounds,
             "round_seconds": self.round_seconds,
             PUBLIC_INPUT: self.public_input,
@@ -173,36 +175,40 @@ class PublishedRounds(SignedDocument):
         if place.number > self.rounds:
             raise RoundRefusedError(f"there are {self.rounds:,} rounds, and this is number {place.number:,}")
         if (place.input is not None) != self.public_input:
-            said = "needs a public input and names none" if self.public_input else "has no public input"
-            raise RoundRefusedError(f"a round {said}")
+            problem = "needs a public input and names none" if self.public_input else "has no public input"
+            raise RoundRefusedError(f"a round {problem}")
         if recipe.name != round_name(self.name, place.number, self.rounds):
             raise RoundRefusedError("its name is not that of its number")
         if (recipe.admission is not None, recipe.relay is not None) != (self.admission, self.relay):
-            raise RoundRefusedError("who may report, or on which way, is not as in every round")
+            raise RoundRefusedError("admission or relay differs from that of the other rounds")
         if recipe.closes_at - recipe.opens_at != timedelta(seconds=self.round_seconds):
             raise RoundRefusedError(f"a round is open for {self.round_seconds:,} seconds")
         own = {*MADE_FOR_EACH, *recipe.servers.member_names}
         document = {name: value for name, value in recipe.document.items() if name not in own}
-        for name in sorted(document.keys() | self.asks.keys()):
-            if name not in document or name not in self.asks or document[name] != self.asks[name]:
+        for name in sorted(document.keys() | self.shared_fields.keys()):
+            if (
+                name not in document
+                or name not in self.shared_fields
+                or document[name] != self.shared_fields[name]
+            ):
                 raise RoundRefusedError(f"its {name} is not that of every round")
         return place
 
     @property
     def statistic(self) -> CohortStatistic[Any]:
         """Of every round; FieldError if the question is impossible."""
-        asked = statistic_class(self.asks.get("statistic"))
-        if not issubclass(asked, CohortStatistic):
+        statistic = statistic_class(self.shared_fields.get("statistic"))
+        if not issubclass(statistic, CohortStatistic):
             raise FieldError("statistic", "must be one that is added up over devices")
-        names = asked.parameters_class.names()
-        parameters = asked.parameters_class.from_mapping(
-            {name: value for name, value in self.asks.items() if name in names}
+        names = statistic.parameters_class.names()
+        parameters = statistic.parameters_class.from_mapping(
+            {name: value for name, value in self.shared_fields.items() if name in names}
         )
-        segments = self.asks.get("segments", ())
-        dummies = self.asks.get("hidden_count")
+        segments = self.shared_fields.get("segments", ())
+        dummies = self.shared_fields.get("hidden_count")
         if dummies is not None:
             raise FieldError("hidden_count", "must be left out of rounds")
-        found = statistic_of(asked.statistic, parameters, segments)
+        found = statistic_of(statistic.statistic, parameters, segments)
         if not isinstance(found, CohortStatistic):
             raise TypeError("segments of another kind of statistic")
         return found

@@ -12,7 +12,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
 from panprivacy.formats.times import LATEST, format_time, time_after
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.recipe.fields import NAME_LENGTH, require_open_for_steps
+from panprivacy.recipe.fields import NAME_LENGTH, pop_fields, require_open_for_steps
 from panprivacy.recipe.parts.round import MOST_ROUNDS, RoundPlace
 from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.privacy import (
@@ -80,12 +80,12 @@ class RoundsDraft(Repetition):
             FieldError: names the first field that is unknown, missing or out of range.
         """
         members = {name: value for name, value in members.items() if value is not None}
-        given = {name: members.pop(name) for name in FIELDS if name in members}
-        if ("rounds" in given) == ("donation_rounds" in given):
+        fields = pop_fields(members, FIELDS)
+        if ("rounds" in fields) == ("donation_rounds" in fields):
             raise FieldError(
                 "rounds", "either `rounds` or `donation_rounds` must be given, and only one of them"
             )
-        if "round_seconds" not in given:
+        if "round_seconds" not in fields:
             raise FieldError("round_seconds", f"is missing: {ROUND_SECONDS.allowed(int)}")
         if "time_zone" in members:
             raise FieldError("time_zone", "must be left out: each round follows the result of the last one")
@@ -96,22 +96,22 @@ class RoundsDraft(Repetition):
             raise FieldError(
                 "rounds", f"must be left out: {statistic.statistic} is not added up over devices in rounds"
             )
-        once = "donation_rounds" in given
+        once = "donation_rounds" in fields
         rounds: int = (
-            DONATION_ROUNDS.check("donation_rounds", int, given["donation_rounds"])
+            DONATION_ROUNDS.check("donation_rounds", int, fields["donation_rounds"])
             if once
-            else ROUNDS.check("rounds", int, given["rounds"])
+            else ROUNDS.check("rounds", int, fields["rounds"])
         )
         if once and members.setdefault("sampling_rate", 1 / rounds) != 1 / rounds:
             raise FieldError(
                 "sampling_rate", f"must be left out: with `donation_rounds` it is 1/{rounds:,} in each round"
             )
-        public_input = given.get(PUBLIC_INPUT, False)
+        public_input = fields.get(PUBLIC_INPUT, False)
         if not isinstance(public_input, bool):
             raise FieldError(PUBLIC_INPUT, f"must be true or false, not {as_typed(public_input)}")
         recipe = RecipeDraft.from_mapping(members)
         if recipe.dummies is not None:
-            raise FieldError("hidden_count", "must be left out: rounds tell how many devices took part")
+            raise FieldError("hidden_count", "must be left out: rounds reveal how many devices took part")
         if recipe.target is not None:
             raise FieldError(
                 "target", "must be left out: a cited result is about one day, not about every round"
@@ -121,11 +121,11 @@ class RoundsDraft(Repetition):
         draft = cls(
             recipe=recipe,
             rounds=rounds,
-            round_seconds=ROUND_SECONDS.check("round_seconds", int, given["round_seconds"]),
+            round_seconds=ROUND_SECONDS.check("round_seconds", int, fields["round_seconds"]),
             once=once,
             public_input=public_input,
         )
-        require_open_for_steps("round_seconds", draft._open_for, recipe.steps_last)
+        require_open_for_steps("round_seconds", draft._open_for, recipe.steps_duration)
         if recipe.opens_at is not None:
             draft.closes(recipe.opens_at)
         return draft
@@ -153,10 +153,10 @@ class RoundsDraft(Repetition):
         return self._event(statistic, self.rounds, dishonest_fraction)
 
     @property
-    def bare(self) -> Self:
+    def anonymized(self) -> Self:
         """The same with only what its guarantees depend on, as in `RecipeDraft`."""
-        recipe = self.recipe.bare
-        shortest = int(recipe.steps_last.total_seconds()) + 1
+        recipe = self.recipe.anonymized
+        shortest = int(recipe.steps_duration.total_seconds()) + 1
         return dataclasses.replace(self, recipe=recipe, round_seconds=shortest, public_input=False)
 
     def prepare(self) -> None:
@@ -177,8 +177,8 @@ class RoundsDraft(Repetition):
         return self._event(self.statistic, rounds, dishonest_fraction)
 
     def _event(self, statistic: Statistic[Any], rounds: int, dishonest_fraction: float) -> PrivacyEvent:
-        asked = _over_devices(statistic)
-        return rounds_event(asked, rounds, once=self.once, dishonest_fraction=dishonest_fraction)
+        over_devices = _over_devices(statistic)
+        return rounds_event(over_devices, rounds, once=self.once, dishonest_fraction=dishonest_fraction)
 
     @property
     def condition(self) -> str:
@@ -199,8 +199,8 @@ class RoundsDraft(Repetition):
 
     def as_dict(self) -> dict[str, Any]:
         number = {"donation_rounds": self.rounds} if self.once else {"rounds": self.rounds}
-        said = {PUBLIC_INPUT: True} if self.public_input else {}
-        return {**self.recipe.as_dict(), **number, "round_seconds": self.round_seconds, **said}
+        input_field = {PUBLIC_INPUT: True} if self.public_input else {}
+        return {**self.recipe.as_dict(), **number, "round_seconds": self.round_seconds, **input_field}
 
 
 def round_name(name: str, number: int, rounds: int) -> str:

@@ -99,11 +99,11 @@ def require_value(field: str, value: object) -> str:
     return value
 
 
-def _values(name: str, given: object) -> tuple[str, ...]:
+def _values(name: str, listed: object) -> tuple[str, ...]:
     field = f"{FIELD}.{name}"
-    if not isinstance(given, Sequence) or isinstance(given, str) or not 2 <= len(given) <= MOST_VALUES:
+    if not isinstance(listed, Sequence) or isinstance(listed, str) or not 2 <= len(listed) <= MOST_VALUES:
         raise FieldError(field, f"must be a list of 2 to {MOST_VALUES} values")
-    values = tuple(require_value(field, value) for value in given)
+    values = tuple(require_value(field, value) for value in listed)
     if len(set(values)) < len(values):
         raise FieldError(field, "must have each value once")
     return values

@@ -2,7 +2,7 @@
 
 A result is evidence if it counts categories that are the attribute's values: its event has the attribute's
 name, its labels are the values. Nothing here reads a log: another module checks that the site signed the
-result and entered its hash (`panprivacy.recipe.log.checking.check`).
+result and entered its hash (`panprivacy.recipe.log.checks.check`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def cited_sizes(
     Args:
         result: `result.json`; the caller checks its signature and its place in the log.
         attribute: name of what it must have counted.
-        population: of the citing recipe; whom it must have asked.
+        population: of the citing recipe; the cited one must have asked the same.
         simulation: whether the citing recipe is one; then it cites one, and else none.
         values: the attribute's declared values; None if they are unknown, e.g. on a device, which then uses
             the result's labels.
@@ -52,7 +52,7 @@ def cited_sizes(
         CitationRefusedError: it is another result, or does not show how many devices have the values.
     """
     recipe = _recipe_of(result, citation)
-    asked = recipe.calibrated_statistic
+    statistic = recipe.calibrated_statistic
     if result.get("outcome") != _RELEASED:
         raise CitationRefusedError("the cited recipe has released no result")
     if recipe.statistic not in SIZE_BOUNDS or recipe.dummies is not None:
@@ -63,8 +63,8 @@ def cited_sizes(
     if recipe.admission is None:
         # Any sender could have sent any number of reports, and inflated a part at will.
         raise CitationRefusedError("the cited recipe must have asked for tokens (admission: token)")
-    told = result.get("admission")
-    if isinstance(told, Mapping) and told.get("verdict") == Verdict.HELD:
+    admission = result.get("admission")
+    if isinstance(admission, Mapping) and admission.get("verdict") == Verdict.HELD:
         # An operator released it all the same, but reports without a token may be invented.
         raise CitationRefusedError("the cited result has more reports than its tokens explain")
     if recipe.population != population:
@@ -84,7 +84,7 @@ def cited_sizes(
     if recipe.round is not None:
         # Which of them is cited could be chosen by what they show.
         raise CitationRefusedError("the cited result is of one of many rounds")
-    return _sizes(result, asked, recipe.event.labels)
+    return _sizes(result, statistic, recipe.event.labels)
 
 
 def _recipe_of(result: Mapping[str, Any], citation: Citation) -> PublishedRecipe:
@@ -102,16 +102,16 @@ def _recipe_of(result: Mapping[str, Any], citation: Citation) -> PublishedRecipe
     return recipe
 
 
-def _sizes(result: Mapping[str, Any], asked: Statistic[Any], labels: Sequence[str]) -> Sizes:
+def _sizes(result: Mapping[str, Any], statistic: Statistic[Any], labels: Sequence[str]) -> Sizes:
     reports, estimate = result.get("reports"), result.get("estimate")
-    if type(reports) is not int or reports < asked.cohort_size:
+    if type(reports) is not int or reports < statistic.cohort_size:
         raise CitationRefusedError("the cited result is of fewer reports than its cohort size")
     if not isinstance(estimate, list) or not all(type(value) in (int, float) for value in estimate):
         raise CitationRefusedError("the cited result has no estimates")
     try:
-        *bounds, everybody = SIZE_BOUNDS[asked.statistic](asked).between(
+        *bounds, population_size = SIZE_BOUNDS[statistic.statistic](statistic).between(
             estimate, reports, FAILURE_PROBABILITY
         )
     except (ValueError, OverflowError) as error:
         raise CitationRefusedError(f"the cited result cannot be: {error}") from error
-    return Sizes(dict(zip(labels, bounds, strict=True)), everybody)
+    return Sizes(dict(zip(labels, bounds, strict=True)), population_size)

@@ -28,7 +28,7 @@ class Sizes:
     """
 
     values: Mapping[str, Bounds]
-    everybody: Bounds
+    population_size: Bounds
 
     def without(self, value: str) -> float:
         """The least number of devices that have another value."""
@@ -39,21 +39,21 @@ SizesBy = Mapping[str, Sizes]
 """By the attribute's name. All are taken to be of the same devices."""
 
 
-def smallest_target(asked: int | None, cohort_size: int, sampling_rate: float) -> int:
-    """The number of devices that a target must have: as asked, else the larger of two numbers.
+def smallest_target(stated: int | None, cohort_size: int, sampling_rate: float) -> int:
+    """The number of devices that a target must have: as stated, else the larger of two numbers.
 
     They are `TIMES_COHORT` cohorts, and as many devices as must receive the recipe for a cohort to take part:
     the guarantee of sampling rests on that number.
 
     Raises:
-        FieldError: named `smallest_target`: fewer are asked than must hear of it.
+        FieldError: named `smallest_target`: it is below the number that must receive the recipe.
     """
     hearing = math.ceil(cohort_size / sampling_rate)
-    if asked is not None and asked < hearing:
+    if stated is not None and stated < hearing:
         raise FieldError(
             "smallest_target", f"must be at least the cohort size by the sampling rate, {hearing:,}"
         )
-    return max(TIMES_COHORT * cohort_size, hearing) if asked is None else asked
+    return max(TIMES_COHORT * cohort_size, hearing) if stated is None else stated
 
 
 def at_least(target: Target, sizes: SizesBy) -> float:
@@ -94,7 +94,7 @@ def require_apart(target: Target, others: Iterable[Target], sizes: SizesBy, smal
     devices as `smallest`.
 
     Args:
-        others: of all recipes of the population, those that ask all devices among them (`target.EVERYBODY`).
+        others: of all recipes of the population, `target.ALL_DEVICES` for each that has no target.
     """
     for other in others:
         found = differ_by_at_least(target, other, sizes)
@@ -110,7 +110,7 @@ def require_rest(target: Target, others: Iterable[Target], sizes: SizesBy, small
     """FieldError named `target` unless, of each of its attributes, the values that no target names surely
     have as many devices together as `smallest`.
 
-    A reader who subtracts the results of all the others from that of all devices learns of these devices.
+    A reader that subtracts the results of all the others from that of all devices learns of these devices.
 
     Args:
         others: of all recipes of the population.
@@ -149,13 +149,13 @@ def _all_of(least: Iterable[float], sizes: SizesBy) -> float:
     """Fréchet's bound, of at most the whole population in each part."""
     parts = list(least)
     if not parts:
-        return _everybody(sizes)[0]
-    return max(0.0, sum(parts) - (len(parts) - 1) * _everybody(sizes)[1])
+        return _population_size(sizes)[0]
+    return max(0.0, sum(parts) - (len(parts) - 1) * _population_size(sizes)[1])
 
 
-def _everybody(sizes: SizesBy) -> Bounds:
+def _population_size(sizes: SizesBy) -> Bounds:
     """The largest of what holds above, the least below: populations of several results may differ."""
-    known = [of.everybody for of in sizes.values()]
+    known = [of.population_size for of in sizes.values()]
     if not known:
         raise FieldError(FIELD, "needs a result that counts its devices")
     return min(low for low, _ in known), max(high for _, high in known)

@@ -38,7 +38,7 @@ class Target:
         return cls({require_name(FIELD, name): require_value(FIELD, of) for name, of in value.items()})
 
     def __str__(self) -> str:
-        return " and ".join(f"{name} = {value}" for name, value in self.where.items()) or "everybody"
+        return " and ".join(f"{name} = {value}" for name, value in self.where.items()) or "all devices"
 
     @property
     def example(self) -> str:
@@ -71,4 +71,4 @@ class Target:
         return any(self.where.get(name, value) != value for name, value in other.where.items())
 
 
-EVERYBODY = Target({})
+ALL_DEVICES = Target({})

@@ -7,7 +7,7 @@ import pytest
 from aggregation import shards
 from aggregation.models import Chunk, SubAggregate
 from examples.ray_shards import MEMBERS, Sealed, collected, sealed_of, sum_of_shard, sums_under_ray, total_of
-from panprivacy.recipe.report_shards.summing import ShardSum
+from panprivacy.recipe.report_shards.shard_sum import ShardSum
 
 pytestmark = pytest.mark.django_db
 

@@ -19,7 +19,7 @@ from analyzer.fetching import fetch_drive, fetches_take
 from analyzer.models import BatchFetch
 from analyzer.peers import shuffler_of
 from panprivacy.accounting.trust import Trust
-from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from peers.partner import Partner
 from recipes.models import Recipe
@@ -63,7 +63,7 @@ def shuffle_recipe(*, simulation: bool = True, transport: Any = reached, **chang
 
 
 def statistic_of(recipe: Recipe) -> ShuffleStatistic[Any]:
-    return shuffle_statistic(recipe.published)
+    return statistic_as(recipe.published, ShuffleStatistic)
 
 
 def send(recipe: Recipe, messages: Sequence[int]) -> int:

@@ -216,7 +216,7 @@ def test_task_out_of_time_or_broken_keeps_what_it_finished_and_rests(
     with monkeypatch.context() as patched, raised:
         patched.setattr("panprivacy.accounting.sampling.Sampling.epsilon", raising(end))
         compute_guarantees(members, slot)
-    assert not store.slot_is_held(guarantees._key(one().bare), slot)
+    assert not store.slot_is_held(guarantees._key(one().anonymized), slot)
     another_process()
     for _ in range(3):
         assert guarantees_state(asked=one()) == State.TOO_LONG
@@ -224,7 +224,7 @@ def test_task_out_of_time_or_broken_keeps_what_it_finished_and_rests(
         guarantees_require(asked=one())
     assert len(sent) == 1
     # In some minutes it is asked for again, and goes on from there.
-    caches["plans"].delete(f"given-up:{guarantees._key(one().bare)}")
+    caches["plans"].delete(f"given-up:{guarantees._key(one().anonymized)}")
     assert guarantees_state(asked=one()) == State.COMPUTING
     monkeypatch.setattr("panprivacy.accounting.one_hot_sum.OneHotSum.epsilon", raising(AssertionError))
     monkeypatch.setattr(

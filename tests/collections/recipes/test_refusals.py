@@ -9,7 +9,7 @@ from ledger.operations import population_create
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.privacy_filter import PrivacyFilter
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.fitting import with_value
+from panprivacy.planning.value_search import with_value
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.interface import Statistic
 from recipes import refusals

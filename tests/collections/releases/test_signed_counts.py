@@ -21,7 +21,7 @@ from panprivacy.accounting import noisy_count
 from panprivacy.protocols.signed_count import ReleasedCount
 from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.protocols.transparency.policy import Policy
-from panprivacy.recipe.log.checking import NEEDS_PROOF, check_file
+from panprivacy.recipe.log.checks import NEEDS_PROOF, check_file
 from panprivacy.recipe.signed_result import CONTEXT, signed_bytes
 from peers.client import PeerRefusedError
 from peers.helper_calls import count_signed_at_helper, is_count_refused

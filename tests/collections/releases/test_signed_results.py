@@ -16,7 +16,7 @@ from audit.operations import entry_append
 from panprivacy.protocols.transparency.proof import Proof
 from panprivacy.protocols.transparency.signed_note import ED25519, VerifierKey
 from panprivacy.recipe.log.__main__ import main
-from panprivacy.recipe.log.checking import check
+from panprivacy.recipe.log.checks import check
 from panprivacy.recipe.signed_result import (
     CONTEXT,
     ResultRefusedError,

@@ -82,7 +82,7 @@ def test_target_that_singles_out_one_device_by_differences_is_refused() -> None:
     nearly_all = counted(ones=(88_079, 11_921, 11_922))
     refusal = refused(file_of(("os", "linux", nearly_all)))
     assert refusal.field == "target"
-    assert "(everybody) by too few devices" in refusal.message
+    assert "(all devices) by too few devices" in refusal.message
 
 
 def test_nested_target_that_leaves_few_devices_of_another_one_is_refused() -> None:

@@ -11,7 +11,7 @@ from django.test import Client
 from structlog.testing import capture_logs
 
 from panprivacy.recipe.report_shards.segments import segment_read
-from panprivacy.recipe.report_shards.summing import record_bytes_of
+from panprivacy.recipe.report_shards.shard_sum import record_bytes_of
 from panprivacy.recipe.token import report_nonce
 from recipes.models import Recipe
 from reports import operations, segments

@@ -14,7 +14,7 @@ from panprivacy.encryption import generate_private_key
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
-from panprivacy.recipe.shuffle_statistic import shuffle_statistic
+from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from peers.client import PeerClient
@@ -91,7 +91,7 @@ class Collection:
 
     @property
     def statistic(self) -> ShuffleStatistic[Any]:
-        return shuffle_statistic(self.recipe)
+        return statistic_as(self.recipe, ShuffleStatistic)
 
     @property
     def batch(self) -> Batch:

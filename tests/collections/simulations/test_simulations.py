@@ -14,7 +14,7 @@ from structlog.testing import capture_logs
 
 from audit.actions import ACCESS_DENIED
 from audit.operations import entry_append
-from devices_sim.simulated import simulated_class
+from devices_sim.devices import simulated_class
 from panprivacy.device.transport import Answer, TransportError
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.transparency.checkpoint import Checkpoint

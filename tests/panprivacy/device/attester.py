@@ -1,4 +1,4 @@
-"""An attester and the issuer behind it in memory, which answer as docs/protocol.md says."""
+"""An attester and the issuer behind it in memory, which answer as in docs/protocol.md."""
 
 import base64
 import hashlib
@@ -20,7 +20,7 @@ from tests.tokens import ATTESTER_URL, ISSUER_KEY
 
 SOURCE = random.Random(9578)
 URL = ATTESTER_URL
-Said = tuple[int, str, bytes]
+Reply = tuple[int, str, bytes]
 
 
 class MemoryAttester:
@@ -44,18 +44,18 @@ class MemoryAttester:
         self.issued: dict[str, set[bytes]] = {}
         self.blinded: list[bytes] = []
         self.capsules: list[bytes] = []
-        self.answers: dict[bytes, Said] = {}
+        self.answers: dict[bytes, Reply] = {}
         self.sign: Callable[[PrivateKey, TokenRequest], bytes] = lambda key, request: issuance.issue(
             key, request, SOURCE
         ).encode()
         self.is_open: Callable[[], bool] = lambda: True
         self.now: Callable[[], float] = time.time
-        self.refuses: Callable[[], Said | None] = lambda: None
-        self.meddle: Callable[[Said], Said] = lambda said: said
+        self.refuses: Callable[[], Reply | None] = lambda: None
+        self.meddle: Callable[[Reply], Reply] = lambda reply: reply
         self.rotate()
 
     def rotate(self) -> None:
-        """Another key of the issuer's gateway; the old one does not open any more."""
+        """Another key of the issuer's gateway; the old one opens nothing."""
         self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
         self.private_keys = {self.config.key_id: private_key}
 
@@ -78,11 +78,11 @@ class MemoryAttester:
             if name.startswith("HTTP_") or name == "CONTENT_TYPE"
         }
         self.capsules.append(capsule)
-        status, kind, body = self.meddle(self._said(capsule, headers))
+        status, kind, body = self.meddle(self._reply(capsule, headers))
         start_response(f"{status} Status", [("Content-Type", kind)])
         return [body]
 
-    def _said(self, capsule: bytes, headers: dict[str, str]) -> Said:
+    def _reply(self, capsule: bytes, headers: dict[str, str]) -> Reply:
         try:
             device = verify_capsule(f"{self.url}/token", capsule, headers, int(self.now()))
         except SignatureRefusedError:
@@ -91,16 +91,16 @@ class MemoryAttester:
             return problem(403, "/problems/not-attested")
         digest = hashlib.sha256(capsule).digest()
         if digest not in self.answers:
-            said, recipe = self._issued(capsule)
+            reply, recipe = self._issued(capsule)
             if recipe is None:
-                return said
+                return reply
             if device in self.issued.setdefault(recipe, set()):
                 return problem(409, "/problems/already-issued")
             self.issued[recipe].add(device)
-            self.answers[digest] = said
+            self.answers[digest] = reply
         return self.answers[digest]
 
-    def _issued(self, capsule: bytes) -> tuple[Said, str | None]:
+    def _issued(self, capsule: bytes) -> tuple[Reply, str | None]:
         try:
             opened, context = capsules.open_(self.private_keys, capsule)
         except capsules.UnknownKeyError:
@@ -124,6 +124,6 @@ class MemoryAttester:
         return (200, capsules.RESPONSE_MEDIA_TYPE, sealed), recipe
 
 
-def problem(status: int, kind: str, title: str = "Refused") -> Said:
+def problem(status: int, kind: str, title: str = "Refused") -> Reply:
     """A problem document of this type."""
     return status, PROBLEM, json.dumps({"type": kind, "title": title, "status": status}).encode()

@@ -131,7 +131,7 @@ class KnownRandomness(Attack):
 class JacobiSymbols(Attack):
     """Jacobi symbols of Paillier ciphertexts modulo n: randomizers of two kinds under one key.
 
-    (1 + n)^m is 1 modulo n, so the symbol is the randomizer's, and everybody can compute it. A ciphertext has
+    (1 + n)^m is 1 modulo n, so the symbol is the randomizer's, computable by all. A ciphertext has
     a part under the key of each modulus, in their order; the parts have one length.
     """
 

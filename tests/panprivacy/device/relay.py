@@ -1,4 +1,4 @@
-"""A relay in memory and the gateways behind it, which answer as docs/protocol.md says."""
+"""A relay in memory and the gateways behind it, which answer as in docs/protocol.md."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ KEY_IDS = itertools.count()
 """So that a new key has another identifier than the old one."""
 RELAY_URL = "https://relay.example/relay/site"
 PROBLEM = "application/problem+json"
-Said = tuple[int, str, bytes]
+Reply = tuple[int, str, bytes]
 """Status, content type and body."""
 
 
@@ -33,14 +33,14 @@ class MemoryGateway:
         self.rotate()
 
     def rotate(self) -> None:
-        """Another key; the old one does not open any more."""
+        """Another key; the old one opens nothing."""
         self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
         self.private_keys = {self.config.key_id: private_key}
 
     def key_list(self) -> bytes:
         return keys.encode_list((self.config,))
 
-    def answer(self, capsule: bytes) -> Said:
+    def answer(self, capsule: bytes) -> Reply:
         try:
             opened, context = capsules.open_(self.private_keys, capsule)
         except capsules.UnknownKeyError:
@@ -69,7 +69,7 @@ class Relay:
         self.gateways = dict(gateways)
         self.capsules: list[bytes] = []
         self.fetched = 0
-        self.meddle: Callable[[bytes, Callable[[bytes], Said]], Said] = lambda capsule, ask: ask(capsule)
+        self.meddle: Callable[[bytes, Callable[[bytes], Reply]], Reply] = lambda capsule, ask: ask(capsule)
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         gateway = self.gateways[environ["PATH_INFO"]]

@@ -1,4 +1,4 @@
-"""A server in memory that answers as docs/protocol.md says: a WSGI application, with or without a socket."""
+"""A server in memory that answers as in docs/protocol.md: a WSGI application, with or without a socket."""
 
 import base64
 import binascii

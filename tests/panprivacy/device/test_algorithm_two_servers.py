@@ -5,8 +5,9 @@ import random
 
 import pytest
 
-from panprivacy.device.algorithm import NONCE_BYTES, ClientAlgorithm, DeviceState, Phase, wire_report
+from panprivacy.device.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
 from panprivacy.device.state_file import DamagedStateError, LiveState, decode, encode
+from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from tests.panprivacy.device.two_servers import share_key_of, two_server_enrolment
 from tests.panprivacy.encryption.schemes import ONE_PER_FILE
 from tests.panprivacy.encryption.tables import with_tables
@@ -56,7 +57,7 @@ def test_report_of_a_device_is_accepted_under_the_nonce_of_its_first_state(schem
         collection = Collection(scheme, statistic=statistic, **members)
         states = list(collection.states(events, random.Random(1)))
         assert {state.nonce for state in states} == {states[0].nonce}
-        assert len(states[0].nonce) == NONCE_BYTES
+        assert len(states[0].nonce) == REPORT_NONCE_BYTES
         assert collection.bits(states[-1]) == expected
 
 
@@ -69,10 +70,10 @@ def test_start_draws_the_nonce_before_everything_that_is_bound_to_it(collection)
     source = CountingRandom(3)
     state = collection.algorithm.start(source)
     # The sampling coin is `random()`, which is not counted; then the nonce, then a sharing.
-    assert source.calls[:2] == [8 * NONCE_BYTES, 8 * 64]
+    assert source.calls[:2] == [8 * REPORT_NONCE_BYTES, 8 * 64]
     assert len(source.calls) > 2
     assert state.nonce
-    assert 8 * NONCE_BYTES not in source.calls[1:]
+    assert 8 * REPORT_NONCE_BYTES not in source.calls[1:]
 
 
 def test_single_server_draws_the_nonce_with_the_report_as_before(server):
@@ -82,13 +83,13 @@ def test_single_server_draws_the_nonce_with_the_report_as_before(server):
     for _ in range(4):
         state = algorithm.step(state, True, source)
     assert state.nonce == b""
-    assert 8 * NONCE_BYTES not in source.calls
+    assert 8 * REPORT_NONCE_BYTES not in source.calls
     reported = algorithm.finish(state, source)
-    assert source.calls[-1] == 8 * NONCE_BYTES
-    assert len(reported.nonce) == NONCE_BYTES
+    assert source.calls[-1] == 8 * REPORT_NONCE_BYTES
+    assert len(reported.nonce) == REPORT_NONCE_BYTES
     lazily = CountingRandom(7)
-    assert len(algorithm.report_of_count(1, lazily).nonce) == NONCE_BYTES
-    assert lazily.calls[-1] == 8 * NONCE_BYTES
+    assert len(algorithm.report_of_count(1, lazily).nonce) == REPORT_NONCE_BYTES
+    assert lazily.calls[-1] == 8 * REPORT_NONCE_BYTES
 
 
 # The state file.
@@ -105,7 +106,7 @@ def test_state_file_of_every_state_keeps_the_nonce(collection):
 def test_state_file_with_a_nonce_that_does_not_belong_there_is_damaged(collection):
     started = collection.algorithm.start(random.Random(10))
     damaged = [dataclasses.replace(started, nonce=bytes(length)) for length in (0, 15, 17)]
-    damaged += [DeviceState(phase=Phase.NOT_SAMPLED, nonce=bytes(NONCE_BYTES))]
+    damaged += [DeviceState(phase=Phase.NOT_SAMPLED, nonce=bytes(REPORT_NONCE_BYTES))]
     for state in damaged:
         with pytest.raises(DamagedStateError, match="nonce"):
             decode(encode(collection.enrolment, state))

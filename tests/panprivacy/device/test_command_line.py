@@ -58,8 +58,8 @@ def test_refusal_beyond_a_limit_of_the_device_names_its_option(make_server, stat
     server = make_server(simulation=False, epsilon=20)
     with listening(server) as url:
         assert join(url, server, state, "--verification-key", KEY, "--smallest-cohort", "2") == 2
-    said = "epsilon: must be at most 8 for this device, not 20; --largest-epsilon sets another limit"
-    assert said in capsys.readouterr().err
+    expected = "epsilon: must be at most 8 for this device, not 20; --largest-epsilon sets another limit"
+    assert expected in capsys.readouterr().err
 
 
 def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server, state, monkeypatch, capsys):
@@ -74,7 +74,7 @@ def test_main_join_prints_what_is_asked_and_stores_nothing_before_it(make_server
     there = []
     for command in ("join", "options"):
         monkeypatch.setattr(
-            f"panprivacy.device.commands.{command}.say",
+            f"panprivacy.device.commands.{command}.print_line",
             lambda line: there.append((line, Path(state).exists())),
         )
     with listening(server) as url:
@@ -106,7 +106,7 @@ def test_main_not_sampled_device_says_so_and_sends_nothing(make_server, state, c
         ({"recipe": "f00"}, "64 lower-case hexadecimal digits"),
         ({"key": "AAAA"}, "32 bytes in base64"),
         ({"key": "é"}, "32 bytes in base64"),
-        ({"url": "server.example"}, "must look like https://host"),
+        ({"url": "server.example"}, "must have the form https://host"),
         ({"key": base64.b64encode(bytes(32)).decode()}, "must be an Ed25519 key of prime order"),
         ({"key": OTHER_KEY}, "signature is not the server's"),
         ({}, "for simulated devices"),

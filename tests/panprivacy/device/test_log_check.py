@@ -53,7 +53,9 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "log"
 
 
-def look(server: MemoryServer, log: MemoryLog, file: Path | None = None, policy: Policy = POLICY) -> None:
+def check_log(
+    server: MemoryServer, log: MemoryLog, file: Path | None = None, policy: Policy = POLICY
+) -> None:
     """As a device does before it takes part."""
     transport = InProcessTransport(log)
     if file is None:
@@ -63,7 +65,7 @@ def look(server: MemoryServer, log: MemoryLog, file: Path | None = None, policy:
         LogCheck(policy, memory).require(server.served, transport)
 
 
-def looking(tmp_path: Path) -> list[str]:
+def log_options_of(tmp_path: Path) -> list[str]:
     """Options of a command that looks at the log without witnesses and remembers it in `log`."""
     (tmp_path / "policy").write_text(WITHOUT_WITNESSES)
     return ["--log-policy", str(tmp_path / "policy"), "--log-state", str(tmp_path / "log")]
@@ -81,10 +83,10 @@ def test_a_log_that_grows_is_followed(server: MemoryServer, log: MemoryLog, file
     for old, new in itertools.pairwise((1, 2, 255, 256, 257, 512, 801)):
         for size in (old, new):
             log.show(entries[:size])
-            look(server, log, file)
+            check_log(server, log, file)
             assert remembered(file) == size
     log.asked.clear()
-    look(server, log, file)
+    check_log(server, log, file)
     assert not log.asked, "of the same state no tile need be read"
 
 
@@ -92,71 +94,71 @@ def test_a_log_that_grows_is_followed(server: MemoryServer, log: MemoryLog, file
 def test_another_tree_is_refused_for_good_and_both_are_kept(server, log, file, old, new):
     log.show([log.entries[0], *other_entries(old - 1)])
     first = log.checkpoint
-    look(server, log, file)
+    check_log(server, log, file)
     log.show([log.entries[0], *other_entries(new - 1, "other")])
     with pytest.raises(LogRefusedError, match=f"contradicts what it showed.*both checkpoints are in {file}"):
-        look(server, log, file)
+        check_log(server, log, file)
     evidence = json.loads(file.read_text())["logs"][ORIGIN]
     assert first.text in evidence["newest"]
     assert log.checkpoint.text in evidence["against"]
-    # A site that shows this device the first tree again has still shown somebody the other one.
+    # A site that shows this device the first tree again has still shown another device the other one.
     log.show([log.entries[0], *other_entries(old)])
     with pytest.raises(LogRefusedError, match="contradicted itself before"):
-        look(server, log, file)
+        check_log(server, log, file)
 
 
 def test_a_log_that_was_rolled_back_is_refused(server: MemoryServer, log: MemoryLog, file: Path) -> None:
-    look(server, log, file)
+    check_log(server, log, file)
     log.show(log.entries[:4])
     with pytest.raises(LogRefusedError, match="it had 10 entries before, and has only 4 now"):
-        look(server, log, file)
+        check_log(server, log, file)
     assert remembered(file) == 10
 
 
 def test_a_proof_as_of_an_older_state_is_enough_and_nothing_is_forgotten(server, log, file):
     """Witnesses sign some states only: another recipe's proof may be as of a newer one."""
-    look(server, log, file)
+    check_log(server, log, file)
     log.show(log.entries, size=4)
-    look(server, log, file)
+    check_log(server, log, file)
     assert remembered(file) == 10
 
 
 def test_a_tile_that_is_missing_or_cut_short_is_no_evidence(server, log, file, monkeypatch):
     log.show(log.entries, size=4)
-    look(server, log, file)
+    check_log(server, log, file)
     log.show(log.entries)
     for tile, kind in ((None, TransportError), (b"short", LogRefusedError)):
         with monkeypatch.context() as patched:
             patched.setattr(log, "_tile", lambda _, tile=tile: tile)
             with pytest.raises(kind):
-                look(server, log, file)
-    look(server, log, file)
+                check_log(server, log, file)
+    check_log(server, log, file)
     assert remembered(file) == 10
 
 
 def test_a_recipe_that_is_not_in_the_log_is_refused(server: MemoryServer, log: MemoryLog, file: Path) -> None:
     stranger = VerifierKey(ORIGIN, ED25519, WITNESS.public_key().public_bytes_raw())
     with pytest.raises(LogRefusedError, match="no key that is known has signed"):
-        look(server, log, policy=Policy.parse(f"log {stranger.text}\nquorum none\n".encode()))
+        check_log(server, log, policy=Policy.parse(f"log {stranger.text}\nquorum none\n".encode()))
     for entry in (entry_of("0" * 64), entry_of(server.recipe.identifier, "recipe_closed"), *other_entries(1)):
         log.show([entry, *other_entries(3)])
         with pytest.raises(LogRefusedError, match="does not vouch for this recipe"):
-            look(server, log, file)
+            check_log(server, log, file)
     assert remembered(file) is None
 
 
 def test_a_log_without_its_witness_is_tried_again_later(server, log, file):
     policy = Policy.parse(WITNESSED.encode())
     with pytest.raises(TooFewWitnessesError, match="the quorum w is not reached"):
-        look(server, log, file, policy)
+        check_log(server, log, file, policy)
     assert remembered(file) is None
     soon = datetime.now(UTC) + timedelta(hours=25)
     line = cosign(log.checkpoint, "w.example", WITNESS, time=int(soon.timestamp())).line
     log.cosignatures[log.checkpoint] = line
     with pytest.raises(TooFewWitnessesError, match="a clock is wrong: w"):
-        look(server, log, file, policy)
+        check_log(server, log, file, policy)
     log.cosignatures[log.checkpoint] = cosign(log.checkpoint, "w.example", WITNESS, time=1).line
-    look(server, log, file, policy)
+    check_log(server, log, file, policy)
     assert remembered(file) == 10
 
 
@@ -189,18 +191,18 @@ def test_the_log_is_read_through_a_relay(server: MemoryServer, log: MemoryLog, f
 
 
 def test_join_and_send_look_at_the_log(server, log, tmp_path, capsys):
-    state, looks = tmp_path / "state", looking(tmp_path)
+    state, log_options = tmp_path / "state", log_options_of(tmp_path)
     key = base64_text.encode(VERIFICATION_KEY)
     with listening(log) as url:
         join = ["join", url, server.recipe.identifier, "--simulation", "--verification-key", key]
-        assert main([*join, "--state", str(tmp_path / "alone"), *looks[:2]]) == 2
+        assert main([*join, "--state", str(tmp_path / "alone"), *log_options[:2]]) == 2
         assert "go together" in capsys.readouterr().err
-        assert main([*join, "--state", str(state), *looks]) == 0
+        assert main([*join, "--state", str(state), *log_options]) == 0
         assert "of the log site.example/log, as of" in capsys.readouterr().out
         assert main(["step", "--state", str(state), "--number", "4"]) == 0
         log.show([log.entries[0], *other_entries(11, "other")])
         for command in (["send", "--state", str(state)], [*join, "--state", str(tmp_path / "second")]):
-            assert main([*command, *looks]) == 2
+            assert main([*command, *log_options]) == 2
             assert "contradict" in capsys.readouterr().err
         assert not server.reports
         assert not (tmp_path / "second").exists()
@@ -231,7 +233,13 @@ def test_join_looks_at_all_documents_in_the_one_log_that_it_remembers(tmp_path, 
     with listening(site) as url:
         join = ["join", url, server.recipe.identifier, "--state", str(tmp_path / "state")]
         join += ["--verification-key", base64_text.encode(VERIFICATION_KEY), "--smallest-cohort", "20"]
-        join += ["--rounds-state", str(tmp_path / "rounds"), "--largest-epsilon", "9", *looking(tmp_path)]
+        join += [
+            "--rounds-state",
+            str(tmp_path / "rounds"),
+            "--largest-epsilon",
+            "9",
+            *log_options_of(tmp_path),
+        ]
         assert main(join) == 2
         assert "two trees of one size differ" in capsys.readouterr().err
         assert not (tmp_path / "state").exists()
@@ -256,7 +264,7 @@ def test_join_looks_at_cited_results_in_the_log_that_it_remembers(make_server, t
         join = ["join", url, server.recipe.identifier, "--simulation", "--state", str(tmp_path / "state")]
         join += ["--verification-key", base64_text.encode(VERIFICATION_KEY)]
         join += ["--issuer-key", base64_text.encode(ISSUER_KEY.public_key().public_bytes_raw())]
-        assert main([*join, *looking(tmp_path)]) == 2
+        assert main([*join, *log_options_of(tmp_path)]) == 2
     assert seen == [log.checkpoint]
 
 
@@ -268,37 +276,37 @@ def test_what_a_site_serves_in_place_of_a_document_is_refused(server, log, docum
 
 
 def test_a_fleet_checks_the_log_once_for_all_of_its_devices(server, log, tmp_path, capsys):
-    policy, file, looks = tmp_path / "policy", tmp_path / "log", looking(tmp_path)
+    policy, file, log_options = tmp_path / "policy", tmp_path / "log", log_options_of(tmp_path)
     key = base64_text.encode(VERIFICATION_KEY)
     with listening(log) as url:
         fleet = ["fleet", "--server", url, "--recipe", server.recipe.identifier, "--verification-key", key]
         fleet += ["--devices", "3", "--rate", "0.5", "--processes", "1"]
-        assert main([*fleet, *looks[2:]]) == 2
+        assert main([*fleet, *log_options[2:]]) == 2
         assert "--log-state goes with --log-policy" in capsys.readouterr().err
-        for given, said in (
+        for given, message in (
             ([], "The public log is not checked: no --log-policy.\n"),
-            (looks[:2], "It is entry 1 of the log site.example/log"),
-            (looks, "It is entry 1 of the log site.example/log"),
+            (log_options[:2], "It is entry 1 of the log site.example/log"),
+            (log_options, "It is entry 1 of the log site.example/log"),
         ):
             assert main([*fleet, *given]) == 0
-            told = capsys.readouterr()
-            assert said in told.err
-            assert json.loads(told.out)["reports"]["accepted"] == 3
+            printed = capsys.readouterr()
+            assert message in printed.err
+            assert json.loads(printed.out)["reports"]["accepted"] == 3
         assert remembered(file) == 10
         sent = len(server.reports)
         log.show([log.entries[0], *other_entries(11, "other")])
-        assert main([*fleet, *looks]) == 2
+        assert main([*fleet, *log_options]) == 2
         policy.write_text(WITNESSED)
-        assert main([*fleet, *looks[:2]]) == 1
+        assert main([*fleet, *log_options[:2]]) == 1
         assert "the quorum w is not reached" in capsys.readouterr().err
     assert len(server.reports) == sent
 
 
 def test_a_policy_that_is_malformed_names_its_file_and_line(server, tmp_path, capsys):
-    looks, policy = looking(tmp_path), tmp_path / "policy"
+    log_options, policy = log_options_of(tmp_path), tmp_path / "policy"
     policy.write_text("log nonsense\n")
     with listening(server) as url:
         arguments = ["join", url, server.recipe.identifier, "--verification-key"]
         arguments += [base64_text.encode(VERIFICATION_KEY), "--state", str(tmp_path / "state")]
-        assert main([*arguments, *looks]) == 2
+        assert main([*arguments, *log_options]) == 2
     assert f"{policy}: line 1: " in capsys.readouterr().err

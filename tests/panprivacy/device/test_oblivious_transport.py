@@ -12,13 +12,13 @@ from panprivacy.device.transport import Delivery, TransportError
 from panprivacy.protocols.oblivious_http import padding
 from panprivacy.protocols.oblivious_http.capsules import RESPONSE_MEDIA_TYPE
 from tests.panprivacy.device.in_process import InProcessTransport
-from tests.panprivacy.device.relay import PROBLEM, RELAY_URL, MemoryGateway, Relay, Said
+from tests.panprivacy.device.relay import PROBLEM, RELAY_URL, MemoryGateway, Relay, Reply
 from tests.panprivacy.device.server import AT_ONCE, VERIFICATION_KEY, MemoryServer
 
 SITE = "https://site.example"
 HELPER = "https://helper.example/helper"
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
-Ask = Callable[[bytes], Said]
+Ask = Callable[[bytes], Reply]
 
 
 @pytest.fixture
@@ -44,31 +44,31 @@ def transport(relay: Relay) -> ObliviousTransport:
     return through(relay)
 
 
-def failing(times: int, said: Callable[[bytes, Ask], Said]) -> Callable[[bytes, Ask], Said]:
+def failing(times: int, reply: Callable[[bytes, Ask], Reply]) -> Callable[[bytes, Ask], Reply]:
     """Meddles with the first capsules only."""
-    left = [said] * times
+    left = [reply] * times
 
-    def meddle(capsule: bytes, ask: Ask) -> Said:
+    def meddle(capsule: bytes, ask: Ask) -> Reply:
         return left.pop()(capsule, ask) if left else ask(capsule)
 
     return meddle
 
 
-def answer_lost(capsule: bytes, ask: Ask) -> Said:
+def answer_lost(capsule: bytes, ask: Ask) -> Reply:
     ask(capsule)
     return 504, PROBLEM, b'{"type": "/problems/gateway-silent"}'
 
 
-def answer_cut(capsule: bytes, ask: Ask) -> Said:
+def answer_cut(capsule: bytes, ask: Ask) -> Reply:
     status, kind, body = ask(capsule)
     return status, kind, body[:-100]
 
 
-def request_cut(capsule: bytes, ask: Ask) -> Said:
+def request_cut(capsule: bytes, ask: Ask) -> Reply:
     return ask(capsule[:-100])
 
 
-def never_passed_on(_capsule: bytes, _ask: Ask) -> Said:
+def never_passed_on(_capsule: bytes, _ask: Ask) -> Reply:
     return 502, PROBLEM, b"not even JSON"
 
 
@@ -83,11 +83,11 @@ def test_recipe_and_report_through_a_relay_are_the_servers(transport, gateway, r
     assert {name for name, _ in report.headers} == {b"accept", b"content-type"}
 
 
-@pytest.mark.parametrize("said", [answer_lost, answer_cut, request_cut, never_passed_on])
-def test_relay_that_loses_or_cuts_is_asked_again_and_counts_once(transport, relay, server, reports, said):
-    relay.meddle = failing(3, said)
+@pytest.mark.parametrize("reply", [answer_lost, answer_cut, request_cut, never_passed_on])
+def test_relay_that_loses_or_cuts_is_asked_again_and_counts_once(transport, relay, server, reports, reply):
+    relay.meddle = failing(3, reply)
     upload = RestUpload(server.recipe.identifier, transport)
-    arrived = said in (answer_lost, answer_cut)
+    arrived = reply in (answer_lost, answer_cut)
     assert upload.submit(reports[0]) is (Delivery.DUPLICATE if arrived else Delivery.ACCEPTED)
     assert list(server.reports) == [reports[0].nonce]
     assert len(set(relay.capsules)) == len(relay.capsules) == 4
@@ -96,7 +96,7 @@ def test_relay_that_loses_or_cuts_is_asked_again_and_counts_once(transport, rela
 
 
 def test_relay_that_repeats_adds_no_report(transport, relay, server, reports):
-    def repeated(capsule: bytes, ask: Ask) -> Said:
+    def repeated(capsule: bytes, ask: Ask) -> Reply:
         ask(capsule)
         return ask(capsule)
 
@@ -108,7 +108,7 @@ def test_relay_that_repeats_adds_no_report(transport, relay, server, reports):
 def test_relay_with_the_answer_to_another_request_is_asked_again(transport, relay, server):
     first = []
 
-    def reordered(capsule: bytes, ask: Ask) -> Said:
+    def reordered(capsule: bytes, ask: Ask) -> Reply:
         first.append(ask(capsule))
         return first[0]
 
@@ -121,7 +121,7 @@ def test_relay_with_the_answer_to_another_request_is_asked_again(transport, rela
 
 
 @pytest.mark.parametrize(
-    "said",
+    "reply",
     [
         (201, "application/json", b'{"status": "accepted"}'),
         (200, "application/json", b'{"status": "accepted"}'),
@@ -131,8 +131,8 @@ def test_relay_with_the_answer_to_another_request_is_asked_again(transport, rela
         (404, "text/html", b"<html>"),
     ],
 )
-def test_what_a_relay_says_by_itself_is_no_answer_of_the_server(transport, relay, server, reports, said):
-    relay.meddle = lambda *_: said
+def test_what_a_relay_says_by_itself_is_no_answer_of_the_server(transport, relay, server, reports, reply):
+    relay.meddle = lambda *_: reply
     with pytest.raises(TransportError) as caught:
         RestUpload(server.recipe.identifier, transport).submit(reports[0])
     assert type(caught.value) is TransportError

@@ -1,4 +1,4 @@
-"""A device takes part in a round only where it is what all rounds were said to be, and each number once."""
+"""A device takes part in a round only if it is as the document of all rounds states, each number once."""
 
 import dataclasses
 import json
@@ -65,7 +65,7 @@ class Scene:
         place = RoundPlace(of=of or self.rounds.identifier, number=number, input=input_)
         return (draft or self.draft).round(place, NOW).publish(self.servers, NOW)
 
-    def look(self, recipe, memory=None, **options):
+    def check(self, recipe, memory=None, **options):
         return round_require(recipe, self.site, VERIFICATION_KEY, memory=memory, **options)
 
 
@@ -82,17 +82,17 @@ def memory(tmp_path):
 
 def test_a_round_as_published_is_taken_part_in_also_when_seen_again(scene, memory):
     for _ in range(2):
-        assert scene.look(scene.round(3), memory).number == 3
+        assert scene.check(scene.round(3), memory).number == 3
 
 
 def test_a_second_recipe_with_the_number_of_a_round_is_refused_for_good(scene, memory, tmp_path):
-    scene.look(scene.round(3), memory)
+    scene.check(scene.round(3), memory)
     later = dataclasses.replace(
         scene.round(3), opens_at=NOW.replace(day=2), closes_at=NOW.replace(day=2, minute=1)
     )
     memory.close()
     with RoundsMemory(tmp_path / "rounds") as again, pytest.raises(RoundRefusedError, match="another recipe"):
-        scene.look(later, again)
+        scene.check(later, again)
 
 
 def test_a_round_that_its_document_does_not_carry_is_refused(scene):
@@ -112,7 +112,7 @@ def test_a_round_that_its_document_does_not_carry_is_refused(scene):
         with pytest.raises(error, match=reason):
             round_require(wrong, site, VERIFICATION_KEY, memory=None)
     with field_refused("rounds"):
-        scene.look(recipe, limits=RecipeLimits(largest_epsilon=0.01))
+        scene.check(recipe, limits=RecipeLimits(largest_epsilon=0.01))
 
 
 @pytest.mark.parametrize(
@@ -130,21 +130,21 @@ def test_a_round_that_its_document_does_not_carry_is_refused(scene):
 def test_a_round_that_asks_anything_else_is_refused(scene, changes):
     other = RoundsDraft.from_mapping({**scene.draft.as_dict(), **changes})
     with pytest.raises(RoundRefusedError):
-        scene.look(scene.round(1, draft=other))
+        scene.check(scene.round(1, draft=other))
 
 
 def test_a_device_that_gives_once_gives_in_no_other_round(memory):
     scene = Scene(donation_rounds=4)
-    scene.look(scene.round(1), memory)  # its coin said no
-    scene.look(scene.round(2), memory).give()
-    scene.look(scene.round(2), memory)  # it lost power, and joins that round again
+    scene.check(scene.round(1), memory)  # its coin said no
+    scene.check(scene.round(2), memory).record_donation()
+    scene.check(scene.round(2), memory)  # it lost power, and joins that round again
     with pytest.raises(AlreadyContributedError, match="round 2"):
-        scene.look(scene.round(3), memory)
+        scene.check(scene.round(3), memory)
 
 
 def test_a_device_of_other_rounds_draws_anew_in_each(scene, memory):
     for number in (1, 2, 3):
-        scene.look(scene.round(number), memory).give()
+        scene.check(scene.round(number), memory).record_donation()
 
 
 def test_a_public_input_is_checked_against_the_hash_in_the_round():
@@ -152,14 +152,14 @@ def test_a_public_input_is_checked_against_the_hash_in_the_round():
     of = scene.rounds.identifier
     mine, other = (RoundInput.made(of=of, number=number, content={"w": [0.5]}) for number in (1, 2))
     scene.site = Site(scene.rounds, mine, other)
-    turn = scene.look(scene.round(1, input_=mine.identifier))
+    turn = scene.check(scene.round(1, input_=mine.identifier))
     assert turn.input.content == {"w": [0.5]}
     with pytest.raises(RoundRefusedError, match="another round"):
-        scene.look(scene.round(1, input_=other.identifier))
+        scene.check(scene.round(1, input_=other.identifier))
     with pytest.raises(RoundRefusedError, match="public input"):
-        scene.look(scene.round(1))
+        scene.check(scene.round(1))
     with pytest.raises(TransportError):
-        scene.look(scene.round(1, input_="0" * 64))
+        scene.check(scene.round(1, input_="0" * 64))
 
 
 def test_a_memory_that_is_none_is_refused_and_kept(tmp_path):

@@ -79,7 +79,7 @@ def test_step_that_the_store_refuses_ends_the_object_and_not_the_device(server: 
 def test_memory_of_rounds_can_be_the_callers_too() -> None:
     store = MemoryStore()
     with RoundsMemory(store) as memory:
-        memory.see("document", 1, "recipe")
+        memory.record_round("document", 1, "recipe")
     with RoundsMemory(MemoryStore(store.content)) as memory:
         assert memory.is_known("document")
     with pytest.raises(RoundsMemoryError, match="the state is not a device's memory of rounds"):
@@ -93,5 +93,5 @@ def test_package_without_its_extra_says_what_to_install() -> None:
         "import panprivacy.device"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True)
-    said = "ModuleNotFoundError: panprivacy.device needs urllib3: install panprivacy[device]"
-    assert done.stderr.splitlines()[-1] == said
+    message = "ModuleNotFoundError: panprivacy.device needs urllib3: install panprivacy[device]"
+    assert done.stderr.splitlines()[-1] == message

@@ -1,4 +1,4 @@
-"""A recipe for a part of its population: only the device knows whether it is in it, and nobody sees it."""
+"""A recipe for a part of its population: only the device knows whether it is in it, and no server sees it."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.fleet_result import FleetResult
 from devices_sim.workloads.synthetic import bernoulli
 from panprivacy.device.algorithm import Phase
-from panprivacy.device.attributes import attributes_given
+from panprivacy.device.attributes import read_attributes
 from panprivacy.device.client import Device
 from panprivacy.device.transport import Delivery
 from panprivacy.formats.errors import FieldError
@@ -111,7 +111,7 @@ def test_device_without_attributes_is_refused_and_stores_nothing(scene, tmp_path
 def test_fleet_takes_all_tokens_and_reports_in_the_target_only(scene, tmp_path):
     file = tmp_path / "attributes.csv"
     file.write_text("device,os,region\ndevice-1,linux,eu\ndevice-2,linux,us\ndevice-4,linux,eu\n")
-    result = scene.fleet(attributes=FleetAttributes.given(str(file)))
+    result = scene.fleet(attributes=FleetAttributes.parse(str(file)))
     assert (result.devices, result.outside, result.sampled, result.accepted) == (6, 4, 2, 2)
     assert result.devices_by_answer.total() == 2
     assert (scene.issued, len(scene.server.reports)) == (6, 2)
@@ -119,8 +119,8 @@ def test_fleet_takes_all_tokens_and_reports_in_the_target_only(scene, tmp_path):
 
 
 def test_fleet_with_the_same_attributes_for_all(scene):
-    assert scene.fleet(attributes=FleetAttributes.given("os=linux, region=eu")).accepted == 6
-    assert scene.fleet(attributes=FleetAttributes.given("os=mac,region=eu")).outside == 6
+    assert scene.fleet(attributes=FleetAttributes.parse("os=linux, region=eu")).accepted == 6
+    assert scene.fleet(attributes=FleetAttributes.parse("os=mac,region=eu")).outside == 6
 
 
 def test_attributes_are_refused_where_a_fleets_recipe_has_no_target(make_server):
@@ -131,7 +131,7 @@ def test_attributes_are_refused_where_a_fleets_recipe_has_no_target(make_server)
             verification_key=VERIFICATION_KEY,
             workload=bernoulli(devices=1, steps=1, probability=0.5, seed=3),
             transport=server.transport,
-            attributes=FleetAttributes.given("os=linux"),
+            attributes=FleetAttributes.parse("os=linux"),
         )
 
 
@@ -152,19 +152,19 @@ def test_file_of_attributes_that_is_wrong_is_refused_by_column(tmp_path, content
     file = tmp_path / "attributes.csv"
     file.write_text(content)
     with field_refused(field):
-        FleetAttributes.given(str(file))
+        FleetAttributes.parse(str(file))
 
 
 def test_device_reads_its_own_from_the_option_or_from_a_file(tmp_path):
     file = tmp_path / "own"
     for content in ("os=linux\n\nregion=eu\n", "\ufeffos=linux\rregion=eu\x1a"):
         file.write_bytes(content.encode())
-        assert attributes_given(str(file)) == attributes_given("os=linux,region=eu")
+        assert read_attributes(str(file)) == read_attributes("os=linux,region=eu")
     file.write_bytes(b"os=linux\n\xff")
     with pytest.raises(FieldError, match="attributes: line 2: must be UTF-8 text"):
-        attributes_given(str(file))
-    assert attributes_given("") == {}
+        read_attributes(str(file))
+    assert read_attributes("") == {}
     with pytest.raises(FieldError, match="repeated"):
-        attributes_given("os=linux,os=mac")
+        read_attributes("os=linux,os=mac")
     with pytest.raises(OSError, match="nowhere"):
-        attributes_given(str(tmp_path / "nowhere"))
+        read_attributes(str(tmp_path / "nowhere"))

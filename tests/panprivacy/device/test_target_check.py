@@ -51,7 +51,7 @@ class Scene:
         entry = entry_of(served) if entered is None else entered
         self.log = MemoryLog([*other_entries(3), entry], 3, site)
 
-    def look(self, target=LINUX, log=CHECK, **changes):
+    def check(self, target=LINUX, log=CHECK, **changes):
         asked = {"population": "everyone", "simulation": False, **changes}
         citations = asked.pop("citations", {"os": self.citation})
         cited = CitedTarget(target=target, citations=citations, smallest=asked.pop("smallest", 90_000))
@@ -65,17 +65,17 @@ def result():
 
 
 def test_a_large_target_is_believed(result):
-    Scene(result).look()
+    Scene(result).check()
 
 
 def test_a_target_that_the_result_does_not_show_to_be_large_is_refused(result):
     scene = Scene(result)
     with pytest.raises(TargetRefusedError, match="are sure"):
-        scene.look(smallest=150_000)
+        scene.check(smallest=150_000)
     with pytest.raises(TargetRefusedError, match="population"):
-        scene.look(population="clinics")
+        scene.check(population="clinics")
     with pytest.raises(TargetRefusedError, match=r"target\.region"):
-        scene.look(Target({"region": "linux"}), citations={"region": scene.citation})
+        scene.check(Target({"region": "linux"}), citations={"region": scene.citation})
 
 
 def test_a_result_that_site_recipe_and_log_do_not_agree_about_is_refused(result):
@@ -85,7 +85,7 @@ def test_a_result_that_site_recipe_and_log_do_not_agree_about_is_refused(result)
         # Larger estimates under the site's old signature, with an entry that goes with them.
         (Scene(forged), LogRefusedError, "signature"),
         (Scene(signed(forged, OTHER_KEY)), LogRefusedError, "signature"),
-        # The site signs larger numbers for one device; the log has what everybody sees.
+        # The site signs larger numbers for one device; the log has what all devices see.
         (Scene(larger, entered=entry_of(result)), LogRefusedError, "another result"),
         # Signed and in the log, but not what the recipe cites.
         (Scene(larger, citation=cited(result)), TargetRefusedError, "another hash"),
@@ -98,15 +98,15 @@ def test_a_result_that_site_recipe_and_log_do_not_agree_about_is_refused(result)
         ),
     ):
         with pytest.raises(kind, match=reason):
-            scene.look()
+            scene.check()
 
 
 def test_without_a_log_nothing_is_believed(result):
     with pytest.raises(LogRefusedError, match="policy"):
-        Scene(result).look(log=None)
+        Scene(result).check(log=None)
 
 
 def test_a_result_that_is_not_there_is_waited_for(result):
     later = cited(result_of(categories_recipe(name="Later"), (1, 2, 3), 1_000))
     with pytest.raises(TransportError):
-        Scene(result).look(citations={"os": later})
+        Scene(result).check(citations={"os": later})

@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, Remedy, remedy
+from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, TokenRemedy, remedy
 from panprivacy.protocols.oblivious_http.capsules import KEY_PROBLEM
 
 ROOMS = Path(__file__).resolve().parents[3] / "collections"
@@ -45,4 +45,4 @@ def test_every_problem_of_attester_and_issuer_is_decided() -> None:
 
 def test_type_that_is_named_nowhere_or_is_no_text_is_asked_about_again() -> None:
     for kind in (None, 1, ["/problems/already-issued"], {}, "/problems/new"):
-        assert remedy(kind, OF_ATTESTER) is remedy(kind, OF_ISSUER) is Remedy.LATER
+        assert remedy(kind, OF_ATTESTER) is remedy(kind, OF_ISSUER) is TokenRemedy.LATER

@@ -1,4 +1,4 @@
-"""A device's token, from joining to its report: whoever it speaks with may fail, and it may die anywhere."""
+"""A device's token, from joining to its report: any server may fail, and the device may die anywhere."""
 
 import json
 import random
@@ -13,13 +13,13 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.device.algorithm import DeviceError, Phase, WrongStepError
 from panprivacy.device.client import (
     Device,
+    IssuanceRefusedError,
     NoTokenError,
     RecipeRefusedError,
     TokenNotDueError,
-    TokenRefusedError,
 )
 from panprivacy.device.state_file import LiveState, decode
-from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, Remedy
+from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER, TokenRemedy
 from panprivacy.device.tokens import (
     TokenLostError,
     TokenState,
@@ -168,7 +168,7 @@ def test_device_that_died_after_asking_sends_the_same_bytes(path, server, attest
     attester.meddle = lambda _: (503, "text/plain", b"")
     with join(path, server) as device, pytest.raises(TransportError):
         device.obtain_token(to(attester), IDENTITY)
-    attester.meddle = lambda said: said
+    attester.meddle = lambda reply: reply
     before = kept(path)
     with Device.open(path) as device:
         device.obtain_token(to(attester), IDENTITY)
@@ -191,7 +191,7 @@ def test_issuer_with_a_new_key_is_asked_once_more_and_issues_one_token(path, ser
         device.obtain_token(to(attester), IDENTITY)
     attester.issued.clear()
     attester.answers.clear()
-    attester.meddle = lambda said: said
+    attester.meddle = lambda reply: reply
     attester.rotate()
     with Device.open(path) as device:
         device.obtain_token(to(attester), IDENTITY)
@@ -215,7 +215,7 @@ def test_issuer_that_answers_nonsense_gives_no_token(path, server, attester, sig
     with join(path, server) as device:
         with pytest.raises(TokenLostError, match="gives no token"):
             device.obtain_token(to(attester), IDENTITY)
-    with pytest.raises(TokenRefusedError, match="gives no token"):
+    with pytest.raises(IssuanceRefusedError, match="gives no token"):
         Device.open(path)
 
 
@@ -236,12 +236,12 @@ def test_issuers_keys_that_the_attester_made_are_not_sealed_to(path, server, att
 
 
 def require_remembered(path: Path, device: Device, attester: MemoryAttester, why: str) -> None:
-    """The device never asks again, opened anew or not, and its file says why and nothing else."""
+    """The device never asks again, opened anew or not, and its file has the reason and nothing else."""
     asked = len(attester.capsules)
     with pytest.raises(DeviceError):
         device.obtain_token(to(attester), IDENTITY)
     device.close()
-    with pytest.raises(TokenRefusedError, match=re.escape(why)):
+    with pytest.raises(IssuanceRefusedError, match=re.escape(why)):
         Device.open(path)
     assert json.loads(path.read_bytes().split(b"\n")[2]).keys() == {"phase", "recipe", "refused"}
     assert len(attester.capsules) == asked
@@ -251,34 +251,34 @@ def test_refusal_in_words_that_cannot_be_written_is_kept_shortened(path, server,
     attester.meddle = lambda _: problem(409, "/problems/already-issued", "\ud800" + 400 * "ü")
     with join(path, server) as device, pytest.raises(TokenLostError):
         device.obtain_token(to(attester), IDENTITY)
-    with pytest.raises(TokenRefusedError, match=r"\?ü+$"):
+    with pytest.raises(IssuanceRefusedError, match=r"\?ü+$"):
         Device.open(path)
     assert len(path.read_bytes()) < 600
 
 
 @pytest.mark.parametrize("kind", [*OF_ATTESTER, *OF_ISSUER, "/problems/unavailable"])
 def test_answer_of_the_attester_is_final_or_another_attempt_succeeds(path, server, attester, kind):
-    """What only the issuer may say, in its capsule, is believed of nobody else."""
-    remedy = OF_ATTESTER.get(kind, Remedy.LATER)
+    """What only the issuer may answer, in its capsule, is believed from no other server."""
+    remedy = OF_ATTESTER.get(kind, TokenRemedy.LATER)
     attester.meddle = lambda _: problem(409, kind)
     with join(path, server) as device:
         drawn = device._token
         with pytest.raises(TransportError) as caught:
             device.obtain_token(to(attester), IDENTITY)
-        assert isinstance(caught.value, TokenLostError) is (remedy is Remedy.FINAL)
-        if remedy is Remedy.FINAL:
+        assert isinstance(caught.value, TokenLostError) is (remedy is TokenRemedy.FINAL)
+        if remedy is TokenRemedy.FINAL:
             require_remembered(path, device, attester, str(caught.value))
             return
         sent, anew = attester.capsules.copy(), kept(path)
-        assert len(set(sent)) == (2 if remedy is Remedy.SEAL else 1)
-        assert (anew.factor != drawn.factor) is (anew.capsule == b"") is (remedy is Remedy.BLIND)
+        assert len(set(sent)) == (2 if remedy is TokenRemedy.SEAL else 1)
+        assert (anew.factor != drawn.factor) is (anew.capsule == b"") is (remedy is TokenRemedy.BLIND)
         assert (anew.nonce, anew.salt) == (drawn.nonce, drawn.salt)
-        if remedy in (Remedy.BLIND, Remedy.SEAL):
-            attester.issued.clear()  # an attester that says so has handed out nothing
-        attester.meddle = lambda said: said
+        if remedy in (TokenRemedy.BLIND, TokenRemedy.SEAL):
+            attester.issued.clear()  # an attester that answers so has handed out nothing
+        attester.meddle = lambda reply: reply
         device.obtain_token(to(attester), IDENTITY)
-    assert (attester.capsules[-1] not in sent) is (remedy is Remedy.BLIND)
-    assert len(set(attester.blinded)) == (2 if remedy is Remedy.BLIND else 1)
+    assert (attester.capsules[-1] not in sent) is (remedy is TokenRemedy.BLIND)
+    assert len(set(attester.blinded)) == (2 if remedy is TokenRemedy.BLIND else 1)
     assert kept(path).token
 
 
@@ -384,7 +384,7 @@ def test_randomized_value_is_made_once_and_repeated_until_it_is_taken(path):
         pair.config_answer = ("text/plain", b"no keys today")
         with pytest.raises(TransportError):
             device.send(transport, value="2")
-        assert device.phase is Phase.COLLECTING  # no coin was tossed for a report that nobody could seal
+        assert device.phase is Phase.COLLECTING  # no coin was tossed for a report that could not be sealed
         pair.config_answer = None
         pair.errors = [ReportError.REPORT_DROPPED]
         with pytest.raises(TransportError):

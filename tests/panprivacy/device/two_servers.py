@@ -227,7 +227,7 @@ class MemoryPair(MemoryAggregators):
     """The two servers of a recipe; the leader's site publishes it.
 
     Attributes:
-        status: of the recipe, as the site says.
+        status: of the recipe, by the site's answer.
     """
 
     def __init__(self, **members: object) -> None:

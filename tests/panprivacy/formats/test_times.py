@@ -81,7 +81,7 @@ def test_window_of_corner_times_is_readable_or_refused(opens_at, closes_at, step
         _require_names(refusal, "opens_at", "closes_at", "step_seconds")
         return
     assert [parse_time("at", format_time(time)) for time in window] == list(window)
-    assert window[1] - window[0] > draft.steps_last
+    assert window[1] - window[0] > draft.steps_duration
     assert RecipeDraft.from_mapping(json.loads(json.dumps(draft.as_dict()))) == draft
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from panprivacy.accounting.noisy_count import usual_margin
 from panprivacy.planning.expectation import shown_margin
-from panprivacy.planning.forecast import EARLIEST, Forecast, forecast
+from panprivacy.planning.forecast import EARLIEST, MarginForecast, forecast
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.events.interface import Mechanism
 from panprivacy.statistics.trust_models.single_server import OneServer
@@ -35,7 +35,7 @@ def test_below_the_cohort_size_closing_gives_nothing_and_waiting_may():
     asked = mechanism()
     assert forecast(asked, 800, 0.5, servers=OneServer).now is None
     assert forecast(asked, 800, 0.5, servers=OneServer).later is not None
-    nothing = Forecast(now=None, reports=800, later=None)
+    nothing = MarginForecast(now=None, reports=800, later=None)
     assert forecast(asked, 400, 0.5, servers=OneServer) == nothing
 
 

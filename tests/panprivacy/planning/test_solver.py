@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panprivacy.planning.expectation import expected_reports
-from panprivacy.planning.fitting import ALL_DIGITS, Values
 from panprivacy.planning.likelihood import REACHED
 from panprivacy.planning.solver import DIGITS, UNKNOWNS, solve
 from panprivacy.planning.targets import Targets
+from panprivacy.planning.value_search import ALL_DIGITS, Values
 from panprivacy.statistics.trust_models.single_server import OneServer
 
 from .proposals import EVERY, aggregator_epsilon_of, margin_of, proposal

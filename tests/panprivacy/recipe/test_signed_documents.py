@@ -1,4 +1,4 @@
-"""What a site signs is read back first: nothing is signed that nobody could read."""
+"""What a site signs is read back first: nothing is signed that a device could not read."""
 
 import json
 from dataclasses import replace

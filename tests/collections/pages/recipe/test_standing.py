@@ -12,7 +12,7 @@ from django.utils import timezone
 from aggregation.selectors import progress_of
 from pages.recipe.standing import Standing, standing_of
 from panprivacy.formats.rounded_counts import rounded_beyond, rounded_count, rounded_rejections, rounding_step
-from panprivacy.planning.recipe_plan import NOTHING_PLANNED
+from panprivacy.planning.recipe_plan import NO_PLAN
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
 from releases.progress import progress_text
@@ -69,7 +69,7 @@ def test_standing_has_no_pace_at_first_of_simulations_and_if_not_open() -> None:
     assert standing_after(recipe, 4.1, 2_000).later == ""
     assert standing_after(recipe, 4.1, 2_000).now
     simulated = published_recipe(simulation=True, cohort_size=1_000)
-    said = standing_of(simulated, NOTHING_PLANNED, 2_000, timezone.now())
+    said = standing_of(simulated, NO_PLAN, 2_000, timezone.now())
     assert (said.left, said.later) == ("", "")
     unopened = standing_after(recipe, -1, 0)
     assert (unopened.now, unopened.later, unopened.left) == ("", "", "")
@@ -86,7 +86,7 @@ def test_time_left_is_rounded_down() -> None:
         (timedelta(minutes=119), "119 minutes"),
         (timedelta(seconds=70), "1 minute"),
     ):
-        assert standing_of(recipe, NOTHING_PLANNED, 0, recipe.published.closes_at - left).left == said
+        assert standing_of(recipe, NO_PLAN, 0, recipe.published.closes_at - left).left == said
 
 
 def test_page_of_an_open_recipe_shows_band_plan_and_what_waiting_gives(client: Client) -> None:

@@ -266,7 +266,7 @@ def test_approval_waits_for_the_label_of_all_rounds(signed_in: Client, sent: lis
 def test_without_a_worker_preview_and_publishing_say_so(signed_in, sent, monkeypatch, is_sent):
     if is_sent:  # the broker takes the task, and no worker begins it in time
         guarantees_state(asked=rounds_draft())
-        caches["plans"].delete(f"waiting:{guarantees._key(rounds_draft().bare)}")
+        caches["plans"].delete(f"waiting:{guarantees._key(rounds_draft().anonymized)}")
     else:
         monkeypatch.setattr(guarantees, "task_send", raising(OperationalError))
     draft = address(draft_recipe(**BY_WORKER))

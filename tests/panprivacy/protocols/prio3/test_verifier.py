@@ -122,7 +122,7 @@ def test_verification_of_a_batch_that_numpy_hashes_equals_the_definition(name):
     assert_equal_to_the_end(name, some_reports(name, WORTH_A_BATCH + 5, generator), generator)
 
 
-@pytest.mark.parametrize("limit", ["TOGETHER", "TOGETHER_ELEMENTS"])
+@pytest.mark.parametrize("limit", ["BATCH_REPORTS", "BATCH_ELEMENTS"])
 @pytest.mark.parametrize("name", ["count", "histogram"])
 def test_verification_of_a_batch_cut_into_blocks_equals_the_definition(name, limit, monkeypatch):
     monkeypatch.setattr(fast, limit, 4)  # of elements not even one report's: these go one by one

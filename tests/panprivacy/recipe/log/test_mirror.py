@@ -50,16 +50,16 @@ def written(tmp_path: Path, entries: Sequence[bytes]) -> Path:
 def test_a_mirror_that_is_whole_holds(mirror: Path, capsys: pytest.CaptureFixture[str]) -> None:
     policy = ["--policy", str(mirror.parent / "policy")]
     assert main(["verify", str(mirror), *policy]) == 3
-    said = capsys.readouterr().out
-    assert "All 700 entries are there, and they give exactly this tree." in said
-    assert "OPEN    No witness vouches for it" in said
+    message = capsys.readouterr().out
+    assert "All 700 entries are there, and they give exactly this tree." in message
+    assert "OPEN    No witness vouches for it" in message
     assert main(["verify", str(mirror)]) == 3
     assert main(["verify", str(mirror / "checkpoint"), *policy]) == 3
     assert "The log signed it." in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
-    ("name", "before", "after", "said"),
+    ("name", "before", "after", "message"),
     [
         ("tile/entries/001", b"entry 300", b"entry 301", "tile/0/001 does not have the hashes"),
         ("tile/0/002.p/188", b"", b"\0", "tile/0/002.p/188 does not have the hashes"),
@@ -69,13 +69,13 @@ def test_a_mirror_that_is_whole_holds(mirror: Path, capsys: pytest.CaptureFixtur
         ("checkpoint", b"\n700\n", b"\n699\n", "the signature of log.example does not hold"),
     ],
 )
-def test_what_was_changed_in_a_mirror_is_found(mirror, capsys, name, before, after, said):
+def test_what_was_changed_in_a_mirror_is_found(mirror, capsys, name, before, after, message):
     path = mirror / name
     content = path.read_bytes()
     assert before in content
     path.write_bytes(content.replace(before, after, 1) if before else after + content[1:])
     assert main(["verify", str(mirror), "--policy", str(mirror.parent / "policy")]) == 1
-    assert said in capsys.readouterr().out
+    assert message in capsys.readouterr().out
 
 
 def concluded(action: str, result: str | None, recipe: str = "one") -> bytes:

@@ -12,7 +12,7 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.canonical_json import NoCanonicalFormError, canonical_json
 from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.protocols.transparency.policy import Policy
-from panprivacy.recipe.log.checking import check_file
+from panprivacy.recipe.log.checks import check_file
 from panprivacy.recipe.signed_result import CONTEXT, signed_bytes
 from tests.panprivacy.device.public_log import WITHOUT_WITNESSES, MemoryLog
 from tests.panprivacy.device.server import SIGNING_KEY

@@ -65,7 +65,7 @@ def test_null_is_refused_in_a_signed_document(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "value", "said"),
+    ("field", "value", "message"),
     [
         ("event", "", "1 to 60 of the characters a-z, 0-9, dot, _ and -"),
         ("event", "a" * 61, "1 to 60"),
@@ -89,15 +89,17 @@ def test_null_is_refused_in_a_signed_document(name: str) -> None:
         ("labels", ["a", "b", "\x1b[2J"], "one line"),
     ],
 )
-def test_impossible_names_are_refused_in_drafts_and_documents(field: str, value: object, said: str) -> None:
-    with field_refused(field, match=said):
+def test_impossible_names_are_refused_in_drafts_and_documents(
+    field: str, value: object, message: str
+) -> None:
+    with field_refused(field, match=message):
         drafted(**{**SAID, field: value})
-    with field_refused(field, match=said):
+    with field_refused(field, match=message):
         PublishedRecipe.from_document(published(**SAID).document | {field: value})
 
 
 @pytest.mark.parametrize(
-    ("changes", "field", "said"),
+    ("changes", "field", "message"),
     [
         ({"event_definition": "It ended."}, "event", "is missing"),
         ({"statistic": "count_nonzero", "k": None, "labels": ["yes"]}, "labels", "single number"),
@@ -107,8 +109,8 @@ def test_impossible_names_are_refused_in_drafts_and_documents(field: str, value:
         ({"target_margin": "2"}, "target_margin", "must be a"),
     ],
 )
-def test_impossible_members_of_a_file_are_refused(changes: dict[str, Any], field: str, said: str) -> None:
-    with field_refused(field, match=said):
+def test_impossible_members_of_a_file_are_refused(changes: dict[str, Any], field: str, message: str) -> None:
+    with field_refused(field, match=message):
         drafted(**changes)
 
 

@@ -25,7 +25,7 @@ from panprivacy.recipe.report_shards.segments import (
     segment_read,
     segment_write,
 )
-from panprivacy.recipe.report_shards.sorting import index_place, sorted_segment
+from panprivacy.recipe.report_shards.sorted_segment import index_place, sorted_segment
 
 RECORD = 24
 SHARDS = st.sampled_from([1, 2, 8, 256, 4_096])

@@ -29,8 +29,8 @@ def test_sampled_rounds_cost_more_than_one_and_less_than_their_sum():
     rounds = draft(rounds=10, sampling_rate=0.2)
     one, all_ = rounds.event_until(1).epsilon(1e-6), rounds.event_until(10).epsilon(1e-6)
     assert one < all_ < 10 * one
-    everybody = draft(rounds=10).event_until(10)
-    assert all_ < everybody.epsilon(1e-6)
+    all_devices = draft(rounds=10).event_until(10)
+    assert all_ < all_devices.epsilon(1e-6)
     assert rounds.event_until(10, 0.5).epsilon(1e-6) > all_, "half of the devices collude"
     assert rounds.condition
     assert draft(rounds=10).condition == ""
@@ -104,7 +104,7 @@ def test_closed_form_is_the_printed_one():
 def test_number_of_reports_tells_more_than_appendix_a_proves():
     """Appendix A bounds a device that gives once by one that may give in each round.
 
-    With two rounds, two devices and a coin of 1/2, let the first round tell the protected device's bit
+    With two rounds, two devices and a coin of 1/2, let the first round reveal the protected device's bit
     exactly where it took part. The released numbers of reports are not distributed as those of independent
     rounds: after one report in round 1 and two in round 2, it was certainly the other one's.
     """

@@ -1,4 +1,4 @@
-"""What a population declares, and what a device says of itself."""
+"""What a population declares, and what a device knows of itself."""
 
 import pytest
 

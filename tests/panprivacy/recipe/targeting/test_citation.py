@@ -28,24 +28,24 @@ def result():
     return result_of(categories_recipe(), ONES, REPORTS)
 
 
-def look(result, citation=None, **changes):
+def check(result, citation=None, **changes):
     asked = {"attribute": "os", "population": "everyone", "simulation": False, "values": LABELS, **changes}
     return cited_sizes(result, citation or cited(result), **asked)
 
 
 def refused(match, result, citation=None, **changes):
     with pytest.raises(CitationRefusedError, match=match):
-        look(result, citation, **changes)
+        check(result, citation, **changes)
 
 
 def test_a_cited_result_bounds_every_value_around_its_estimate(result):
-    sizes = look(json.loads(json.dumps(result)))
+    sizes = check(json.loads(json.dumps(result)))
     for label, value in zip(LABELS, result["estimate"], strict=True):
         low, high = sizes.values[label]
         assert 0 <= low < max(value, 1)
         assert value < high
-    assert sizes.everybody[0] < REPORTS / 0.5 < sizes.everybody[1]
-    assert look(result, values=None) == sizes, "a device takes the labels for the values"
+    assert sizes.population_size[0] < REPORTS / 0.5 < sizes.population_size[1]
+    assert check(result, values=None) == sizes, "a device takes the labels for the values"
 
 
 def test_a_forged_result_is_refused(result):
@@ -82,9 +82,9 @@ def test_a_result_of_another_recipe_than_is_needed_is_refused(changes, match):
 
 def test_simulations_cite_simulations_and_values_must_all_be_labels(result):
     refused("cites simulations", result, simulation=True)
-    assert look(result_of(categories_recipe(simulation=True), ONES, REPORTS), simulation=True)
+    assert check(result_of(categories_recipe(simulation=True), ONES, REPORTS), simulation=True)
     refused("labels", result, values=(*LABELS, "new"))
-    assert look({**result, "admission": {"verdict": "flagged"}})
+    assert check({**result, "admission": {"verdict": "flagged"}})
 
 
 def rare_categories():
@@ -103,7 +103,7 @@ def rare_categories():
         (categories_recipe(statistic="count_nonzero", steps=1, k=None, labels=None), "must be of categories"),
         # Its devices report at rates of their own, which the bounds of categories do not know.
         (rare_categories(), "must be of categories"),
-        # Its numbers are of that part: everybody's and other parts' are not bounded by them.
+        # Its numbers are of that part: those of all devices and of other parts are not bounded by them.
         (published(target={"region": {"value": "eu", "recipe": "a" * 64}}), "a part of the population"),
     ],
     ids=["count", "rare categories", "part"],

@@ -1,4 +1,4 @@
-"""What is said of targets holds for every population that the counts allow."""
+"""The bounds on targets hold for every population that the counts allow."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ from panprivacy.recipe.targeting.sizes import (
     require_rest,
     smallest_target,
 )
-from panprivacy.recipe.targeting.target import EVERYBODY, Target
+from panprivacy.recipe.targeting.target import ALL_DEVICES, Target
 
 VALUES = {"os": ("l", "m", "o"), "region": ("e", "u"), "class": ("p", "d")}
 LINUX = Target({"os": "linux"})
@@ -64,7 +64,7 @@ def around(number, source):
 def test_a_conjunction_has_what_its_parts_leave_no_room_to_avoid():
     sizes = exact(os={"linux": 80, "other": 20}, region={"eu": 70, "us": 30})
     assert at_least(EU_LINUX, sizes) == 50
-    assert at_least(EVERYBODY, sizes) == 100
+    assert at_least(ALL_DEVICES, sizes) == 100
     # The same target can be asked again.
     assert differ_by_at_least(EU_LINUX, Target(EU_LINUX.where), sizes) == math.inf
 
@@ -72,8 +72,8 @@ def test_a_conjunction_has_what_its_parts_leave_no_room_to_avoid():
 def test_a_target_that_nearly_every_device_fits_is_refused():
     sizes = exact(os={"linux": 9_995, "other": 5})
     require_large(LINUX, sizes, 1_000)
-    with pytest.raises(FieldError, match=r"everybody\) by too few devices: 5 are sure"):
-        require_apart(LINUX, [EVERYBODY], sizes, 1_000)
+    with pytest.raises(FieldError, match=r"all devices\) by too few devices: 5 are sure"):
+        require_apart(LINUX, [ALL_DEVICES], sizes, 1_000)
 
 
 def test_a_chain_of_small_differences_is_refused_at_its_first_step():
@@ -87,19 +87,19 @@ def test_a_chain_of_small_differences_is_refused_at_its_first_step():
     for target in (EU_LINUX, last):
         require_large(target, sizes, 1_000)
     with pytest.raises(FieldError, match="os = linux"):
-        require_apart(EU_LINUX, [EVERYBODY, LINUX], sizes, 1_000)
+        require_apart(EU_LINUX, [ALL_DEVICES, LINUX], sizes, 1_000)
     # Nor by leaving the middle out.
     with pytest.raises(FieldError, match="os = linux"):
-        require_apart(last, [EVERYBODY, LINUX], sizes, 1_000)
+        require_apart(last, [ALL_DEVICES, LINUX], sizes, 1_000)
 
 
 def test_targets_far_apart_or_nested_with_enough_between_are_allowed():
     sizes = exact(os={"linux": 9_000, "other": 6_000}, region={"eu": 10_000, "us": 5_000})
-    require_apart(EU_LINUX, [EVERYBODY, Target({"os": "other"})], sizes, 1_000)
+    require_apart(EU_LINUX, [ALL_DEVICES, Target({"os": "other"})], sizes, 1_000)
     require_apart(LINUX, [Target({"os": "other"})], sizes, 1_000)
     sizes = exact(os={"linux": 9_000, "other": 1_000}, region={"eu": 5_000, "us": 5_000})
     assert differ_by_at_least(LINUX, EU_LINUX, sizes) == 4_000
-    require_apart(EU_LINUX, [EVERYBODY, LINUX], sizes, 1_000)
+    require_apart(EU_LINUX, [ALL_DEVICES, LINUX], sizes, 1_000)
 
 
 @pytest.mark.parametrize("where", [{"cpu": "arm"}, {"os": "mac"}, {"os": "linux", "cpu": "arm"}])
@@ -110,7 +110,7 @@ def test_what_was_not_counted_is_refused(where):
     with pytest.raises(FieldError, match="needs a result"):
         require_apart(LINUX, [Target({"cpu": "arm"})], sizes, 10)
     with pytest.raises(FieldError, match="target"):
-        require_apart(LINUX, [EVERYBODY], {}, 10)
+        require_apart(LINUX, [ALL_DEVICES], {}, 10)
 
 
 def test_a_target_has_ten_cohorts_by_default():

@@ -6,7 +6,7 @@ import pytest
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.targeting.attributes import Attributes
-from panprivacy.recipe.targeting.target import EVERYBODY, Target
+from panprivacy.recipe.targeting.target import ALL_DEVICES, Target
 from tests.refusals import field_refused
 
 DECLARED = Attributes.from_members({"os": ["linux", "other"], "region": ["eu", "us"]})
@@ -45,7 +45,7 @@ def test_narrower_and_excluding_targets_are_what_their_devices_say():
         for choice in choices
     ]
     # A device that lacks an attribute is not asked.
-    assert [target for target in targets if target.fits({})] == [EVERYBODY]
+    assert [target for target in targets if target.fits({})] == [ALL_DEVICES]
     for one, other in itertools.product(targets, targets):
         mine = [device for device in EVERY_DEVICE if one.fits(device)]
         both = [device for device in mine if other.fits(device)]

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from devices_sim.simulated import SIMULATED_DEVICES, simulated_class
+from devices_sim.devices import SIMULATED_DEVICES, simulated_class
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.device_input import DeviceInput
 

@@ -6,14 +6,16 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from devices_sim.devices.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.fleet_result import FleetResult
-from devices_sim.simulated.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import HEADER, events_csv
 from devices_sim.workloads.segments import SegmentedDevice
-from panprivacy.device.algorithm import ClientAlgorithm, Phase, steps_mechanism, wire_report
+from panprivacy.device.algorithm import ClientAlgorithm, Phase, wire_report
 from panprivacy.device.transport import WireReport
 from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.statistic import narrowed
+from panprivacy.statistics.events.interface import Mechanism
 
 
 class _EventDevices(FleetDevices[Set[int]]):
@@ -22,17 +24,17 @@ class _EventDevices(FleetDevices[Set[int]]):
     def __init__(self, recipe: PublishedRecipe, segment: str | None = None) -> None:
         self._algorithm = ClientAlgorithm(recipe, key_with_tables(recipe.public_key), segment)
 
-    def answer(self, given: Set[int]) -> int:
-        return len(given)
+    def answer(self, device_data: Set[int]) -> int:
+        return len(device_data)
 
 
 class LazyDevices(_EventDevices):
     """Devices that only ever make their last state."""
 
     def report(
-        self, given: Set[int], random_source: random.Random, nonce: bytes | None = None
+        self, device_data: Set[int], random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
-        state = self._algorithm.report_of_count(len(given), random_source, nonce)
+        state = self._algorithm.report_of_count(len(device_data), random_source, nonce)
         return None if state is None else wire_report(state)
 
 
@@ -40,18 +42,18 @@ class EagerDevices(_EventDevices):
     """Devices that take every step."""
 
     def report(
-        self, given: Set[int], random_source: random.Random, nonce: bytes | None = None
+        self, device_data: Set[int], random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
         algorithm = self._algorithm
         state = algorithm.start(random_source, nonce)
         if state.phase is Phase.NOT_SAMPLED:
             return None
         for step in range(1, algorithm.steps + 1):
-            state = algorithm.step(state, step in given, random_source)
+            state = algorithm.step(state, step in device_data, random_source)
         return wire_report(algorithm.finish(state, random_source, nonce))
 
 
-class LocatedDevices(FleetDevices[SegmentedDevice]):
+class SegmentedDevices(FleetDevices[SegmentedDevice]):
     """Devices with events and a segment each.
 
     Args:
@@ -65,13 +67,13 @@ class LocatedDevices(FleetDevices[SegmentedDevice]):
     ) -> None:
         self._of = {segment: devices(recipe, segment) for segment in (*recipe.segments, None)}
 
-    def answer(self, given: SegmentedDevice) -> tuple[str | None, int]:
-        return given.segment, len(given.steps)
+    def answer(self, device_data: SegmentedDevice) -> tuple[str | None, int]:
+        return device_data.segment, len(device_data.steps)
 
     def report(
-        self, given: SegmentedDevice, random_source: random.Random, nonce: bytes | None = None
+        self, device_data: SegmentedDevice, random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
-        return self._of[given.segment].report(given.steps, random_source, nonce)
+        return self._of[device_data.segment].report(device_data.steps, random_source, nonce)
 
 
 class SimulatedEvents(SimulatedDevices):
@@ -82,7 +84,7 @@ class SimulatedEvents(SimulatedDevices):
 
     @property
     def most_ciphertexts(self) -> int:
-        return steps_mechanism(self.statistic).report_ciphertexts
+        return narrowed(self.statistic, Mechanism).report_ciphertexts
 
     def workload(self, path: Path) -> AbstractContextManager[Workload[Any]]:
         segmentation = self.statistic.segmentation
@@ -99,8 +101,8 @@ class SimulatedEvents(SimulatedDevices):
         """About the whole population, those included that were not sampled."""
         devices, segmentation = result.devices_by_answer, self.statistic.segmentation
         by_segment = [] if segmentation is None else segmentation.truths(devices)
-        return Truth(steps_mechanism(self.statistic).truth(devices), by_segment)
+        return Truth(narrowed(self.statistic, Mechanism).truth(devices), by_segment)
 
 
 def _of_segments(recipe: PublishedRecipe, devices: type[_EventDevices]) -> FleetDevices[Any]:
-    return LocatedDevices(recipe, devices) if recipe.segments else devices(recipe)
+    return SegmentedDevices(recipe, devices) if recipe.segments else devices(recipe)

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from devices_sim.simulated.events import SimulatedEvents
-from devices_sim.simulated.interface import SimulatedDevices, Truth
-from devices_sim.simulated.values import SimulatedMessages, SimulatedRandomized
+from devices_sim.devices.events import SimulatedEvents
+from devices_sim.devices.interface import SimulatedDevices, Truth
+from devices_sim.devices.values import SimulatedMessages, SimulatedRandomized
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic
 
 from devices_sim.fleet_result import FleetResult
-from devices_sim.workloads.bucket import Given, Workload
+from devices_sim.workloads.bucket import DeviceData, Workload
 from panprivacy.device.transport import WireReport
 from panprivacy.device.upload import BATCH_REPORTS
 from panprivacy.encryption.interface import PublicKey
@@ -30,16 +30,16 @@ def key_with_tables(key: PublicKey) -> PublicKey:
     return key.with_tables()
 
 
-class FleetDevices(ABC, Generic[Given]):
+class FleetDevices(ABC, Generic[DeviceData]):
     """The devices of one recipe. Holds nothing about any of them."""
 
     @abstractmethod
-    def answer(self, given: Given) -> TrueAnswer:
+    def answer(self, device_data: DeviceData) -> TrueAnswer:
         """What is true of a device, as the statistic's truth is made of it."""
 
     @abstractmethod
     def report(
-        self, given: Given, random_source: random.Random, nonce: bytes | None = None
+        self, device_data: DeviceData, random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
         """A device's report, without a token; None for one that takes no part.
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.fitting import (
+from panprivacy.planning.value_search import (
     ALL_DIGITS,
     Values,
     keeps_promise,

@@ -7,8 +7,8 @@ from panprivacy.encryption.interface import PrivateKey, ValueOutOfRangeError
 from panprivacy.formats.seeded_source import SeededSource
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.report_shards.segments import KEY_BYTES, record_length
-from panprivacy.recipe.statistic import report_statistic
-from panprivacy.statistics.interface import InvalidReportError
+from panprivacy.recipe.statistic import statistic_as
+from panprivacy.statistics.interface import InvalidReportError, ReportStatistic
 
 
 class RunningSum:
@@ -26,7 +26,7 @@ class RunningSum:
     """
 
     def __init__(self, published: PublishedRecipe, key: PrivateKey, seed: bytes) -> None:
-        self._statistic = report_statistic(published)
+        self._statistic = statistic_as(published, ReportStatistic)
         self._public_key = published.public_key
         self._key, self._seed = key, seed
         self._allowed = self._statistic.allowed_values
@@ -91,5 +91,5 @@ def shard_sum(published: PublishedRecipe, key: PrivateKey, slices: Iterable[byte
 def record_bytes_of(published: PublishedRecipe) -> int:
     """Length of a record of a recipe, in bytes."""
     return record_length(
-        report_statistic(published).report_ciphertexts, published.public_key.ciphertext_bytes
+        statistic_as(published, ReportStatistic).report_ciphertexts, published.public_key.ciphertext_bytes
     )

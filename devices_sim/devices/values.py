@@ -6,16 +6,18 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+from devices_sim.devices.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.fleet_result import FleetResult
-from devices_sim.simulated.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.values_file import HEADER, values_csv
 from panprivacy.device.shuffler_upload import ShufflerUpload
 from panprivacy.device.transport import WireReport
 from panprivacy.device.value_reports import value_reports
-from panprivacy.device.value_reports.messages import shuffle_statistic
-from panprivacy.device.value_reports.randomized import cells_of, randomizer_of
+from panprivacy.device.value_reports.randomized import cells_of
 from panprivacy.recipe.document import PublishedRecipe
+from panprivacy.recipe.statistic import narrowed
+from panprivacy.statistics.randomized.interface import Randomizer
+from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 
 
 class ValueDevices(FleetDevices[str]):
@@ -25,16 +27,16 @@ class ValueDevices(FleetDevices[str]):
         key = None if recipe.servers.scheme is None else key_with_tables(recipe.public_key)
         self._reports = value_reports(recipe, key)
 
-    def answer(self, given: str) -> str:
-        return given
+    def answer(self, device_data: str) -> str:
+        return device_data
 
     def report(
-        self, given: str, random_source: random.Random, nonce: bytes | None = None
+        self, device_data: str, random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
         reports = self._reports
         if not reports.is_sampled(random_source):
             return None
-        return reports.of_value(reports.value_of(given), random_source, nonce)
+        return reports.of_value(reports.value_of(device_data), random_source, nonce)
 
 
 class SimulatedValues(SimulatedDevices):
@@ -61,17 +63,17 @@ class SimulatedMessages(SimulatedValues):
 
     @property
     def most_ciphertexts(self) -> int:
-        return shuffle_statistic(self.statistic).most_messages
+        return narrowed(self.statistic, ShuffleStatistic).most_messages
 
     def workload(self, path: Path) -> AbstractContextManager[Workload[Any]]:
         return values_csv(path, lambda cells: self.require_value(*cells))
 
     def require_value(self, text: str) -> None:
-        shuffle_statistic(self.statistic).value_of(text)
+        narrowed(self.statistic, ShuffleStatistic).value_of(text)
 
     def truth(self, result: FleetResult) -> Truth:
         """About the users whose messages were mixed; users that came later are not in the result."""
-        return Truth(shuffle_statistic(self.statistic).truth_of(result.accepted_by_answer))
+        return Truth(narrowed(self.statistic, ShuffleStatistic).truth_of(result.accepted_by_answer))
 
 
 class SimulatedRandomized(SimulatedValues):
@@ -79,21 +81,21 @@ class SimulatedRandomized(SimulatedValues):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        return (HEADER[0], *randomizer_of(self.statistic).columns)
+        return (HEADER[0], *narrowed(self.statistic, Randomizer).columns)
 
     @property
     def most_ciphertexts(self) -> int:
-        return randomizer_of(self.statistic).report_ciphertexts
+        return narrowed(self.statistic, Randomizer).report_ciphertexts
 
     def workload(self, path: Path) -> AbstractContextManager[Workload[Any]]:
-        return values_csv(path, randomizer_of(self.statistic).value_of, self.columns)
+        return values_csv(path, narrowed(self.statistic, Randomizer).value_of, self.columns)
 
     def require_value(self, text: str) -> None:
-        randomizer = randomizer_of(self.statistic)
+        randomizer = narrowed(self.statistic, Randomizer)
         randomizer.value_of(cells_of(text, len(randomizer.columns)))
 
     def truth(self, result: FleetResult) -> Truth:
         """About the whole population, those included that were not sampled."""
-        randomizer = randomizer_of(self.statistic)
+        randomizer = narrowed(self.statistic, Randomizer)
         columns, answers = len(randomizer.columns), result.devices_by_answer.items()
         return Truth(randomizer.truth_of({cells_of(text, columns): devices for text, devices in answers}))

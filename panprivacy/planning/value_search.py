@@ -1,6 +1,6 @@
 """The search for values with which a condition holds.
 
-A question states what may vary (`Values`), where the search begins, in which direction it goes, and what must
+A question states what may vary (`Values`), the beginning of the search, its direction, and what must
 hold. The planner, budgets, limits and forms use it, each with its own condition.
 """
 
@@ -25,7 +25,7 @@ DIGITS = 3
 LARGER = {"epsilon": False, "cohort_size": True, "delta": False}
 """Parameters of which a value can be suggested, and whether larger values protect more."""
 
-NOTHING_WOULD_DO = "no other ε, cohort size or δ alone would do"
+NO_ALTERNATIVE = "no other ε, cohort size or δ alone would do"
 
 _SYMBOLS = {"epsilon": "ε", "delta": "δ"}
 
@@ -166,7 +166,7 @@ def remedy_clause(statistic: Statistic[Any], enough: Callable[[Statistic[Any]], 
     """
     found = remedies_of(statistic, enough, ("epsilon", "cohort_size"))
     found = found or remedies_of(statistic, enough, ("delta",))
-    return f"{' or '.join(map(str, found))} would do" if found else NOTHING_WOULD_DO
+    return f"{' or '.join(map(str, found))} would do" if found else NO_ALTERNATIVE
 
 
 def remedies_of(

@@ -112,7 +112,7 @@ def check_file(
 
 
 def check_checkpoint(note: bytes, policy: Policy | None, *, latest: int | None = None) -> Findings:
-    """Check who signed a checkpoint.
+    """Check the signatures of a checkpoint.
 
     Raises:
         CheckError: it is malformed, or not signed as the policy asks.
@@ -124,10 +124,10 @@ def check_checkpoint(note: bytes, policy: Policy | None, *, latest: int | None =
         raise NotWitnessedError(str(error)) from error
     except NoteError as error:
         raise CheckError(f"the checkpoint does not hold: {error}") from error
-    says = f"The checkpoint is of {checkpoint.size:,} entries of the log {checkpoint.origin}."
+    sentence = f"The checkpoint is of {checkpoint.size:,} entries of the log {checkpoint.origin}."
     if policy is None or accepted is None:
-        return Findings((says,), (NEEDS_POLICY,))
-    return Findings((says, "The log signed it."), ()) + _witnessed(accepted, policy)
+        return Findings((sentence,), (NEEDS_POLICY,))
+    return Findings((sentence, "The log signed it."), ()) + _witnessed(accepted, policy)
 
 
 def _is_checkpoint(content: bytes) -> bool:
@@ -142,11 +142,11 @@ def _check_proof(read: Proof, policy: Policy | None, latest: int | None) -> Find
     entry = json_object(read.extra, "entry in the proof") if read.extra else {}
     if not entry:
         raise CheckError("the proof has no entry with it")
-    told = json.dumps(entry, ensure_ascii=True, sort_keys=True)
-    says = f"Entry {read.index + 1} is: {told}"
+    content = json.dumps(entry, ensure_ascii=True, sort_keys=True)
+    sentence = f"Entry {read.index + 1} is: {content}"
     if policy is None:
-        return Findings((says, _path_sentence(read)), (NEEDS_POLICY,))
-    return Findings((says,), ()) + _of_the_log(read, _accepted(read, policy, latest), policy)
+        return Findings((sentence, _path_sentence(read)), (NEEDS_POLICY,))
+    return Findings((sentence,), ()) + _of_the_log(read, _accepted(read, policy, latest), policy)
 
 
 def _proof(encoded: bytes) -> Proof:
@@ -189,16 +189,16 @@ def _of_the_log(read: Proof, accepted: WitnessedCheckpoint, policy: Policy) -> F
 def _witnessed(accepted: WitnessedCheckpoint, policy: Policy) -> Findings:
     """Which witnesses signed: by the policy's names, with those of their keys."""
     if not accepted.witnesses:
-        return Findings((), (_NOBODY,))
+        return Findings((), (_NO_WITNESS,))
     names = {witness.key.name: name for name, witness in policy.witnesses.items()}
-    told = sorted(
+    signers = sorted(
         f"{names[one.name]} ({one.name}, {datetime.fromtimestamp(one.time, UTC):%Y-%m-%d %H:%M} UTC)"
         for one in accepted.witnesses
     )
-    return Findings((f"Witnesses that saw the same log: {', '.join(told)}.",), ())
+    return Findings((f"Witnesses that saw the same log: {', '.join(signers)}.",), ())
 
 
-_NOBODY = (
+_NO_WITNESS = (
     "No witness vouches for it: the log could show others something else. A policy of your own can ask for "
     "witnesses."
 )
@@ -244,7 +244,7 @@ def _signed_statements(
         sentences.append("The site's signature of it holds.")
     if entry is not None:
         _require_entry(entry, (action,), identifier)
-        sentences.append("The log says that exactly this document was published.")
+        sentences.append("According to the log, exactly this document was published.")
     return sentences
 
 
@@ -271,7 +271,7 @@ def _recipe_statements(
         sentences.append("The site's signature of the recipe holds.")
     if entry is not None:
         _require_entry(entry, PUBLISHED, identifier)
-        sentences.append("The log says that exactly this recipe was published.")
+        sentences.append("According to the log, exactly this recipe was published.")
     return sentences
 
 
