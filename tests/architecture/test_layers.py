@@ -43,7 +43,7 @@ def impurities(file: Path) -> Iterator[str]:
             yield node.attr
 
 
-def test_only_the_device_and_commands_have_connections_clocks_and_randomness() -> None:
+def test_only_device_and_commands_have_connections_clocks_and_draws() -> None:
     found = {file for file in (ROOT / "panprivacy").rglob("*.py") if any(impurities(file))}
     folders = {file.relative_to(ROOT / "panprivacy").parts[0] for file in found if file.stem != "__main__"}
     assert folders == {"device"}
