@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the same as in `typing`, which loads too slowly: Ctrl-C mus
 INTERRUPTED = 128 + signal.SIGINT
 """Exit status, by the convention of shells."""
 
-NOBODY_READS = 128 + signal.SIGPIPE
+BROKEN_PIPE = 128 + signal.SIGPIPE
 """The same if the output went to a program that has ended, such as `head`."""
 
 NOT_WRITTEN = 1
@@ -92,7 +92,7 @@ def run(main: Callable[[], object]) -> NoReturn:
     except OutputError as error:
         # Buffered output would be written again at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
-        status = NOBODY_READS
+        status = BROKEN_PIPE
         if not error.nobody_reads:
             sys.stderr.write(f"error: {error}\n")
             status = NOT_WRITTEN

@@ -145,7 +145,7 @@ class WeightLaw:
         return float(binomial.lower_tail(x, self.k - without, self.flip, self.keep)) if x >= 0 else 0.0
 
 
-def redrawn_epsilon(epsilon: float, probability: float) -> float:
+def rejection_epsilon(epsilon: float, probability: float) -> float:
     """ε of two reports whose first draws have it, if one of them is drawn again with at most this
     probability, and the other maybe never: ε − ln(1 − probability), rounded up.
 
@@ -315,7 +315,7 @@ class Categories(NamedValues, Randomizer[CategoriesParameters, int]):
     @property
     def _reference_epsilon(self) -> float:
         """ε of one report against the report about no category, which is not drawn again as often."""
-        return redrawn_epsilon(self.parameters.epsilon, self._redraw_probability)
+        return rejection_epsilon(self.parameters.epsilon, self._redraw_probability)
 
     @property
     def _replaced_epsilon(self) -> float:

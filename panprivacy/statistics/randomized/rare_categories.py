@@ -48,7 +48,7 @@ from panprivacy.statistics.randomized.categories import (
     CategoriesParameters,
     WeightLaw,
     ones_sentence,
-    redrawn_epsilon,
+    rejection_epsilon,
 )
 from panprivacy.statistics.robustness import Robustness
 
@@ -398,7 +398,7 @@ class RareCategories(Categories):
     @property
     def _reference_epsilon(self) -> float:
         """ε of a report against one about no category: a one at the device's place gains most."""
-        return redrawn_epsilon(self._gained, self._redraw_probability)
+        return rejection_epsilon(self._gained, self._redraw_probability)
 
     @property
     def _replaced_epsilon(self) -> float:
@@ -407,7 +407,7 @@ class RareCategories(Categories):
         epsilon = self.parameters.epsilon
         # Never more than 2ε, whatever the rate: rounding up does not exceed what is proved without it.
         alone = min(upwards(self._gained + _lost(epsilon, other)), 2 * epsilon)
-        return redrawn_epsilon(alone, self._redraw_probability)
+        return rejection_epsilon(alone, self._redraw_probability)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         source = (
