@@ -119,7 +119,7 @@ class Inversion:
         theta, length, size = _frequencies(largest, smallest, p, tilt, negligible)
         while size > _MOST_FREQUENCIES:  # it grows with the root of the number of bits, at most
             self._hidden *= 0.9 * (_MOST_FREQUENCIES / size) ** 2
-            hidden = largest * self._hidden, smallest * self._hidden - 2  # rounded down, of either kind
+            hidden = largest * self._hidden, smallest * self._hidden - 2  # rounded down, of ones and of zeros
             theta, length, size = _frequencies(*hidden, p, tilt, negligible)
         count = np.full(size, 2.0)  # for −ω as well
         count[0] = 1.0

@@ -518,6 +518,6 @@ def require_reachable(epsilon: float, delta: float) -> float:
     """ε, or FieldError if it is infinite."""
     if epsilon == math.inf:
         raise FieldError(
-            "delta", f"must be larger: no ε is promised at {plain(delta)}, as some loss may be unbounded"
+            "delta", f"must be larger: no ε is promised at {plain(delta)}, because some loss may be unbounded"
         )
     return epsilon

@@ -61,7 +61,8 @@ class _Output(io.TextIOWrapper):
 
 
 def printable(text: str) -> str:
-    """The text without control characters and surrogates: what others' files say goes to a terminal."""
+    """The text without control characters and surrogates, so that other parties' files can go to a
+    terminal."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
@@ -79,7 +80,7 @@ def raise_when_interrupted() -> None:
 def run(main: Callable[[], object]) -> NoReturn:
     """Run a command to its end, and exit with the status that it returns, or with that of SystemExit.
 
-    Meanwhile standard output raises OutputError. If that or an interrupt ends the command, nothing else is
+    Meanwhile standard output raises OutputError. If that or an interrupt ends the command, nothing more is
     printed, except, on standard error, that the output is full.
     """
     end_when_interrupted()

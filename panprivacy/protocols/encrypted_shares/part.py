@@ -1,7 +1,7 @@
 """One aggregator's part of a sharing: its Prio3Count input share, encrypted under its own key.
 
 A side is 0 for the leader and 1 for the helper, as in Prio3. Each share is bytes (VDAF draft 20, section
-7.2.7): the leader's 48 are the share of the bit and of its proof, the helper's 32 a seed that both are
+7.2.7): the leader's 48 are the share of the bit and of its proof. The helper's 32 are a seed that both are
 expanded from.
 """
 
