@@ -107,7 +107,7 @@ def rate_check(
 
 
 def _interval(issued: int, rate: float, failure: float) -> tuple[int, int]:
-    """The narrowest ends beyond each of which Bin(issued, rate) lies with at most half of `failure`."""
+    """The narrowest two ends: Bin(issued, rate) lies beyond each with at most half of `failure`."""
     if issued == 0 or rate == 1:
         return issued, issued
     return binomial.window(issued, rate, 1 - rate, failure / 2)

@@ -193,7 +193,7 @@ def _shares(segment: SegmentCounts) -> tuple[float, ...]:
 
 
 def _share_ends(answer: Ends, other: Ends, devices: Ends) -> Ends:
-    """The range of a/(a + b) for a, b and a + b within their ends, at least two of which are not 0.
+    """The range of a/(a + b) for a, b and a + b within their ends; at least two ends are not 0.
 
     a/(a + b) grows with a and falls with b, and is a/d for d devices: either gives an end, and both hold.
     """

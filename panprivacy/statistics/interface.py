@@ -40,7 +40,7 @@ class InvalidReportError(ValueError):
 
 
 class Segmentation(ABC):
-    """The segments of a statistic of which each device is in one, or in none."""
+    """The segments of a statistic: each device is in one, or in none."""
 
     labels: tuple[str, ...]
     """Their labels, 1 or more that differ."""
