@@ -272,9 +272,9 @@ class Prio3(Generic[Measurement]):
     def require_parts_of_all(self, public_share: bytes, verifier_shares: Sequence[bytes]) -> None:
         """Refuse a report whose public share some aggregator would refuse in `verify_next`.
 
-        In the draft, each aggregator compares the other ones' parts of the joint randomness, as the public
-        share states them. The holder of all verifier shares can compare all parts: then no aggregator refuses
-        later.
+        In the draft, each aggregator compares the parts of the joint randomness that are not its own, as the
+        public share states them. The holder of all verifier shares can compare all parts: then no aggregator
+        refuses later.
 
         Args:
             public_share: of the length that `verify_init` takes.
