@@ -16,6 +16,12 @@ ROOT = Path(__file__).resolve().parent.parent
 
 PACKAGES = ("collections", "panapp", "panprivacy", "devices_sim", "research", "examples", "benchmarks")
 
+CONTRACTS = ("panprivacy/*.py",)
+"""Whose docstrings and comments are read as a library's reference."""
+
+NOT_CONTRACTS = ("panprivacy/device", "panprivacy/planning", "panprivacy/recipe")
+"""Left out of these: their texts still have the patterns."""
+
 SAYING = ("collections", "panapp", "panprivacy", "devices_sim", "research")
 """Whose texts people read on pages, in commands and in answers of the API."""
 
@@ -52,6 +58,39 @@ IN_PROSE = IN_TEXTS | {
 }
 """The same, in the docs and on pages."""
 
+KEPT = (
+    r"of which|of whom",
+    r"so many",
+    r"beside",
+    r"nobody|somebody|everybody|anybody",
+    r"any more",
+    r"no longer|used to be|earlier versions?",
+    r"where (?:there (?:is|are)|one)",
+    r"where (?:left out|it is|none|no|unset|needed)",
+    r"ticks?",
+)
+"""Of `IN_PROSE`, for comments."""
+
+IN_COMMENTS = (
+    ANYWHERE
+    | {each: IN_PROSE[each] for each in KEPT}
+    | {
+        r"someone|anyone|everyone|no one": "the role: a device, an analyst, an attacker",
+        r"wherever": "if, whenever",
+        r"lest": "so that … not",
+        r"told|tells?|says?": "shown, has, states, distinguish",
+        r"ways?": "path, method, case",
+        r"(?:either|every|several|two|both|one) kinds?|kinds? of": "type",
+        r"looks?|looked": "check, read",
+        r"as (?:above|below)": "the reason",
+        r"(?<=, )as (?:there|it|they|some|few|no) (?:\w+ )?(?:is|are|has|have|may)": "because",
+    }
+)
+"""The same, in comments of `CONTRACTS`."""
+
+IN_DOCSTRINGS = IN_COMMENTS | {r"(?<!thing )else": "otherwise"}
+"""The same, in docstrings of `CONTRACTS`."""
+
 AT_THE_BEGINNING = re.compile(r"(?:^|[.:;] +)Who [^?]*$")
 """The role is missing, unless it is a question."""
 
@@ -86,6 +125,21 @@ def python(path: Path) -> Iterator[tuple[int, str]]:
     for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
         if token.type in (tokenize.STRING, tokenize.COMMENT):
             yield from enumerate(token.string.splitlines(), start=token.start[0])
+
+
+def comments(path: Path) -> Iterator[tuple[int, str]]:
+    """Comments, without code."""
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], CODE.sub("", token.string)
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """Lines of docstrings, without code."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield from enumerate(CODE.sub("", text).splitlines(), start=node.lineno)
 
 
 def texts(path: Path) -> Iterator[tuple[int, str]]:
@@ -133,6 +187,7 @@ def findings() -> Iterator[str]:
         if "migrations" not in path.parts and any(pattern.search(text) for pattern, _ in anywhere):
             for number, line in python(path):
                 yield from found(path, number, line, anywhere)
+    yield from contracts()
     read = [(path, texts(path)) for path in tracked(*(f"{package}/*.py" for package in SAYING))]
     read += [(path, typescript(path)) for path in tracked("devices_web/src/*.ts")]
     read += [(path, enumerate(path.read_text().splitlines(), start=1)) for path in tracked(*PLAIN)]
@@ -143,6 +198,18 @@ def findings() -> Iterator[str]:
         for name in TEST_NAME.findall(path.read_text()):
             if len(name) > LONGEST_NAME:
                 yield f"{path.relative_to(ROOT)}: {name} has {len(name)} characters, at most {LONGEST_NAME}"
+
+
+def contracts() -> Iterator[str]:
+    """Every line of `CONTRACTS` with a pattern."""
+    in_comments, in_docstrings = map(compiled, (IN_COMMENTS, IN_DOCSTRINGS))
+    left_out = [ROOT / folder for folder in NOT_CONTRACTS]
+    for path in tracked(*CONTRACTS):
+        if any(path.is_relative_to(folder) for folder in left_out):
+            continue
+        for lines, patterns in ((comments(path), in_comments), (docstrings(path), in_docstrings)):
+            for number, line in lines:
+                yield from found(path, number, line, patterns)
 
 
 def found(path: Path, number: int, line: str, patterns: list[tuple[re.Pattern[str], str]]) -> Iterator[str]:

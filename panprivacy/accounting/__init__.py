@@ -1,6 +1,6 @@
 """What releases cost in privacy: guarantees, and the computations that they come from.
 
-A release is a `PrivacyEvent` (`interface`), one file per kind; `registry` reads events from stored data.
+A release is a `PrivacyEvent` (`interface`), one file per type; `registry` reads events from stored data.
 `guarantees` has the statements that recipes and pages show, `calibration` solves for a parameter,
 `composition` adds releases up, and `question` answers `manage.py account`. This package knows nothing of
 statistics, encryption or protocols: an event holds in numbers all that matters here.

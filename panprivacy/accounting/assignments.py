@@ -4,21 +4,20 @@ With m ones among N other bits, S_m ~ Bin(m, 1 − p) + Bin(N − m, p), and an 
 
     g(m, N − m) = max over t of excess·Pr[S_m = t − 1] − growth·Pr[S_m ≥ t]      (see binomial.py).
 
-Unanimous bits are *not* always the worst: they have the worst skewness, but other assignments may put the
-lattice of sums better against the threshold (δ is larger by 20% at n = 20, ε₀ = 3, small ε; by 0.07% at
-n = 10,000, ε₀ = 2, ε = 0.087). So all m are covered, by branch and bound. An observer that is given some of
-the bits knows more; hence for all m from a to b
+Unanimous bits are *not* always the worst. They have the worst skewness, but other assignments may put the
+lattice of sums better against the threshold. Then δ is larger by 20% at n = 20, ε₀ = 3 and small ε, and by
+0.07% at n = 10,000, ε₀ = 2, ε = 0.087. So all m are covered, by branch and bound. An observer that is given
+some of the bits knows more; hence for all m from a to b
 
     g(m, N − m) ≤ g(a, N − b),
 
-where b − a bits have been given. A range whose bound is below the largest value found so far is left; another
-one is split in two.
+because b − a bits have been given. A range whose bound is below the largest value found so far is left;
+another one is split in two.
 
 g is computed by numerical inversion of the characteristic function. Tilt S by θ with
-e^θ = (excess + growth)/excess: Pr[S̃ = x] ∝ e^{θx}·Pr[S = x]. Then f(t), whose maximum is g,
-grows from t to t + 1 exactly when Pr[S̃ = t] > Pr[S̃ = t − 1], so that the maximum is at t = 1 + the mode of
-S̃; and the mode of a sum of independent bits is its mean, rounded up or down (Darroch 1964). Over L
-frequencies
+e^θ = (excess + growth)/excess: Pr[S̃ = x] ∝ e^{θx}·Pr[S = x]. The maximum of f(t) is g. It grows from t to t
++ 1 exactly when Pr[S̃ = t] > Pr[S̃ = t − 1]. So the maximum is at t = 1 + the mode of S̃. The mode of a sum
+of independent bits is its mean, rounded up or down (Darroch 1964). Over L frequencies
 
     f(t) = (1/L)·Σ_j Re e^{K(s) − s·t}·(excess·e^s − growth/(1 − e^{−s})),   s = θ + 2πij/L,
 
@@ -64,9 +63,9 @@ def worst_divergence(
 ) -> float:
     """An upper bound on g over all assignments.
 
-    It is the largest g itself, to a relative 1e-9, unless more than `most_ranges` stay open at once:
-    for large N, or if growth is so small that all assignments are alike. Then it is at most a factor 1 + (1 +
-    z²)/(2·most_ranges) above the largest, about, with the threshold z standard deviations out.
+    It is the largest g itself, to a relative 1e-9, unless more than `most_ranges` stay open at once. That
+    happens for large N, or if growth is so small that all assignments are alike. Then it is at most a factor
+    1 + (1 + z²)/(2·most_ranges) above the largest, about, with the threshold z standard deviations out.
 
     Args:
         others: N, at least `FEWEST_OTHERS`.
@@ -107,9 +106,10 @@ class Inversion:
         negligible: a frequency at which the characteristic function is below e^−negligible is left out, and
             bounded.
 
-    If that needs more than `_MOST_FREQUENCIES`, the observer is given part of the bits of either kind, so
-    that g is bounded from above with fewer. That happens only if tilting makes one kind of bits 10⁵ times as
-    certain as the other, and there are millions of them: if ε is above 5, and n far more than any δ asks for.
+    If that needs more than `_MOST_FREQUENCIES`, the observer is given part of the ones and of the zeros, so
+    that g is bounded from above with fewer. That happens only if tilting makes one of the two 10⁵ times as
+    certain as the other, and there are millions of bits. Then ε is above 5, and n far more than any δ asks
+    for.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Inversion:
         theta, length, size = _frequencies(largest, smallest, p, tilt, negligible)
         while size > _MOST_FREQUENCIES:  # it grows with the root of the number of bits, at most
             self._hidden *= 0.9 * (_MOST_FREQUENCIES / size) ** 2
-            hidden = largest * self._hidden, smallest * self._hidden - 2  # rounded down, of either kind
+            hidden = largest * self._hidden, smallest * self._hidden - 2  # rounded down, of ones and of zeros
             theta, length, size = _frequencies(*hidden, p, tilt, negligible)
         count = np.full(size, 2.0)  # for −ω as well
         count[0] = 1.0
@@ -207,7 +207,7 @@ class Inversion:
 
 
 def _part_of(value: Value, part: slice) -> Value:
-    """The part of what there is one of for each; else what there is one of for all."""
+    """The part of what there is one of for each; otherwise what there is one of for all."""
     return value if isinstance(value, float) else value[part]
 
 

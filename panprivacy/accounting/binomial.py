@@ -4,8 +4,8 @@
 regularized incomplete beta function `betainc` errs by no more than what the rounding of n·p costs any
 computation in double precision; `relative_error` states that, with a margin.
 
-In all functions x and n are arrays (or numbers) of whole numbers that broadcast, n ≥ 0; p is the
-probability of success and q = 1 − p, both given, because 1 − p computed from a p near 1 has no digits left.
+In all functions x and n are arrays (or numbers) of whole numbers that broadcast, n ≥ 0. p is the probability
+of success and q = 1 − p. Both are given, because 1 − p computed from a p near 1 has no digits left.
 """
 
 import math
@@ -74,8 +74,8 @@ def lower_tail(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
 def relative_error(x: ArrayLike, n: ArrayLike, p: float) -> Numbers:
     """A bound on the relative errors of the three functions above, for probabilities above 1e-290.
 
-    Rounding n·p moves log Pr[X = x] by up to 2⁻⁵³·|x − n·p|; the tails were compared with 40 digits for n
-    up to 10¹⁰ and twelve standard deviations, and never erred by as much as a quarter of this.
+    Rounding n·p moves log Pr[X = x] by up to 2⁻⁵³·|x − n·p|. The tails were compared with 40 digits for n up
+    to 10¹⁰ and twelve standard deviations. They never erred by as much as a quarter of this.
 
     Args:
         x, n: whole numbers that broadcast, n ≥ 0.
@@ -114,10 +114,10 @@ def binomial_divergence(
 
         Pr[S + Ber(a) ≥ t] − e^ε·Pr[S + Ber(b) ≥ t] = (a − e^ε·b)·Pr[S = t − 1] − (e^ε − 1)·Pr[S ≥ t],
 
-    and the divergence is the maximum over t wherever the likelihood ratio is monotone: for every log-concave
-    S, so for every sum of independent bits. The two tails on the left would cancel almost entirely. The two
-    terms on the right lose a factor of about z² to cancellation (Mills' ratio), z being the threshold in
-    standard deviations.
+    and the divergence is the maximum over t if the likelihood ratio is monotone: for every log-concave S, so
+    for every sum of independent bits. The two tails on the left would cancel almost entirely. The two terms
+    on the right lose a factor of about z² to cancellation (Mills' ratio), z being the threshold in standard
+    deviations.
 
     Args:
         n: numbers of trials, ≥ 0.

@@ -28,7 +28,7 @@ SOLVABLE: Mapping[str, Optimum] = {
     "sigma": Optimum.SMALLEST,
     "n": Optimum.SMALLEST,
 }
-"""Parameters that can be solved for, wherever an event has a field of that name."""
+"""Parameters that can be solved for if an event has a field of that name."""
 
 _TIGHT = 2e-7  # relative, in the parameter
 _NOTHING = 1e-300
@@ -59,9 +59,9 @@ def calibrated(
 
     Returns:
         The event, which meets the target: its δ at ε, as computed, is at most `delta`. A real parameter is
-        within 1e-6 (relative) of one that fails, or at the end of its allowed range. A whole number n
-        meets the target while n − 1 fails; every larger n meets it too, because a further report only adds
-        noise, except for the rounding of computed numbers in the last place. For the scale of discrete
+        within 1e-6 (relative) of one that fails, or at the end of its allowed range. A whole number n meets
+        the target while n − 1 fails. Every larger n meets it too, because a further report only adds noise.
+        (The rounding of computed numbers can break that in the last place.) For the scale of discrete
         Gaussians see `smallest_scale`.
 
     Raises:

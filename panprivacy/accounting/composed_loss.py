@@ -1,9 +1,9 @@
 """Sums of independent privacy losses, by convolution after exponential tilting.
 
 A Fourier transform has errors relative to the largest probability, 1e-16, and a δ of 1e-12 would drown in
-them. So each loss is first weighted by e^{θL}, with θ such that the weighted sum has its mean near
-the ε in question, and the weight is divided out again at the end: what was a tail is then the
-bulk, and errors are relative to δ, however small.
+them. So each loss is first weighted by e^{θL}, with θ such that the weighted sum has its mean near the ε in
+question. What was a tail is then the bulk, and errors are relative to δ, however small. At the end the weight
+is divided out again.
 
 One ε is computed in these steps; all are our own but for the dots of step 3:
 
@@ -15,13 +15,13 @@ One ε is computed in these steps; all are our own but for the dots of step 3:
 6. the weights are divided out, and the bounds on all errors added (`_TiltedSum.delta`).
 
 The errors of rounding, of the finite transform and of the tails outside it are bounded and added, so that
-every δ is an upper bound. If losses are rare and far larger than ε, no weights suit both ε and them; then
-that bound may be a part of δ, and the transform is repeated in extended precision, if the processor has it.
+every δ is an upper bound. If losses are rare and far larger than ε, no weights suit both ε and them. Then
+that bound may be a part of δ, and the transform is repeated in extended precision if the processor has it.
 Compared with `dp_accounting`'s composition, which this is tested against, that makes any δ from 1e-30 on
 meaningful, not only those well above 1e-15.
 
 Everything is chosen for the ε in question. Losses too rare to matter at it are taken as infinite at the upper
-end, and raised to the next one at the lower: otherwise a lattice that has to reach them would be coarse. It
+end, and raised to the next one at the lower. Otherwise a lattice that has to reach them would be coarse. It
 is as fine as `_ACCURACY` asks for. All ε of one cell have the same lattice, so that δ(ε) and ε(δ) are inverse
 to each other.
 
@@ -518,6 +518,6 @@ def require_reachable(epsilon: float, delta: float) -> float:
     """ε, or FieldError if it is infinite."""
     if epsilon == math.inf:
         raise FieldError(
-            "delta", f"must be larger: no ε is promised at {plain(delta)}, as some loss may be unbounded"
+            "delta", f"must be larger: no ε is promised at {plain(delta)}, because some loss may be unbounded"
         )
     return epsilon

@@ -5,29 +5,29 @@ Each event's curve δ(ε) becomes a privacy loss distribution that lies above it
 result too: it is never above the sum of the largest losses that the events have with more than negligible
 probability, plus δ's.
 
-**What the number covers.** The events, i.e. their kinds and parameters, are fixed ahead, or at least chosen
+**What the number covers.** The events, i.e. their types and parameters, are fixed ahead, or at least chosen
 without knowledge of previous outputs. The data and the question behind an event may depend on previous
-outputs, because its curve holds for every such choice (adaptive composition with fixed privacy parameters:
-Dwork, Rothblum & Vadhan 2010; for curves and the pairs that dominate them: Zhu, Dong & Wang 2022, Theorem
-10).
+outputs, because its curve holds for every such choice. This is adaptive composition with fixed privacy
+parameters (Dwork, Rothblum & Vadhan 2010). For curves and the pairs that dominate them it is Theorem 10 of
+Zhu, Dong & Wang 2022.
 
 Replacement is symmetric: a device may have the event in one release and not in the next, and vice versa, even
 depending on results. So each event under replacement is composed with the worse of both directions on either
 side. That is up to 3% in ε above composing one and the same pair of inputs (7% for Example 5 of SAA, which is
-sampled at 0.02). Composing directions apart would not be a proof: a sum of bits whose inputs are exchanged is
-that of unchanged inputs with the others' bits exchanged, and the worst case covers all of the others' bits,
-in each release anew. Adding and removing fix the direction for all rounds and have one worst pair, so the
-sampled Gaussian's rounds are composed in each direction apart.
+sampled at 0.02). Composing directions apart would not be a proof. A sum of bits whose inputs are exchanged is
+that of unchanged inputs with the other devices' bits exchanged. The worst case covers all bits of other
+devices, in each release anew. Adding and removing fix the direction for all rounds and have one worst pair,
+so the sampled Gaussian's rounds are composed in each direction apart.
 
-**What it does not cover.** If the parameters or the number of later events depend on previous outputs (full
-adaptivity), stopping before this number exceeds a budget is in general not a valid
-privacy filter: composing curves along the path taken and stopping when they would cross the target fails
-("f-Differential Privacy Filters: Validity and Approximate Solutions", arXiv:2602.06756, which also shows when
-it does not). Filters are proved for (ε, δ) at the rate of advanced composition (Rogers, Roth, Ullman & Vadhan
-2016; with its constants, Whitehouse, Ramdas, Rogers & Wu 2023), and for Rényi and zero-concentrated privacy
-as if parameters were fixed (Feldman & Zrnic 2021; Whitehouse et al. 2023). So a budget with the rule
-`composed` holds only if analysts do not plan recipes by the results of previous ones; `privacy_filter` is the
-rule that needs no such condition.
+**What it does not cover.** Parameters, or the number of later events, may depend on previous outputs (full
+adaptivity). Then stopping before this number exceeds a budget is in general not a valid privacy filter.
+Composing curves along the path taken and stopping when they would cross the target fails. A paper shows when
+it does and when it does not ("f-Differential Privacy Filters: Validity and Approximate Solutions",
+arXiv:2602.06756). For (ε, δ), filters are proved at the rate of advanced composition (Rogers, Roth, Ullman &
+Vadhan 2016), and with its constants (Whitehouse, Ramdas, Rogers & Wu 2023). For Rényi and zero-concentrated
+privacy they are proved as if parameters were fixed (Feldman & Zrnic 2021; Whitehouse et al. 2023). So a
+budget with the rule `composed` holds only if analysts do not plan recipes by the results of previous ones;
+`privacy_filter` is the rule that needs no such condition.
 """
 
 import math
@@ -71,7 +71,7 @@ def epsilon_of(events: Iterable[PrivacyEvent], delta: float) -> float:
     Returns:
         ε ≥ 0; 0 for no events; for a single event its own. It exceeds that of the events' curves of
         `delta_bound` by at most 0.2%, because each is known at some 200 points (0.4% at some 60 points, see
-        `dots_apart`), and never the ε's of the events at equal shares of δ, added up.
+        `dots_apart`). It never exceeds the ε's of the events at equal shares of δ, added up.
 
     Raises:
         FieldError: events with different neighbouring relations; δ outside its range, or so small that no

@@ -4,17 +4,17 @@ The sum is *not* N_Z(0, n·s²) when s is small, and far from a continuous Gauss
 at s = 0.3 one summand has variance 0.0077, not 0.09. Nothing here replaces it by either
 without a bound on the difference.
 
-Two facts carry every computation. A discrete Gaussian is a sum of independent Bernoulli
-variables up to a shift (its generating function is a theta function, whose zeros are
-real and negative by Jacobi's triple product), and so is the n-fold sum S. Therefore:
+Two facts carry every computation. Up to a shift, a discrete Gaussian is a sum of independent Bernoulli
+variables, and so is the n-fold sum S. (Its generating function is a theta function, whose zeros are real and
+negative by Jacobi's triple product.) Therefore:
 
 - The probabilities P of S are log-concave: P(x)/P(x + d) grows with x. The set on which one
   neighbour is more than e^ε likelier than the other is a tail, and with T(a) = Pr[S ≥ a]
 
       δ(ε) = max over integers a of T(a) − e^ε·T(a + d).
 
-  T decreases, so the largest shift d = `value_range` is the worst one; S is symmetric, so
-  both directions of the hockey stick are equal.
+  T decreases, so the largest shift d = `value_range` is the worst one. S is symmetric, so both directions of
+  the hockey stick are equal.
 - The modulus of S's characteristic function decreases on [0, π], also after exponential
   tilting, so that leaving out high frequencies has a known cost.
 
@@ -156,12 +156,12 @@ def epsilon_of(n: int, scale: float, value_range: int, delta: float) -> float:
 def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> float:
     """The smallest s from which on the sum is (ε, δ)-private at every larger s.
 
-    δ is not monotone in s. As the lattice of values passes under the threshold, δ falls and rises again
-    (n = 1, range 1, ε = 20: δ is 2e-9 at s = 0.158, 1e-3 at s = 0.27). So the search comes from above. It
-    starts at the s that zero-concentrated privacy allows for a single N_Z(0, s²), which is valid for every
-    larger s (Canonne, Kamath & Steinke 2020, Theorem 4). Or it starts at the s with which the sum has
-    standard deviation 20; above that no rise was found for ε ≤ 20 and δ ≥ 1e-30. It goes down in steps of 1%
-    (more if δ is far below its target, see `_step`) to the first s that fails, and then searches the last
+    δ is not monotone in s. While the lattice of values passes under the threshold, δ falls and rises again.
+    For n = 1, range 1 and ε = 20, δ is 2e-9 at s = 0.158 and 1e-3 at s = 0.27. So the search comes from
+    above. It starts at the s that zero-concentrated privacy allows for a single N_Z(0, s²), which is valid
+    for every larger s (Canonne, Kamath & Steinke 2020, Theorem 4). Or it starts at the s with which the sum
+    has standard deviation 20; above that no rise was found for ε ≤ 20 and δ ≥ 1e-30. It goes down in steps of
+    1% (more if δ is far below its target, see `_step`) to the first s that fails, and then searches the last
     step. A rise narrower than a step could go unseen, but the s returned is always checked: `delta_of` there
     is at most δ.
 
@@ -203,7 +203,7 @@ def smallest_scale(n: int, value_range: int, epsilon: float, delta: float) -> fl
 def _step(excess: float) -> float:
     """How far (in log s) to go down if log δ lies `excess` ≤ 0 above its target: 1%, far below it more.
 
-    To go unseen if |excess| ≥ 5, δ would have to grow like s^250 within the step; the steepest that was found
+    To go unseen if |excess| ≥ 5, δ would have to grow like s^250 within the step. The steepest growth found
     while it is above 1e-50 is s^231 (n ≤ 1,000, range ≤ 10, ε ≤ 20).
     """
     return math.log(1.01) * (1 - max(excess, -45.0) / 5)
@@ -298,9 +298,9 @@ class _NarrowSum:
         Pr[S ≥ a] = e^{n·K(θ) − θ·a} · (1/2π)∫ φ(ω)^n e^{−iωa} / (1 − e^{−θ−iω}) dω.
 
     The integral is taken as a sum over L frequencies. That adds up e^{θmL}·Pr[S ≥ a + mL] over all
-    integers m; the terms m ≠ 0 are bounded by Chernoff, and L is doubled until they do not matter. θ puts the
-    tilted mean at a, so that nothing cancels: near a, the terms fall like the tilted sum's own tails, so that
-    L is some of its standard deviations, however far out a is.
+    integers m. The terms m ≠ 0 are bounded by Chernoff, and L is doubled until they do not matter. The tilt θ
+    puts the tilted mean at a, so that nothing cancels. Near a, the terms fall like the tilted sum's own
+    tails. So L is some of its standard deviations, however far out a is.
     """
 
     def __init__(self, n: int, scale: float) -> None:
@@ -517,7 +517,8 @@ class _NarrowSum:
 
 
 def _offset(centre: float, scale: float) -> float:
-    """The exponent that brings the lattice point nearest to `centre` to weight 1 (else all may underflow)."""
+    """The exponent that brings the lattice point nearest to `centre` to weight 1 (otherwise all may
+    underflow)."""
     return (centre - round(centre)) ** 2 / (2 * scale**2)
 
 
@@ -525,8 +526,8 @@ def merging_error(n: int, scale: float) -> float:
     """A bound on |log| of the ratio of the probabilities of S and of N_Z(0, n·s²).
 
     Adding N_Z(0, s²) to N_Z(0, k·s²) gives at x the Gaussian weight of variance (k+1)·s² times a
-    theta function of width ν² = s²·k/(k+1), which by Poisson summation is constant up to a factor
-    1 ± 2.01·e^{−2π²ν²}; normalizing doubles it. (Kairouz, Liu & Steinke 2021 give the same with constant 10.)
+    theta function of width ν² = s²·k/(k+1). By Poisson summation that function is constant up to a factor 1 ±
+    2.01·e^{−2π²ν²}. Normalizing doubles it. (Kairouz, Liu & Steinke 2021 give the same with constant 10.)
     """
     if n == 1:
         return 0.0

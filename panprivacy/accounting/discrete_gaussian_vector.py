@@ -7,13 +7,13 @@ all. So δ is bounded for every Δ at once, by that of a continuous Gaussian wit
 
 1. With s ≥ 2, each coordinate of S has the probabilities of N_Z(0, σ²), σ² = n·s², up to factors e^{±m}
    (`merging_error`).
-2. N_Z(Δ, σ²) is nearly a rounded N(Δ, τ²), τ² = σ² − r²: take y from the latter, and then z from N_Z(y, r²),
-   that is with weights exp(−(z − y)²/2r²). These weights add up to r·√(2π)·(1 + θ) with
-   |θ| ≤ 2·Σ_k e^{−2π²r²k²}, whatever y is (Poisson summation). So z has density N(z; Δ, τ² + r²) up to the
-   factor 1/(1 + θ), and N_Z(Δ, σ²) has it up to a constant within the same bounds, because σ ≥ r. Both agree
-   up to factors e^{±h}, h = 5·e^{−2π²r²}.
-3. Rounding does not depend on Δ, so it is post-processing: δ between the rounded ones is at most that between
-   N(0, τ²·I) and N(Δ, τ²·I), which depends on ‖Δ‖₂ alone (Balle & Wang 2018, Theorem 8).
+2. N_Z(Δ, σ²) is nearly a rounded N(Δ, τ²), τ² = σ² − r². Take y from the latter, and then z from N_Z(y, r²),
+   that is with weights exp(−(z − y)²/2r²). These weights add up to r·√(2π)·(1 + θ) with |θ| ≤ 2·Σ_k
+   e^{−2π²r²k²}, whatever y is (Poisson summation). So z has density N(z; Δ, τ² + r²) up to the factor 1/(1 +
+   θ). N_Z(Δ, σ²) has it up to a constant within the same bounds, because σ ≥ r. Both agree up to factors
+   e^{±h}, h = 5·e^{−2π²r²}.
+3. Rounding does not depend on Δ, so it is post-processing. Hence δ between the rounded ones is at most that
+   between N(0, τ²·I) and N(Δ, τ²·I). That depends on ‖Δ‖₂ alone (Balle & Wang 2018, Theorem 8).
 
 Factors e^{±a} of both neighbours, a = d·(m + h), give δ(ε) ≤ e^a·δ_continuous(ε − 2a). With r = 5/4, h is
 2.1e-13. The result lies above the exact one by what r²/σ² takes from the noise, half of it in ε: 0.2% at

@@ -85,7 +85,7 @@ def log_moment(scale: Fraction, exponent: float) -> float:
 
 def _bernoulli_exp(gamma: Fraction, random_source: random.Random) -> bool:
     """True with probability exp(−gamma), for gamma ≥ 0 (Algorithm 1)."""
-    # For γ > 1: ⌊γ⌋ draws of Bernoulli(exp(−1)), the first 0 of which is returned, then the rest of γ.
+    # For γ > 1: ⌊γ⌋ draws of Bernoulli(exp(−1)), until one is 0, then the rest of γ.
     while gamma > 1:
         if not _bernoulli_exp_of_at_most_one(Fraction(1), random_source):
             return False

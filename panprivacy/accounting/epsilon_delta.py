@@ -15,7 +15,7 @@ class EpsilonDelta(PrivacyEvent):
     """Whatever is (ε, δ)-private: the curve of the worst mechanism that is.
 
     The dominating mechanism gives the input away with probability δ, and otherwise answers by randomized
-    response with ε: every (ε, δ)-private mechanism is a post-processing of it (Kairouz, Oh & Viswanath 2015,
+    response with ε. Every (ε, δ)-private mechanism is a post-processing of it (Kairouz, Oh & Viswanath 2015,
     Theorem 3.1). Because post-processing keeps a guarantee, the event also covers everything computed from
     the output.
     """

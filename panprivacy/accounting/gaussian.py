@@ -42,11 +42,10 @@ class Gaussian(Decomposable):
 
     Add/remove: with and without one device, sensitivity 1. Each round draws its sample anew.
 
-    - q = 1: all rounds together are one Gaussian mechanism with σ/√rounds; its curve is Φ(1/(2σ) − εσ) −
+    - q = 1: all rounds together are one Gaussian mechanism with σ/√rounds. Its curve is Φ(1/(2σ) − εσ) −
       e^ε·Φ(−1/(2σ) − εσ) (Balle & Wang 2018, Theorem 8).
-    - One round: the hockey-stick divergences between (1 − q)·N(0, σ²) + q·N(1, σ²) and N(0, σ²), which
-      dominate (Zhu, Dong & Wang 2022, Theorem 11), have the same form, because the loss rises with the
-      output.
+    - One round: (1 − q)·N(0, σ²) + q·N(1, σ²) and N(0, σ²) dominate (Zhu, Dong & Wang 2022, Theorem 11).
+      Their hockey-stick divergences have the same form, because the loss rises with the output.
     - Several rounds: the privacy loss distribution of one, its dots connected, composed in each direction.
     """
 
@@ -183,7 +182,8 @@ def _added(sigma: float, rate: float, epsilon: Array) -> Array:
 def gaussian_delta(sigma: float, epsilon: Array) -> Array:
     """Φ(−u) − e^ε·Φ(−v) with u = εσ − 1/(2σ), v = u + 1/σ, rounded up; ε ≥ 0.
 
-    As e^ε·φ(v) = φ(u), it is φ(u)·(m(u) − m(v)) with Mills' ratio m: nothing underflows or cancels early.
+    Because e^ε·φ(v) = φ(u), it is φ(u)·(m(u) − m(v)) with Mills' ratio m: nothing underflows or cancels
+    early.
     """
     u = np.asarray(epsilon * sigma - 1 / (2 * sigma))
     # Mills' ratio overflows from −37.6 on. There δ differs from 1 by less than 1e-280, because v is above 0.

@@ -16,21 +16,21 @@ class Model(StrEnum):
     """Readers of one device's decrypted report: the server, or both of two servers together."""
 
     AGGREGATOR = "aggregator"
-    """Readers of the sum over a full cohort alone, who may know who took part. Each of two servers by
-    itself is such a reader: in addition to the sum it sees uniformly random shares."""
+    """Readers of the sum over a full cohort alone, who may know which devices took part. Each of two servers
+    by itself is such a reader: in addition to the sum it sees uniformly random shares."""
 
     SAMPLED = "sampled"
-    """Readers of the sum over a full cohort and its size alone, who do not know who took part."""
+    """Readers of the sum over a full cohort and its size alone, who do not know which devices took part."""
 
     SHUFFLE = "shuffle"
-    """Readers of all reports of a cohort in random order, who do not know who sent which."""
+    """Readers of all reports of a cohort in random order, who do not know which device sent which."""
 
     COUNT = "count"
     """Readers of the number of reports, who may know whether each other device takes part."""
 
     PAN = "pan"
     """Readers of stored state. Either of a device's state, any number of times, without any server's private
-    key; or of a curator's state, as often as the guarantee's `intrusions` allow, and of the released
+    key. Or of a curator's state, as often as the guarantee's `intrusions` allow, and of the released
     result."""
 
 
@@ -71,14 +71,14 @@ class Guarantee:
     Attributes:
         model: the adversary.
         relation: which two inputs are hard to distinguish.
-        epsilon, delta: proved; None if no number has been computed or none holds (then `source` says why),
-            or if encryption protects (model PAN).
-        found_epsilon: the lower end of the bracket that ends with `epsilon`: ε of the worst case
-            that was found, so that the smallest ε that holds is probably near it; None if `epsilon` is
-            exact, or if nothing was searched.
+        epsilon, delta: proved; None if no number has been computed or none holds (then `source` has the
+            reason), or if encryption protects (model PAN).
+        found_epsilon: the lower end of the bracket that ends with `epsilon`: ε of the worst case that was
+            found. The smallest ε that holds is probably near it. None if `epsilon` is exact, or if nothing
+            was searched.
         dishonest_fraction: the part of the cohort that may collude with the observer: give it all that they
             know, and send arbitrary reports. At least 0, below 1.
-        trust: the trust model of the recipe; it decides who the observers of `model` are.
+        trust: the trust model of the recipe; it decides what the observers of `model` are.
         intrusions: how often a curator's state may be read by surprise; None if that is not the question.
         announced_intrusions: how many more times it may be read, each time with a new randomization after it.
         source: the theorem or the computation.
@@ -99,7 +99,7 @@ class Guarantee:
 
     @property
     def none_holds(self) -> bool:
-        """Whether there is provably no ε (`source` says so), as opposed to none computed."""
+        """Whether there is provably no ε (`source` states it), as opposed to none computed."""
         return self.epsilon is None and NONE_HOLDS in self.source
 
     def as_dict(self) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 A device that does not take part sends a dummy with probability q', a report without information. The
 published number is R = S + D, the reports that count and the dummies. Neighbours are *one report added or
 removed*: S and S + 1 with the same devices that may send dummies. That also covers a device that takes part
-or does not: if it does not, it sends a dummy with probability q', so R is distributed as a mixture of both
+or does not. If it does not, it sends a dummy with probability q'. So R is distributed as a mixture of both
 neighbours, and the hockey-stick divergence is convex. The content of reports is not considered here.
 
 S is taken to be known. Its own randomness is not counted on, so the count stays hidden from an observer that

@@ -26,33 +26,34 @@ _STEP, _SMALLEST, _LARGEST = math.log(1.06), 1e-3, 600.0
 
 @dataclass(frozen=True, kw_only=True)
 class ImportanceSampling(NestedEvent):
-    """An event over the devices that take part: (sum, count) is released, not who; values decide how likely.
+    """An event over the devices that take part, with rates by value: (sum, count) is released, not which
+    devices.
 
     A device with value x takes part with a probability π_x between `lowest_rate` l and `highest_rate` h
-    (importance sampling, SAA section 3.1), and sends a report that is randomized on its own. Less than a full
-    cohort of `event` releases nothing but its number. Holds for any event under replacement over
-    independent reports.
+    (importance sampling, SAA section 3.1). Its report is randomized on its own. Less than a full cohort of
+    `event` releases nothing but its number. Holds for any event under replacement over independent reports.
 
-    Derivation. Every π between l and h is λ·s + (1 − λ)·t with λ = 1 − h + l, s = l/λ, and a t from 0 to 1:
-    with probability λ, whatever its value, a device tosses a coin of the same bias s, else one of its own.
-    Give the observer which devices toss coins of their own, and how these fall. Of the n − 1 others, J ~
-    Bin(n − 1, λ) are left. F ~ Bin(J, s) of these take part, all equally likely. With the protected device k
-    take part, in addition to those given. Let f be the distribution of F, R_k the sums if none of the k is
-    the protected device, P_k and Q_k those if it is, with values x and y. The releases are
+    Derivation. Every π between l and h is λ·s + (1 − λ)·t with λ = 1 − h + l, s = l/λ, and a t from 0 to 1.
+    So with probability λ, whatever its value, a device tosses a coin of the same bias s, and otherwise one of
+    its own. Give the observer which devices toss coins of their own, and how these fall. Of the n − 1 others,
+    J ~ Bin(n − 1, λ) are left. F ~ Bin(J, s) of these take part, all equally likely. With the protected
+    device k take part, in addition to those given. Let f be the distribution of F. Let R_k be the sums if
+    none of the k is the protected device. Let P_k and Q_k be those if it is, with values x and y. The
+    releases are
 
         P = Σ_k (1 − π_x)·f(k)·R_k + π_x·f(k − 1)·P_k,   Q = Σ_k (1 − π_y)·f(k)·R_k + π_y·f(k − 1)·Q_k.
 
     Any two of R_k, P_k, Q_k are the same mixture of sums that differ in one replaced report (in R_k another
-    of the J stands in), so δ_B(t), the curve of `event`, bounds the divergence between them and between their
-    mixtures; further reports are noise. In the divergence of P from Q at ε, the factor of R_k is
+    of the J stands in). So δ_B(t), the curve of `event`, bounds the divergence between them and between their
+    mixtures. Further reports are noise. In the divergence of P from Q at ε, the factor of R_k is
 
         r = ((1 − π_x) − e^ε·(1 − π_y))·f(k).
 
     Collect what is positive, with sum g, and what is negative, with sum T: both are multiples of mixtures. So
-    outcomes with k reports add at most g·δ_B(ln(T/g)) if T ≥ g, else g − T + T·δ_B(0). This is advanced joint
-    convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for different rates. Divergences are convex in P and
-    in Q, so rates of l and h for x and for y are the worst. Fewer coins are worse: ranges of J are bounded by
-    their least. δ_B is convex in e^t, so it is interpolated linearly in e^t.
+    outcomes with k reports add at most g·δ_B(ln(T/g)) if T ≥ g, otherwise g − T + T·δ_B(0). This is advanced
+    joint convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) for different rates. Divergences are convex in
+    P and in Q, so rates of l and h for x and for y are the worst. Fewer coins are worse: ranges of J are
+    bounded by their least. δ_B is convex in e^t, so it is interpolated linearly in e^t.
 
     If h = 1, λ·s·(1 − s) = 0: no device's coin hides the number of reports. Indeed, if all others take part
     for certain, it shows whether one more does. Then δ is at least 1 − l, whatever ε.

@@ -119,7 +119,7 @@ class PrivacyEvent(ABC):
         return self.delta(epsilon)
 
     def delta_roughly(self, epsilon: float) -> float:
-        """An upper bound on `delta` for means over many events, each of which must cost little; by default
+        """An upper bound on `delta` for means over many events, so it must cost little; by default
         `delta_bound`."""
         return self.delta_bound(epsilon)
 
@@ -223,7 +223,7 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
     if at(least) <= delta:
         return least
     low, high, factor = (least, least * (1 + 1e-8), 1 + 1e-6) if least else (0.0, 1.0, 4.0)
-    # Written so that a curve value that is not a number counts as above: it gives no ε.
+    # Written so that a curve value that is not a number counts as too large: it gives no ε.
     while not at(high) <= delta:
         if math.isinf(high):
             raise ValueError("the curve does not fall to δ")

@@ -1,7 +1,7 @@
 """The sum of two independent privacy losses, without a lattice or a transform.
 
-For finitely many values, δ(ε) = Pr[L + M = ∞] + E[max(0, 1 − e^{ε−L−M})] is a sum over the values of one loss
-of what the other one adds beyond the rest of ε:
+If values are finitely many, δ(ε) = Pr[L + M = ∞] + E[max(0, 1 − e^{ε−L−M})] is a sum over those of one loss.
+Each adds what the other loss has beyond the rest of ε:
 
     δ(ε) = Pr[L + M = ∞] + Σ_l Pr[L = l]·β(ε − l),   β(x) = E[max(0, 1 − e^{x−M}); M < ∞].
 

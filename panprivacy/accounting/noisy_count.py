@@ -10,10 +10,11 @@ The noise is discrete Laplace of scale √B/2 for a cohort of B, so that the pub
 ε = 2/√B differentially private in the validity of one report. Thus it takes some √B reports to read anything
 from it, as many as from the sum itself, whose randomized responses have a standard deviation of at most √B/2.
 
-Whether there is a result at all is decided by noise, too: a margin of 0 to 2t valid reports beyond the cohort
-size, t plus discrete Laplace noise of scale √B/8, held within −t..t. Never below, since the guarantees are
-those of a cohort of B. The decision is (ε, δ)-differentially private in the validity of one report, with
-ε = 8/√B and δ = 1e-6: above 0 and below 2t the noise gives e^ε, and it reaches either end with at most δ.
+Whether there is a result at all is decided by noise, too. It takes a margin of 0 to 2t valid reports beyond
+the cohort size: t plus discrete Laplace noise of scale √B/8, held within −t..t. Never below, since the
+guarantees are those of a cohort of B. The decision is (ε, δ)-differentially private in the validity of one
+report, with ε = 8/√B and δ = 1e-6. Above 0 and below 2t the noise gives e^ε, and it reaches either end with
+at most δ.
 """
 
 import math
@@ -43,7 +44,7 @@ def epsilon(cohort_size: int) -> float:
 
 
 def draw(cohort_size: int, random_source: random.Random) -> int:
-    """What is added to the number of valid reports wherever it is shown; drawn once for a recipe."""
+    """What is added to the number of valid reports when it is shown; drawn once for a recipe."""
     return discrete_laplace.sample(scale(cohort_size), random_source)
 
 
@@ -76,7 +77,7 @@ def draw_margin(cohort_size: int, random_source: random.Random) -> int:
 
 
 def margin_probabilities(cohort_size: int) -> NDArray[np.float64]:
-    """Pr[margin = m] for m = 0..2t, where t is `usual_margin`."""
+    """Pr[margin = m] for m = 0..2t, with t = `usual_margin`."""
     usual, rate = usual_margin(cohort_size), margin_epsilon(cohort_size)
     distances = np.abs(np.arange(-usual, usual + 1))
     # An inner value has (1 − q)/(1 + q)·q^|x| for q = exp(−rate); an end has all that lies beyond it too.

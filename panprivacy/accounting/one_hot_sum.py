@@ -116,10 +116,10 @@ class OneHotSum(PrivacyEvent):
 def _assignments(others: int, k: int) -> list[tuple[int, int]]:
     """How many of the others have their one at the device's place in P, and at its place in Q.
 
-    If δ is small, the worst case is near i = others, j = 0 (all others at the device's place): a device that
-    leaves takes a one from the place with the fewest zeros. It is not always exactly there: as for a single
-    bit, another assignment may put the lattice of outcomes better (n = 10, ε₀ = 3, ε = 2.1: 15% worse at i =
-    j = 0).
+    If δ is small, the worst case is near i = others, j = 0 (all others at the device's place). A device that
+    leaves then takes a one from the place with the fewest zeros. It is not always exactly there. As for a
+    single bit, another assignment may put the lattice of outcomes better. For n = 10, ε₀ = 3, ε = 2.1 it is
+    15% worse at i = j = 0.
     """
     if others < LARGEST_ENUMERATED:
         return [(i, j) for i in range(others + 1) for j in range(others + 1 - i) if k > 2 or i + j == others]

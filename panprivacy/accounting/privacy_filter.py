@@ -4,10 +4,10 @@ Composing the curves of releases assumes that their parameters were chosen witho
 analyst who chooses the next ε after seeing them can exceed what is composed. A *privacy filter* (Rogers,
 Roth, Ullman & Vadhan 2016) is a rule for admitting the next release that holds against every such choice.
 
-This one adds Rényi divergences at one order α, which the budget alone fixes. While their sum stays within a
-capacity fixed with it, everything released has a Rényi divergence of at most that capacity, however each
-release was chosen (Feldman & Zrnic 2021, Theorem 3.1; Lécuyer 2021). What may fail altogether is
-cut off first, and adds up apart (approximate divergences: Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1).
+This one adds Rényi divergences at one order α, which the budget alone fixes. A capacity is fixed with it.
+While their sum stays within it, everything released has a Rényi divergence of at most that capacity, however
+each release was chosen (Feldman & Zrnic 2021, Theorem 3.1; Lécuyer 2021). What may fail altogether is cut off
+first, and adds up apart (approximate divergences: Whitehouse, Ramdas, Rogers & Wu 2023, Theorem 1).
 """
 
 import math
@@ -73,8 +73,8 @@ class PrivacyFilter:
 
     @cached_property
     def order(self) -> float:
-        """α > 1, a function of the budget alone: near the order at which the bound on a Gaussian loss is best
-        (Bun & Steinke 2016, Proposition 1.3), the one that admits most of them."""
+        """α > 1, a function of the budget alone, near the order at which the bound on a Gaussian loss is best
+        (Bun & Steinke 2016, Proposition 1.3). It is the order that admits most Gaussian releases."""
         needed = -math.log(self.delta / 2)
         # √ρ = √(ε + ln 1/δ) − √(ln 1/δ), without cancellation.
         root = self.epsilon / (math.sqrt(self.epsilon + needed) + math.sqrt(needed))
@@ -126,7 +126,7 @@ def _cost(event: PrivacyEvent, order: float) -> Cost:
 
 
 def _divergence(loss: PrivacyLoss, order: float) -> float:
-    """The divergence of P from Q where the loss is finite, each scaled up to a distribution."""
+    """The divergence of P from Q over finite losses, each scaled up to a distribution."""
     kept = loss.masses > 0
     losses, logs = loss.losses[kept], np.log(loss.masses[kept])
     under_p = math.log1p(-loss.infinite)

@@ -4,11 +4,11 @@ The privacy loss of an outcome o is L = ln(P(o)/Q(o)), o drawn from P. It determ
 
     δ(ε) = Pr[L = ∞] + E[max(0, 1 − e^{ε−L})],
 
-and the losses of independent outputs add up (`composed_loss`). A curve becomes a loss by connecting
-dots (Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1): a curve known at finitely
-many ε, connected by lines in e^ε, is the curve of a loss with finitely many values, and as δ is convex
-in e^ε, lies above the true one. Replacing every part of a composition by one that lies above keeps the
-composition above (Zhu, Dong & Wang 2022, Theorem 10).
+and the losses of independent outputs add up (`composed_loss`). A curve becomes a loss by connecting dots
+(Doroshenko, Ghazi, Kamath, Kumar & Manurangsi 2022, Algorithm 1). A curve known at finitely many ε, connected
+by lines in e^ε, is the curve of a loss with finitely many values. It lies above the true one, because δ is
+convex in e^ε. Replacing every part of a composition by one that lies above keeps the composition above (Zhu,
+Dong & Wang 2022, Theorem 10).
 """
 
 import math
@@ -169,7 +169,7 @@ def loss_of_curves(
 
     Returns:
         The loss whose curves are the lower convex hulls (in e^ε) of the points, and constant after the last.
-        As divergences are convex in e^ε, no curve below the points is above it.
+        Because divergences are convex in e^ε, no curve below the points is above it.
     """
     # Losses above 0 from P's divergence, those below 0 from Q's; what is left of P's mass has the loss 0.
     losses, under_p, _ = _connected(epsilons, deltas)
@@ -203,11 +203,11 @@ def grid(at_zero: float, end: float, step: float) -> Array:
 
 
 def _dots(delta: Callable[[float], float], end: float, apart: float) -> tuple[Array, Array]:
-    """ε from 0 to `end` and δ there: dense where the curve bends, e.g. at the atoms of a discrete loss.
+    """ε from 0 to `end` and δ there: dense at bends of the curve, e.g. at the atoms of a discrete loss.
 
     An interval is halved while the line over it is more than `_FLATNESS` to the right of the curve at its
-    middle, in units of ε or the spread, the larger of both; outside the bulk more is allowed. None is halved
-    that is shorter than `apart` spreads, and there more.
+    middle. The unit is the larger of ε and the spread. Outside the bulk more is allowed. None is halved that
+    is shorter than `apart` spreads, and there more.
     """
     known = {0.0: delta(0.0), end: delta(end)}
     spread = min(2.5 * known[0.0], end)

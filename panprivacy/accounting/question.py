@@ -53,9 +53,9 @@ def answer(question: object) -> dict[str, Any]:
             or `epsilon` with exactly one solvable one left out.
 
     Returns:
-        `epsilon`, or the parameter that was solved for; `delta`; `relation`; `method`; `proved`, whether ε
-        is a bound by proof or the lower end of a bracket; `proved_epsilon`, ε by proof, the upper end, at
-        the parameter that was solved for (None if none is computed).
+        `epsilon`, or the parameter that was solved for; `delta`; `relation`; `method`. `proved`: whether ε is
+        a bound by proof or the lower end of a bracket. `proved_epsilon`: ε by proof, the upper end, at the
+        parameter that was solved for (None if none is computed).
 
     Raises:
         FieldError: names the field and what is allowed. n is limited beyond what events allow if
@@ -87,8 +87,8 @@ def proved_bound(event: PrivacyEvent) -> PrivacyEvent | None:
     """An event that bounds `event` by proof: itself if it is proved, None if none is known.
 
     - Of a sum of bits over a sample, what `RandomizedResponseSum.proved_delta` proves.
-    - Replacing a one-hot vector changes two coordinates, whose sums are independent given all inputs; each
-      is a sum of randomized responses.
+    - Replacing a one-hot vector changes two coordinates, whose sums are independent given all inputs. Each is
+      a sum of randomized responses.
     """
     if event.proved:
         return event

@@ -120,7 +120,7 @@ class RandomizedResponseSum(PrivacyEvent):
         return min(found, self.largest_loss)
 
     def proved_delta(self, epsilon: float, most_work: int = MOST_WORK) -> float:
-        """`delta` by proof, over all assignments: itself if `proved`, else the upper end of a bracket.
+        """`delta` by proof, over all assignments: itself if `proved`, otherwise the upper end of a bracket.
 
         It does not rise with n, up to the bound's own error: another report is noise (post-processing). So
         what is exact for `LARGEST_ENUMERATED` devices holds for more.

@@ -15,7 +15,7 @@ from panprivacy.accounting import binomial
 from panprivacy.accounting.interface import LARGEST_N
 
 FAILURE_PROBABILITY = 1e-6
-"""Probability that a verdict is not fine although all devices are honest and send when their coins say so."""
+"""Probability that a verdict is not fine although all devices are honest and follow their coins."""
 
 TOO_MANY_TIMES = 2
 """As many times the expected number hold a result back: then at most half of the reports need be honest."""
@@ -77,8 +77,8 @@ def rate_check(
 
     Returns:
         `HELD` if `accepted` is above `issued`, or above the interval and above `TOO_MANY_TIMES` the expected
-        number; with noise, if it would be so without the most noise that is allowed for. Else `FLAGGED`
-        outside of the interval.
+        number. With noise, only if it would be so without the most noise that is allowed for. Otherwise
+        `FLAGGED` outside of the interval.
 
     Raises:
         ValueError: an argument is out of range.
@@ -107,7 +107,7 @@ def rate_check(
 
 
 def _interval(issued: int, rate: float, failure: float) -> tuple[int, int]:
-    """The narrowest ends beyond each of which Bin(issued, rate) lies with at most half of `failure`."""
+    """The narrowest two ends: Bin(issued, rate) lies beyond each with at most half of `failure`."""
     if issued == 0 or rate == 1:
         return issued, issued
     return binomial.window(issued, rate, 1 - rate, failure / 2)

@@ -1,7 +1,7 @@
-"""Privacy events by kind, and reading them from stored data.
+"""Privacy events by their `kind`, and reading them from stored data.
 
-A ledger is read for years. So a kind of event, or a field of one, never changes its meaning: a different
-meaning gets a new kind, and the old one stays here.
+A ledger is read for years. So a type of event, or a field of one, never changes its meaning. A different
+meaning gets a new type, and the old one stays here.
 """
 
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ def event_from_mapping(members: object) -> PrivacyEvent:
     """Inverse of `PrivacyEvent.as_dict`.
 
     Raises:
-        FieldError: the kind is unknown, or a field is unknown, missing or out of range.
+        FieldError: the `kind` is unknown, or a field is unknown, missing or out of range.
     """
     return _event(members, DEEPEST_NESTING)
 

@@ -25,8 +25,8 @@ class RejectionSampling(NestedEvent):
 
     so that P' and Q' have at most δ'(ε) = (δ(ε) + e^ε·(n + 1)·t)/(1 − n·t). What holds at an ε holds above
     it. So, for any c, δ(min(ε, c)) with e^c holds at ε, and does not increase with it; the least over many c
-    is taken. A second bound holds for every device alone: if a report is accepted with the same probability
-    for all values, drawing again multiplies all probabilities by the same factor, and the report stays
+    is taken. A second bound holds for every device alone, if a report is accepted with the same probability
+    for all values. Then drawing again multiplies all probabilities by the same factor, and the report stays
     `largest_epsilon`-private.
 
     Attributes:

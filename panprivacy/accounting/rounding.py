@@ -14,6 +14,6 @@ def log_one_plus(z: NDArray[np.complex128]) -> NDArray[np.complex128]:
 
 
 def upwards(epsilon: float) -> float:
-    """A computed number ≥ 0, rounded up by 2⁻⁴⁹ of itself: for what a few operations have rounded, each by at
-    most 2⁻⁵², whose errors come to at most 7·2⁻⁵² of the result."""
+    """A computed number ≥ 0, rounded up by 2⁻⁴⁹ of itself. That covers the rounding of a few operations, each
+    by at most 2⁻⁵²: their errors come to at most 7·2⁻⁵² of the result."""
     return epsilon * (1 + 2.0**-49)

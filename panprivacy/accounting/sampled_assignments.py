@@ -7,9 +7,9 @@ exchanging zeros and ones: so all m in one direction are all assignments in both
 **Up to `LARGEST_ENUMERATED` devices** all δ_m are added up, outcome by outcome (`every_divergence`).
 
 **Beyond**, δ_m is bounded (`worst_sampled_divergence`). If the device takes part, give the observer the
-numbers of ones, i, and of zeros, j, that take part besides it. If it does not, draw one of the participants
-as its stand-in, and give i and j of the rest. The release is a function of what the observer then knows: of
-i, j and S = G + the bit that the device or its stand-in reports, where G ~ Bin(i, 1 − p) + Bin(j, p). (If no
+numbers of ones, i, and of zeros, j, that take part. If it does not, draw one of the participants as its
+stand-in, and give i and j of the rest. The release is then a function of i, j and S, which the observer
+knows. S = G + the bit that the device or its stand-in reports, with G ~ Bin(i, 1 − p) + Bin(j, p). (If no
 device takes part, nothing depends on the bit.) With c = i + j + 1 and I ~ Bin(m, q), J ~ Bin(N − m, q),
 
     Pr[device takes part, i, j] = q·Pr[I = i]·Pr[J = j],
@@ -24,14 +24,14 @@ For unanimous bits one of i, j is always 0 and the other is c − 1, which is re
 Elsewhere U is mostly smaller, so that the bound is the truth. Two steps make it quick:
 
 - Blocks of i and of j. The first factor falls in κ, κ in i and j, and n/c in both; and with fewer bits in G
-  the observer knows the others. So D of a block is at most what G at its smallest i and j gives with κ and c
-  at its largest. Blocks are narrow at the places where coarse ones add much.
+  the observer knows the remaining ones. So D of a block is at most what G at its smallest i and j gives with
+  κ and c at its largest. Blocks are narrow at the places at which coarse ones add much.
 - Ranges a ≤ m ≤ b. Which of the d = b − a others have ones is undecided. A randomized bit is the bit itself
-  with probability 1 − 2p, else a coin; and a coin is, evenly, a randomized one or a randomized zero. Give the
-  observer the bits of devices that report their bit itself, and the coins of the rest. So δ_m is at most the
-  mean of U over a + X ones and N − b + Y zeros, where X and Y ~ Bin(d, p): if bits are hardly distinguishable
-  from coins, little is given. Ranges are split if that exceeds the largest value known to be reached, as in
-  assignments.py.
+  with probability 1 − 2p, otherwise a coin. A coin is, evenly, a randomized one or a randomized zero. Give
+  the observer the bits of devices that report their bit itself, and the coins of the rest. So δ_m is at most
+  the mean of U over a + X ones and N − b + Y zeros, with X and Y ~ Bin(d, p). If bits are hardly
+  distinguishable from coins, little is given. Ranges are split if that exceeds the largest value known to be
+  reached, as in assignments.py.
 """
 
 import math
@@ -276,7 +276,7 @@ class _Bound:
 def _finer(first: Numbers, high: int, added: Numbers, most: int) -> Numbers:
     """The starts of at most this number of blocks: closer together at the places that add more.
 
-    The excess of a block of width w is about w times what it adds; so the sum is least if w is inverse to the
+    The excess of a block of width w is about w times what it adds. So the sum is least if w is inverse to the
     root of what a number of reports adds.
     """
     if most > high - first[0] or added.max() <= 0:

@@ -1,4 +1,4 @@
-"""What not knowing who took part adds: amplification by Poisson sampling."""
+"""What not knowing which devices took part adds: amplification by Poisson sampling."""
 
 import math
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ def amplified_epsilon(epsilon: float, sampling_rate: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Sampling(NestedEvent):
-    """An event over the devices that take part, each with probability q: (sum, count) is released, not who.
+    """An event over the devices that take part, each with probability q: (sum, count) is released, not which.
 
     Holds for any event over n reports under replacement, whose reports are independent of each other.
 
@@ -56,10 +56,10 @@ class Sampling(NestedEvent):
     distribution for both neighbours, and δ is the mean of its values given c. Given c, the protected device
     is among the c with probability w = c/n, because all n devices are alike in this. So the outputs are
     distributed as (1 − w)·R + w·P' and (1 − w)·R + w·Q': R without it, P' and Q' with it and its two values.
-    Any two of R, P', Q' are mixtures, over who else takes part, of sums over c reports that differ in one
-    replaced report (for R: a random other device takes its place). So δ_c(ε) bounds the divergence between
-    them, and, by convexity, that of P' from any mixture of R and Q'. Advanced joint convexity (Balle, Barthe
-    & Gaboardi 2018, Theorem 2) gives, at ε' = ln(1 + w·(e^ε − 1)), the output δ' = w·δ_c(ε).
+    Any two of R, P', Q' are mixtures, over which other devices take part, of sums over c reports. These sums
+    differ in one replaced report (for R: a random other device takes its place). So δ_c(ε) bounds the
+    divergence between them, and, by convexity, that of P' from any mixture of R and Q'. Advanced joint
+    convexity (Balle, Barthe & Gaboardi 2018, Theorem 2) gives δ' = w·δ_c(ε) at ε' = ln(1 + w·(e^ε − 1)).
 
     δ_c falls with c, because a further report is independent noise (post-processing). So, for all c in a
     range c_lo..c_hi and w = c_hi/n, δ' is at most w·δ_{c_lo}(ln(1 + (e^ε' − 1)/w)). Summed over ranges:

@@ -1,7 +1,7 @@
 """Amplification by shuffling: n reports of ε₀-private randomizers, seen in random order.
 
 Feldman, McMillan & Talwar reduce the shuffled reports of two neighbouring data sets to one pair of
-distributions, in which the other devices hide the protected one as *clones* of either report:
+distributions. In it, the other devices hide the protected one as *clones* of either report:
 
     C ~ Bin(n − 1, r),  S ~ Bin(C, 1/2),  (C, S + Ber(w)) against (C, S + Ber(1 − w)),  w = e^ε₀/(e^ε₀ + 1).
 
@@ -12,8 +12,8 @@ distributions, in which the other devices hide the protected one as *clones* of 
 
       R(x)(y) ≥ (R(x₀)(y) + R(x₁)(y))/(e^ε₀ + 1)  for all x₀, x₁, x and outputs y.
 
-  It is so for randomized response on bits and on k values. It is *not* so for one-hot vectors whose bits
-  are randomized (RAPPOR under replacement, ε₀ twice that of a bit): a vector with ones at x₀ and x₁ and a
+  It is so for randomized response on bits and on k values. It is *not* so for one-hot vectors whose bits are
+  randomized (RAPPOR under replacement, ε₀ twice that of a bit). There a vector with ones at x₀ and x₁ and a
   zero at x is e^ε₀ times likelier under both than under x.
 """
 

@@ -45,15 +45,15 @@ class SubsampledResponseSum(PrivacyEvent):
 
     The protected device reports a 1 with probability a or p, the others with any probabilities between p
     and a. Each of these is a mixture of p and 1 − p, and the divergence is convex in mixtures that both
-    inputs share. So it is at most the largest over all assignments of p and 1 − p to the others, which
-    `RandomizedResponseSum` is about as well (binomial.py, with excess a − e^ε·p). The other direction has
-    the excess (1 − p) − e^ε·(1 − a), which is never larger, over the same assignments mirrored.
+    inputs share. So it is at most the largest over all assignments of p and 1 − p to the other devices.
+    `RandomizedResponseSum` is about that as well (binomial.py, with excess a − e^ε·p). The other direction
+    has the excess (1 − p) − e^ε·(1 − a), which is never larger, over the same assignments mirrored.
 
     Each of those probabilities is a mixture of p and 1, too; 1 has a weight of at most β = (a − p)/(1 − p).
     An observer that is given which bits are drawn with 1 knows at least n − 1 − Bin(n − 1, β) other bits to
-    be zeros. The smaller of both bounds is taken. At π = 1 the event is `RandomizedResponseSum`; else ε is up
-    to some 6% above the smallest at n = 10,000. Devices that count with a smaller probability than π are
-    covered, too.
+    be zeros. The smaller of both bounds is taken. At π = 1 the event is `RandomizedResponseSum`; otherwise ε
+    is up to some 6% above the smallest at n = 10,000. Devices that count with a smaller probability than π
+    are covered, too.
     """
 
     kind: ClassVar[str] = "thinned_response"
@@ -118,7 +118,7 @@ class SubsampledResponseSum(PrivacyEvent):
         return -reported * math.expm1(epsilon - self.largest_loss)
 
     def _among_zeros(self, epsilon: float) -> float:
-        """δ if the observer is given which of the others report a one for certain, and none of the rest has
+        """δ if the observer is given which other devices report a one for certain, and none of the rest has
         one."""
         _, keep = flip_probabilities(self.epsilon0)
         beta = self.rate * math.tanh(self.epsilon0 / 2) / keep

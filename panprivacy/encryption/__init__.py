@@ -40,7 +40,7 @@ A scheme's libraries load at its first use: without Paillier neither gmpy2 nor p
 
 
 def require_scheme(name: object) -> str:
-    """`name` if a scheme is registered under it, else FieldError. Loads no library."""
+    """`name` if a scheme is registered under it, otherwise FieldError. Loads no library."""
     if not isinstance(name, str) or name not in SCHEMES:
         raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {name!r}")
     return name

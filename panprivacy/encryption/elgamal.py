@@ -198,7 +198,7 @@ class ElGamalPublicKey(SchemeKey):
             return ElGamalCiphertext(generator, self._point)
         second = combine([self._point, multiply_generator(scalar_bytes(message))])
         if second is None:
-            raise InvalidKeyError(f"the private key of this public key is {-message}: anyone can guess it")
+            raise InvalidKeyError(f"the private key of this public key is {-message}: it can be guessed")
         return ElGamalCiphertext(generator, second)
 
     def _source(self, message: int) -> ElGamalCiphertext:
@@ -268,7 +268,7 @@ class ElGamalPublicKey(SchemeKey):
     def add(self, ciphertexts: Sequence[Ciphertext]) -> ElGamalCiphertext:
         """See `SchemeKey.add`.
 
-        If a half of the sum is at infinity (a ciphertext plus its own negative, say), the sum is shifted by a
+        If a half of the sum is at infinity (e.g. a ciphertext plus its own negative), the sum is shifted by a
         public encryption of zero, k·(G, H). Each half excludes one k modulo the group's order, so one of k =
         0, 1, 2 always serves.
         """

@@ -54,10 +54,10 @@ class Ciphertext(ABC):
 class PublicKey(ABC):
     """Everything that needs no secret. Safe to share between threads and processes.
 
-    A public key handed out by this package is the flavour for real devices: operations on
-    secrets avoid secret-dependent branches and table lookups as far as the underlying library can, and the
-    object remembers nothing about what it encrypted. `with_tables` is the opt-in to the faster flavour.
-    Pickling yields the flavour for devices.
+    A public key handed out by this package is the flavour for real devices. Operations on secrets avoid
+    secret-dependent branches and table lookups as far as the underlying library can. The object remembers
+    nothing about what it encrypted. `with_tables` is the opt-in to the faster flavour. Pickling yields the
+    flavour for devices.
     """
 
     # A scheme sets these on its class; a key made of two sets them on itself.
@@ -107,11 +107,12 @@ class PublicKey(ABC):
         *,
         rerandomizations: int,
     ) -> Ciphertext:
-        """Φ^t(Enc(message)) if `replace`, else Φ(ciphertext): the one operation that a secret bit decides.
+        """Φ^t(Enc(message)) if `replace`, otherwise Φ(ciphertext): the one operation that a secret bit
+        decides.
 
-        Both take the same path: the same random bits are drawn and the same powers or multiples
-        computed, so that neither time nor the random source's position shows which it was. Code that calls
-        either `encrypt` or `rerandomize`, depending on a secret, shows the secret to a clock.
+        Both take the same path: they draw the same random bits and compute the same powers or multiples. So
+        neither time nor the random source's position shows which it was. Code that calls either `encrypt` or
+        `rerandomize`, depending on a secret, shows the secret to a clock.
 
         Args:
             replace: the secret.
@@ -195,12 +196,12 @@ class SchemeKey(PublicKey):
         *,
         rerandomizations: int,
     ) -> tuple[Ciphertext, ...]:
-        """Φ^t(Enc(message)) if `replace`, else Φ of each ciphertext.
+        """Φ^t(Enc(message)) if `replace`, otherwise Φ of each ciphertext.
 
         Both take the same path, as in `replace_or_rerandomize`: the message is embedded whether or not it is
         then used. The time for that may depend on its bits (ElGamal tries until it finds a point), never on
-        `replace`. So let the message be one party's share, freshly drawn for this call: uniformly random
-        whatever the secret is, so that a clock learns some bits of the share and none of the secret.
+        `replace`. So let the message be one party's share, freshly drawn for this call. Then it is uniformly
+        random whatever the secret is, and a clock learns some bits of the share and none of the secret.
 
         Args:
             replace: the secret.

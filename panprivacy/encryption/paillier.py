@@ -2,9 +2,9 @@
 
 n = p·q with Blum primes, h = −x² mod n, h_s = h^n mod n². An encryption of m is
 (1 + n)^m · h_s^r mod n², r uniform on half as many bits as n has (DJN 2010, section 4.2).
-phe's private key decrypts these ciphertexts and ours decrypts phe's, but the two kinds must
-not meet in one collection: h_s has Jacobi symbol +1 and phe's random r^n has −1 half of the
-time, in public. So the randomizer is part of the serialized key.
+phe's private key decrypts these ciphertexts and ours decrypts phe's. But ciphertexts of both must not meet in
+one collection: h_s has Jacobi symbol +1 and phe's random r^n has −1 half of the time, in public. So the
+randomizer is part of the serialized key.
 
 r is shorter than the group's order, so rerandomizing adds exponents over the integers and
 is not distributed as a fresh encryption: `rerandomizations=t` adds t + 1 of them. Replacing a

@@ -30,7 +30,7 @@ if TYPE_CHECKING:  # the same as in `typing`, which loads too slowly: Ctrl-C mus
 INTERRUPTED = 128 + signal.SIGINT
 """Exit status, by the convention of shells."""
 
-NOBODY_READS = 128 + signal.SIGPIPE
+BROKEN_PIPE = 128 + signal.SIGPIPE
 """The same if the output went to a program that has ended, such as `head`."""
 
 NOT_WRITTEN = 1
@@ -61,7 +61,8 @@ class _Output(io.TextIOWrapper):
 
 
 def printable(text: str) -> str:
-    """The text without control characters and surrogates: what others' files say goes to a terminal."""
+    """The text without control characters and surrogates, so that other parties' files can go to a
+    terminal."""
     return "".join(character if character.isprintable() else "?" for character in text)
 
 
@@ -79,7 +80,7 @@ def raise_when_interrupted() -> None:
 def run(main: Callable[[], object]) -> NoReturn:
     """Run a command to its end, and exit with the status that it returns, or with that of SystemExit.
 
-    Meanwhile standard output raises OutputError. If that or an interrupt ends the command, nothing else is
+    Meanwhile standard output raises OutputError. If that or an interrupt ends the command, nothing more is
     printed, except, on standard error, that the output is full.
     """
     end_when_interrupted()
@@ -92,7 +93,7 @@ def run(main: Callable[[], object]) -> NoReturn:
     except OutputError as error:
         # Buffered output would be written again at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
-        status = NOBODY_READS
+        status = BROKEN_PIPE
         if not error.nobody_reads:
             sys.stderr.write(f"error: {error}\n")
             status = NOT_WRITTEN

@@ -105,7 +105,7 @@ COHORT_SIZE: Mapping[str, Any] = {
     "minimum": 2,
     "maximum": 1_000_000_000,
 }
-"""Shared by statistics of every kind; each may narrow them."""
+"""Shared by all statistics; each may narrow them."""
 
 TIMES_COHORT = 10
 """The default least size of a target, in cohort sizes of the recipe."""

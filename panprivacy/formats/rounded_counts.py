@@ -1,6 +1,6 @@
 """Counts in coarse steps: an exact live count would show every reader that one more device has joined.
 
-The steps do not protect against an attacker that sends reports and watches the count: the number of its
+The steps do not protect against an attacker that sends reports and watches the count. The number of its
 reports up to the next step reveals the exact count, and from just below a step it sees the next device. What
 that reveals, and what not, is in docs/threat-model.md ("How many have reported").
 """

@@ -43,7 +43,8 @@ def short(value: object) -> str:
 
 
 def check_files(paths: Sequence[Path], check_file: FileCheck) -> int:
-    """Print a line for every file and a count of both kinds. Returns 0 if every vector holds, else 1."""
+    """Print a line for every file, and how many passed and failed. Returns 0 if every vector holds, otherwise
+    1."""
     failed = 0
     for path in paths:
         try:
@@ -52,8 +53,8 @@ def check_files(paths: Sequence[Path], check_file: FileCheck) -> int:
             failed += 1
             print(printable(f"FAILED  {path}: {error}"))  # noqa: T201  # a command's output
         else:
-            print(printable(f"passed  {path}"))  # noqa: T201  # as above
-    print(f"{len(paths) - failed} passed, {failed} failed")  # noqa: T201  # as above
+            print(printable(f"passed  {path}"))  # noqa: T201  # a command's output
+    print(f"{len(paths) - failed} passed, {failed} failed")  # noqa: T201  # a command's output
     return 1 if failed else 0
 
 

@@ -47,7 +47,7 @@ class Choice:
             share: a column.
             angles: t, a row for each share.
             varying: a column: the part of the reports, from 0 to 1, that the chance of the choice decides
-                about. Of the others the share p has k.
+                about. Of the rest the share p has k.
         """
         found = self._continued(share, angles, varying)
         few = (self.variance(share) <= _FEW) & (varying == 1)

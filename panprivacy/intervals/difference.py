@@ -38,10 +38,10 @@ def difference(
 ) -> Difference:
     """The difference, with an interval from the ends of both intervals.
 
-    It holds wherever both intervals do. If each of m results is missed with probability α at most, at least
-    one of them is missed with m·α at most (Boole's inequality: no independence is needed). So all differences
-    of any two of the m hold together with 1 − m·α, however many are read. A shorter interval, by the sum of
-    squares as for normal errors, rarely holds if few devices have the event.
+    It holds if both intervals do. If each of m results is missed with probability α at most, at least one of
+    them is missed with m·α at most (Boole's inequality: no independence is needed). So all differences of any
+    two of the m hold together with 1 − m·α, however many are read. A shorter interval, by the sum of squares
+    as for normal errors, rarely holds if few devices have the event.
 
     Args:
         before, after: estimates, the same number of each.
@@ -83,11 +83,11 @@ def widened(values: Sequence[float], interval: Interval, among: int, *, step: fl
 
     From the level 1 − α, each result goes to 1 − 2α/m. With v values, each end moves away from its estimate
     by the factor ln(2α/(m·v)) / ln(α/v). No tail that is log-concave and symmetric about the estimate needs a
-    larger one, and Laplace's needs just this: the survival function of a log-concave density is log-concave
-    (Bagnoli & Bergstrom 2005, theorem 3). Normal errors would need less. An interval by exact tests of few
-    devices is not of this form: of it the factor is not proved, but enumeration for 20 to 400 devices and up
-    to 400 results finds none that is missed more often than stated. For two results nothing is widened, and
-    nothing is assumed.
+    larger one, and Laplace's needs just this. For the survival function of a log-concave density is
+    log-concave (Bagnoli & Bergstrom 2005, theorem 3). Normal errors would need less. An interval by exact
+    tests of few devices is not of this form, and for it the factor is not proved. But enumeration for 20 to
+    400 devices and up to 400 results finds none that is missed more often than stated. For two results
+    nothing is widened, and nothing is assumed.
 
     Args:
         values: estimates.

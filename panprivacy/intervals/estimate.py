@@ -94,7 +94,7 @@ class Estimate:
         standard_errors: of `values`, sampling of devices or items included. Empty if none is known: then
             there are `error_bounds`.
         standard_error_note: what the standard errors include, and whether they are bounds.
-        projection: the closest valid answer (see the statistic), labelled as such wherever shown.
+        projection: the closest valid answer (see the statistic), labelled as such when shown.
         error_bounds: with probability at least `confidence` every value lies within its bound of the truth;
             empty if standard errors suffice.
         confidence: of all `error_bounds` together, between 0 and 1; None if there are none.
@@ -113,7 +113,7 @@ class Estimate:
     details: Mapping[str, Any] = field(default_factory=dict)
 
     def stated_intervals(self) -> tuple[Interval, ...]:
-        """`intervals`; if there are none, that of the error bounds, else of the normal approximation.
+        """`intervals`; if there are none, that of the error bounds, otherwise of the normal approximation.
 
         None for the statistic of a test, whose standard error holds under the hypothesis.
         """

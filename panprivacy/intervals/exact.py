@@ -5,8 +5,8 @@ grow with them. The bounds enclose the hypotheses under which an observation at 
 least as small, both have at least half of the failure probability. So if the family is the true distribution,
 they miss the truth with at most the failure probability, for any truth and any number of counted devices.
 
-Tails come from the characteristic function. The probabilities of whole numbers are its Fourier coefficients,
-so on a window of W numbers they are sums over the angles 2πj/W, exact except for the mass outside of the
+Tails come from the characteristic function. The probabilities of whole numbers are its Fourier coefficients.
+So on a window of W numbers they are sums over the angles 2πj/W, exact except for the mass outside of the
 window (Abate & Whitt 1992, section 4). Far from the angle 0 the function is negligible if the observation
 varies much, so some 50 angles do, whatever is observed.
 """
@@ -149,8 +149,8 @@ def intervals(
     Args:
         unit: what one step from hypothesis to hypothesis is worth.
         released: as in `bounds`.
-        together: how many observations hold at once, if `observed` is a part of them, or more if a part of
-            the failure probability is reserved; by default the length of `observed`.
+        together: how many observations hold at once, if `observed` is a part of them. More if a part of the
+            failure probability is reserved. By default the length of `observed`.
     """
     among = len(observed) if together is None else together
     # Of a thousand categories many have the same number.

@@ -19,7 +19,7 @@ _MANY = 10
 class NoisyTotal:
     """Σ of n reports, each a number from 0 to k plus discrete Gaussian noise of scale s.
 
-    The hypothesis is n·μ·`steps`, where μ is the mean over the population, from 0 to k.
+    The hypothesis is n·μ·`steps`, with μ the mean over the population, from 0 to k.
 
     If devices take part by coins of probability q, it matters which of them report. Numbers vary most if each
     is 0 or k, so this is what is assumed (`Choice`). If a smaller spread is known to suffice,

@@ -89,7 +89,7 @@ class RandomizedBits:
             failure_probability: of an interval.
         """
         rule = self.rule
-        if rule.reporting_rate == 1:  # who reports is not left to chance
+        if rule.reporting_rate == 1:  # which devices report is not left to chance
             return exact.release_of_all(failure_probability)
         shown = np.atleast_1d(np.asarray(self.reports, dtype=np.int64))
         surely = rule.least_population(shown, _UNLIKELY_SHARE * failure_probability)

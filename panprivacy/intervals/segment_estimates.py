@@ -107,8 +107,8 @@ class SegmentEstimate:
     """One segment of a result.
 
     Attributes:
-        shown: whether it certainly has a cohort of its own; nothing else is published of other segments.
-        reason: why it is not shown, as a clause; else empty.
+        shown: whether it certainly has a cohort of its own; only that is published of other segments.
+        reason: why it is not shown, as a clause; otherwise empty.
         devices: estimated number of its devices in the population.
         answers, shares: one per answer: devices that have it, and their part of the segment's. Not
             restricted to what is possible.
@@ -177,7 +177,7 @@ def _difference(first: SegmentCounts, segment: SegmentCounts) -> SegmentDifferen
         level=found.interval.level,
         shares=found.values,
         # A share's interval has two ends.
-        intervals=tuple(zip(found.interval.low, found.interval.high, strict=True)),  # type: ignore[arg-type]  # as it says above
+        intervals=tuple(zip(found.interval.low, found.interval.high, strict=True)),  # type: ignore[arg-type]  # two ends
         more_than_noise=found.more_than_noise,
     )
 
@@ -193,7 +193,7 @@ def _shares(segment: SegmentCounts) -> tuple[float, ...]:
 
 
 def _share_ends(answer: Ends, other: Ends, devices: Ends) -> Ends:
-    """The range of a/(a + b) for a, b and a + b within their ends, at least two of which are not 0.
+    """The range of a/(a + b) for a, b and a + b within their ends; at least two ends are not 0.
 
     a/(a + b) grows with a and falls with b, and is a/d for d devices: either gives an end, and both hold.
     """

@@ -1,4 +1,4 @@
-"""Ed25519 (RFC 8032) under keys that others bring.
+"""Ed25519 (RFC 8032) under keys of other parties.
 
 RFC 8032 leaves open how points with a part of low order are treated. Under a key of low order one signature
 verifies for many messages; other such points are valid in one library and not in another. So a key must be of

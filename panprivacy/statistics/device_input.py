@@ -5,7 +5,7 @@ from typing import Self
 
 
 class DeviceInput(StrEnum):
-    """The kinds of input. The type decides how a statistic is asked, simulated and shown.
+    """The types of input. The type decides how a statistic is asked, simulated and shown.
 
     Attributes:
         has_devices: whether devices take part.

@@ -40,7 +40,7 @@ class InvalidReportError(ValueError):
 
 
 class Segmentation(ABC):
-    """The segments of a statistic of which each device is in one, or in none."""
+    """The segments of a statistic: each device is in one, or in none."""
 
     labels: tuple[str, ...]
     """Their labels, 1 or more that differ."""
@@ -203,7 +203,7 @@ class Statistic(Accountant, Generic[P]):
     the cohort size (`panprivacy.accounting.noisy_count`)."""
 
     scalar: ClassVar[bool] = True
-    """Whether the estimate is one number (else a list, labelled by `labels`)."""
+    """Whether the estimate is one number (otherwise a list, labelled by `labels`)."""
 
     coordinates: ClassVar[bool] = False
     """Whether the estimates are the coordinates of one vector: a large one is far from 0 on either side, and
@@ -248,7 +248,7 @@ class Statistic(Accountant, Generic[P]):
     @property
     def expected_note(self) -> str:
         """What to know about the expected error. For a stream: the condition under which it is expected, as a
-        clause. Otherwise: what else to expect, in sentences. Empty if the error says all."""
+        clause. Otherwise: what to expect besides, in sentences. Empty if the error is all."""
         return ""
 
     @property
@@ -259,8 +259,8 @@ class Statistic(Accountant, Generic[P]):
 
     @property
     def reporting_rates(self) -> tuple[float, float]:
-        """The same as a least and a largest probability if it depends on the device's value; else both are
-        equal."""
+        """The same as a least and a largest probability if it depends on the device's value; otherwise both
+        are equal."""
         return self.reporting_rate, self.reporting_rate
 
     @property

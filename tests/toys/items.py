@@ -16,7 +16,7 @@ from panprivacy.formats.parameters import DELTA, described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams.interface import (
     CONFIDENCE,
-    SURPRISE_COMES_LAST,
+    INTRUSION_ORDER,
     StreamStatistic,
     count_announcement,
 )
@@ -91,7 +91,7 @@ class ToyItems(StreamStatistic[ToyItemsParameters]):
             epsilon=self.parameters.epsilon,
             delta=self.parameters.delta,
             source="The noise of toys.",
-            assumption=SURPRISE_COMES_LAST,
+            assumption=INTRUSION_ORDER,
             trust=Curator.trust,
             intrusions=1,
             announced_intrusions=announced_intrusions,

@@ -36,7 +36,7 @@ def shard_measurement(
         measurement: in the form of the task's VDAF: a number, a bucket, or a vector.
         time: in units of the task's time precision, since 1970.
         random_source: `secrets.SystemRandom()`.
-        report_id: 16 bytes, if a token fixes them; else they are drawn.
+        report_id: 16 bytes, if a token fixes them; otherwise they are drawn.
 
     Raises:
         UnsupportedVdafError, InvalidMessageError: as in `prio3_of`.

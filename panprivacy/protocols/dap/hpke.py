@@ -1,8 +1,8 @@
 """Shares sealed with HPKE (RFC 9180, base mode, single shot), bound to everything around them.
 
-The info string names draft, sender and recipient; the associated data is the task with its whole
-configuration and what the share belongs to (DAP draft 18, sections 4.4.2 and 4.6.7). A share opens only
-if both are unchanged since it was sealed.
+The info string names draft, sender and recipient. The associated data is the task with its whole
+configuration and what the share belongs to (DAP draft 18, sections 4.4.2 and 4.6.7). A share opens only if
+both are unchanged since it was sealed.
 """
 
 import random

@@ -1,5 +1,7 @@
-"""What an HTTP message signature is over (RFC 9421, sections 2 and 4): the covered components and their
-values, line by line, and last how the signature itself describes what it covers.
+"""What an HTTP message signature is over (RFC 9421, sections 2 and 4).
+
+That is the covered components and their values, line by line, and last how the signature itself describes
+what it covers.
 """
 
 import re

@@ -200,7 +200,7 @@ def _check_digest(header: str, body: bytes) -> None:
                 return
         except base64_text.Base64Error:
             pass
-        raise SignatureRefusedError("the content is not what Content-Digest says")
+        raise SignatureRefusedError("the content does not match Content-Digest")
     raise SignatureRefusedError("there is no SHA-256 in Content-Digest")
 
 

@@ -1,9 +1,9 @@
 """The key of two servers: it encrypts a bit as two encrypted shares with proofs (LPP Algorithm 6).
 
-To a mechanism's device this is a public key like any other, and one of its ciphertexts is one sharing. On
-an event (`replace_or_rerandomize`) both parts are replaced by those of a fresh sharing of 1; otherwise
-both are rerandomized, each under its own key, and the shares in them stay. The proof belongs to the
-shares, whatever encrypts them, and so stays valid.
+To a mechanism's device this is a public key like any other, and one of its ciphertexts is one sharing. On an
+event (`replace_or_rerandomize`) both parts are replaced by those of a fresh sharing of 1. Otherwise both are
+rerandomized, each under its own key, and the shares in them stay. The proof belongs to the shares, whatever
+encrypts them, and so stays valid.
 
 `CountNonzero` runs the loop and the coin of Algorithm 6, which are those of Algorithm 3. The steps here are
 what it does to the four ciphertexts c⁽¹⁾, p⁽¹⁾, c⁽²⁾ and p⁽²⁾.
@@ -39,14 +39,14 @@ class SharedCiphertext(Ciphertext):
 class SharedKey(NonceBoundKey):
     """The public keys of leader and helper, for one task and (once bound) for one report.
 
-    Shares are bound to the report's nonce by the context of the inner Prio3Count, which is the task's
-    context followed by the nonce: under any other report identifier they do not verify. So the nonce is
-    drawn first, then the shares.
+    Shares are bound to the report's nonce by the context of the inner Prio3Count, which is the task's context
+    followed by the nonce. Under any other report identifier they do not verify. So the nonce is drawn first,
+    then the shares.
 
     With an event and without one, the same random bits are drawn and the same operations done: a fresh
     sharing is made and embedded each time, and used or not. How long the embedding takes depends on the
-    fresh shares. Each of the two alone is uniformly random, and they are joined by the XOF only, so what a
-    clock learns about both reveals nothing about the bit; nor is it about shares that were already in use.
+    fresh shares. Each of the two alone is uniformly random, and they are joined by the XOF only. So what a
+    clock learns about both reveals nothing about the bit. Nor is it about shares that were already in use.
 
     Attributes:
         scheme: that of both keys.

@@ -31,10 +31,10 @@ Result = TypeVar("Result")
 class PanPrivateVerifier(Verifier):
     """`PanPrivateCountVec` for one aggregator of one task.
 
-    A report is rejected as a whole if any of its coordinates is: a part that does not decrypt to an input
-    share with InvalidShareError, shares that do not add up to 0 or 1 with VerificationError. All coordinates
-    of a report are tested at one point, which is drawn as by a random oracle after the device has chosen
-    them; an invalid one passes with a probability of some 2^−63, whatever the number of valid ones.
+    A report is rejected as a whole if any of its coordinates is. A part that does not decrypt to an input
+    share raises InvalidShareError, shares that do not add up to 0 or 1 VerificationError. All coordinates of
+    a report are tested at one point. It is drawn as by a random oracle after the device has chosen them. An
+    invalid one passes with a probability of some 2^−63, whatever the number of valid ones.
 
     State, verifier share and output share are those of Prio3Count, one coordinate after the other; the
     verifier message is empty. Decryption takes most of the time. It is done report by report, and ends at the

@@ -1,6 +1,6 @@
 """What a gateway publishes so that requests can be sealed to it (RFC 9458, section 3).
 
-One kind of key only: X25519 with HKDF-SHA256. A client chooses one of the two ciphers.
+One type of key only: X25519 with HKDF-SHA256. A client chooses one of the two ciphers.
 """
 
 import random
@@ -96,7 +96,7 @@ def encode_list(configs: tuple[KeyConfig, ...]) -> bytes:
 
 
 def decode_list(encoded: bytes) -> tuple[KeyConfig, ...]:
-    """The configurations that can be used here, in the order of preference; others are left out.
+    """The configurations that can be used here, in the order of preference; the rest is left out.
 
     Raises:
         InvalidMessageError: the list is cut short, or has none that can be used.

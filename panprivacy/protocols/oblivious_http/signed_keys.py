@@ -1,4 +1,5 @@
-"""Lists of keys, signed by the server that has the gateway: who carries one cannot put other keys there."""
+"""Lists of keys, signed by the server that has the gateway: a relay that carries one cannot change its
+keys."""
 
 import re
 
@@ -14,7 +15,7 @@ HEADER = "Panapp-Key-Signature"
 """Of the answer with the keys: the signature in base64."""
 
 SIGNATURE = re.compile(r"[A-Za-z0-9+/]{86}==")
-"""The header's value. A server that forwards it passes on nothing else."""
+"""The header's value. A server that forwards it passes on only that."""
 
 _CONTEXT = b"panapp-ohttp-keys-1\n"
 

@@ -2,10 +2,10 @@
 
 An element is a number in signed limbs: Σ_i limb_i · 2^(b·i), with b bits a limb, 5 limbs of 26 bits in
 Field128 and 3 of 22 in Field64. An array of elements has the shape (limbs, …, reports): whatever NumPy
-does, it does to the same limb of neighbouring reports. A limb may be negative or larger than b bits, as
-long as it is small enough not to overflow 64 bits in what comes next; "small" below means at most
-`SMALL` = 2^27 in absolute value, and every function documents what it takes and gives. A number may have many
-such forms; `encode` finds the one below the modulus.
+does, it does to the same limb of neighbouring reports. A limb may be negative or larger than b bits, as long
+as it is small enough not to overflow 64 bits in what comes next. "Small" below means at most `SMALL` = 2^27
+in absolute value. Every function documents what it takes and gives. A number may have many such forms;
+`encode` finds the one below the modulus.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """Queries to the proofs of a batch (VDAF draft 20, sections 7.3.4 and 7.3.5), the same as in `flp`.
 
-All gadgets of the draft's variants are of degree 2, so that the gadget polynomial of a proof has 2p − 1
-values where its wire polynomials have p: one less than there are roots of unity of the order 2p.
+All gadgets of the draft's variants are of degree 2. So the gadget polynomial of a proof has 2p − 1 values if
+its wire polynomials have p. That is one less than there are roots of unity of the order 2p.
 """
 
 from collections.abc import Callable, Mapping
@@ -93,7 +93,7 @@ class BatchProof:
 
         The inverse transform turns values into coefficients, and coefficients c_j into Σ_j c_j·t^j. Turned
         around, it makes the weights out of the powers of t. A gadget polynomial has the degree 2p − 2, so
-        that its 2p-th coefficient is 0 and the substitute for t^(2p − 1) is free: it is chosen such that the
+        that its 2p-th coefficient is 0 and the substitute for t^(2p − 1) is free. It is chosen such that the
         value that the proof leaves out weighs nothing.
 
         Args:

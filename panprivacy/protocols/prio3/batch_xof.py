@@ -35,7 +35,7 @@ class BatchXof:
         return _streams(self._messages(usage, (seeds, *binder)), SEED_SIZE)
 
     def elements(self, usage: int, length: int, seeds: Bytes | bytes, *binder: Bytes | bytes) -> Bytes:
-        """`expand_into_vec` for each report: N rows of `length` encoded elements. Else as `seeds`."""
+        """`expand_into_vec` for each report: N rows of `length` encoded elements. Otherwise as `seeds`."""
         messages = self._messages(usage, (seeds, *binder))
         streams = _streams(messages, length * self._field.encoded_size)
         field = self._vdaf.field

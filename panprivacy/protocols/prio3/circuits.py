@@ -295,7 +295,7 @@ def digits(value: int, weights: Sequence[int]) -> list[int]:
 
 
 def _parameter(name: str, value: int, largest: int | None = None) -> int:
-    """`value`, an integer from 1 to `largest`, else FieldError."""
+    """`value`, an integer from 1 to `largest`, otherwise FieldError."""
     if not isinstance(value, int) or value < 1 or (largest is not None and value > largest):
         allowed = "must be an integer from 1" + ("" if largest is None else f" to {largest}")
         raise FieldError(name, f"{allowed}, not {value!r}")
@@ -303,7 +303,8 @@ def _parameter(name: str, value: int, largest: int | None = None) -> int:
 
 
 def _integer(measurement: SupportsIndex, largest: int) -> int:
-    """A measurement from 0 to `largest`, else FieldError without the value: measurements are secret."""
+    """A measurement from 0 to `largest`; otherwise FieldError without the value, because measurements are
+    secret."""
     message = f"must be an integer from 0 to {largest}"
     try:
         value = operator.index(measurement)

@@ -64,7 +64,7 @@ class Transition:
 class Verifier(ABC):
     """One VDAF with its parameters, verification key and application context, for one task.
 
-    Results stand in the order of the arguments, one for one; a report that is bad never fails the others.
+    Results stand in the order of the arguments, one for one; a report that is bad never fails another one.
     """
 
     out_share_bytes: int

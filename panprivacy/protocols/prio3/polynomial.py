@@ -1,7 +1,7 @@
 """Polynomials as their values at roots of unity, the Lagrange basis (VDAF draft 20, section 6.1.3).
 
-A polynomial of degree below m is given by its values at the first m powers of the principal n-th root
-of unity, m ≤ n and n a power of two. Most often m = n. A gadget polynomial has a degree that is even,
+A polynomial of degree below m is given by its values at the first m powers of the principal n-th root of
+unity. Here m ≤ n, and n is a power of two. Most often m = n. A gadget polynomial has a degree that is even,
 and the draft sends no more values than determine it: there m < n.
 """
 

@@ -86,7 +86,7 @@ class Prio3(Generic[Measurement]):
         self.largest_batch = (self.field.modulus - 1) // circuit.largest_output
 
     def input_share_bytes(self, aggregator: int) -> int:
-        """Length of an encoded input share: the leader's is written out, those of the others are seeds."""
+        """Length of an encoded input share: the leader's is written out, the other aggregators' are seeds."""
         if aggregator > 0:
             return SEED_SIZE + self._seed_bytes
         elements = self.circuit.measurement_length + self.flp.proof_length * self.proofs
@@ -205,7 +205,7 @@ class Prio3(Generic[Measurement]):
 
         Returns:
             The state for `verify_next` (the encoded output share, and the joint randomness's seed as far
-            as it can be known yet), and the encoded verifier share for the others.
+            as it can be known yet), and the encoded verifier share for the other aggregators.
 
         Raises:
             InvalidShareError: nonce or shares do not decode.
@@ -290,9 +290,9 @@ class Prio3(Generic[Measurement]):
     def require_parts_of_all(self, public_share: bytes, verifier_shares: Sequence[bytes]) -> None:
         """Refuse a report whose public share some aggregator would refuse in `verify_next`.
 
-        In the draft, each aggregator compares the others' parts of the joint randomness, as the public share
-        states them. The holder of all verifier shares can compare all parts: then no aggregator refuses
-        later.
+        In the draft, each aggregator compares the parts of the joint randomness that are not its own, as the
+        public share states them. The holder of all verifier shares can compare all parts: then no aggregator
+        refuses later.
 
         Args:
             public_share: of the length that `verify_init` takes.
@@ -322,7 +322,7 @@ class Prio3(Generic[Measurement]):
     def unshard(self, aggregate_shares: Sequence[bytes]) -> tuple[int, ...]:
         """The aggregate result, from the aggregate shares of all aggregators; one number for Count and Sum.
 
-        A result is exact if it is below the field's modulus, some 2^64 for Count and Sum, 2^128 else:
+        A result is exact if it is below the field's modulus, some 2^64 for Count and Sum, 2^128 otherwise:
         that of at most `largest_batch` reports is.
 
         Raises:

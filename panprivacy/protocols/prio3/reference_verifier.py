@@ -41,8 +41,8 @@ def require_as_many(reports: Sequence[object], inbound: Sequence[bytes]) -> None
 
 
 class ReferenceVerifier(Verifier):
-    """Leader and helper of a Prio3 variant of two shares, exactly as in section 5.7.1 except for one thing:
-    the helper also refuses what it knows that the leader will refuse (`Verifier.helper_init`)."""
+    """Leader and helper of a Prio3 variant of two shares, exactly as in section 5.7.1, with one exception.
+    The helper also refuses what it knows that the leader will refuse (`Verifier.helper_init`)."""
 
     def __init__(
         self, vdaf: Prio3[Any], verify_key: bytes, context: bytes, *, context_of: ContextOf | None = None

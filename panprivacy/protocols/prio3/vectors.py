@@ -43,7 +43,7 @@ def check_file(path: Path) -> None:
     except KeyError as error:
         raise VectorError(f"lacks the field {error.args[0]!r}") from error
     except (TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
-        raise VectorError(f"has a field that is not what the schema says: {error}") from error
+        raise VectorError(f"has a field that is not as the schema has it: {error}") from error
 
 
 class _Run:

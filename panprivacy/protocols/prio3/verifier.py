@@ -56,7 +56,7 @@ class _Views:
         parts: of the joint randomness, N rows; empty rows without.
         out_shares: encoded, N rows.
         seeds: of the joint randomness as the public share would have it, N rows; empty rows without.
-        usable: for which reports that is all there is to it. Others are left to `ReferenceVerifier`.
+        usable: for which reports that is all there is to it. The rest is left to `ReferenceVerifier`.
     """
 
     verifiers: Limbs

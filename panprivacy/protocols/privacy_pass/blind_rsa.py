@@ -43,7 +43,7 @@ class Variant:
     Attributes:
         name: as the RFC spells it.
         salt_bytes: 48, or 0 in the PSSZERO variants.
-        prefix_bytes: 32 if messages are randomized, else 0.
+        prefix_bytes: 32 if messages are randomized, otherwise 0.
     """
 
     name: str

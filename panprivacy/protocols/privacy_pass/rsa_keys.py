@@ -1,7 +1,7 @@
 """RSA keys that sign blindly, and how their public halves are written (RFC 9578, section 6.5).
 
-The name of a key is the hash of its encoding, so there is one encoding only: a SubjectPublicKeyInfo whose
-algorithm is RSASSA-PSS with SHA-384, MGF1 with SHA-384 and a salt of 48 bytes.
+The name of a key is the hash of its encoding, so there is one encoding only. It is a SubjectPublicKeyInfo
+whose algorithm is RSASSA-PSS with SHA-384, MGF1 with SHA-384 and a salt of 48 bytes.
 """
 
 import hashlib

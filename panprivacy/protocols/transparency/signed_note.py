@@ -104,7 +104,7 @@ class Signature:
     """A line below a note.
 
     Attributes:
-        name: of who signed.
+        name: of the signer.
         identifier: of the key, 4 bytes.
         content: what follows it; of the key's type.
     """

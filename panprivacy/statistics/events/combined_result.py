@@ -75,8 +75,8 @@ class SecretSampling:
         release: over n devices that take part, by proof. It bounds the sampled release too: observers that do
             not know which devices took part learn no more than those that do.
         found: over the devices that take part, of n that receive the recipe, in the worst case that was
-            found, which is attained: the lower end of a bracket, if it is not proved. None if none was
-            searched.
+            found. That case is attained: it is the lower end of a bracket, if it is not proved. None if none
+            was searched.
     """
 
     parameters: CohortParameters

@@ -3,7 +3,7 @@
 N_Z(0, s²) has Pr[x] proportional to exp(−x²/(2s²)) on the integers. Exact samplers reject (Canonne, Kamath &
 Steinke 2020, Algorithm 3): their duration reveals how large the noise is, and so a part of what it hides.
 This one inverts a table. A uniform number of `BITS` bits is compared with every entry of the table of Pr[|X|
-≤ x], x = 0..t − 1, all bits of each: the magnitude is how many entries it reaches. There is no branch on it,
+≤ x], x = 0..t − 1, all bits of each. The magnitude is how many entries it reaches. There is no branch on it,
 and no lookup at an index that depends on it. One more bit is the sign.
 
 All numbers are whole, because floating point would leave holes in the distribution that reveal the noiseless

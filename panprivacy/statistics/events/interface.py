@@ -84,8 +84,8 @@ class Mechanism(EventDevice, CohortStatistic[P]):
 
 
 class MaskedMechanism(Mechanism[P]):
-    """A mechanism of which a report of zeros, through the randomizer, leaves the average of the estimate
-    unchanged: dummies can hide the number of reports."""
+    """A mechanism whose estimate keeps its average if a report of zeros, through the randomizer, is added:
+    dummies can hide the number of reports."""
 
     dummy_obstacle = ""
 

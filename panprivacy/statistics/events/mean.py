@@ -89,11 +89,11 @@ class MeanParameters(Parameters):
 
     @property
     def largest_noise(self) -> int:
-        """t: noise is drawn within −t..t, outside of which N_Z(0, s²) has less than δ·2^−60/cohort_size.
+        """t: noise is drawn within −t..t. Outside, N_Z(0, s²) has less than δ·2^−60/cohort_size.
 
-        N_Z(0, s²) is sub-Gaussian with variance proxy s²: E e^{θX} = e^{θ²s²/2}·Z(θs²)/Z(0) ≤ e^{θ²s²/2},
-        because Z(μ) = Σ exp(−(x−μ)²/(2s²)) is largest at integers by Poisson summation (Canonne, Kamath &
-        Steinke 2020, section 3). By Chernoff, Pr[|X| ≥ t + 1] ≤ 2·exp(−(t+1)²/(2s²)).
+        N_Z(0, s²) is sub-Gaussian with variance proxy s²: E e^{θX} = e^{θ²s²/2}·Z(θs²)/Z(0) ≤ e^{θ²s²/2}. For
+        Z(μ) = Σ exp(−(x−μ)²/(2s²)) is largest at integers by Poisson summation (Canonne, Kamath & Steinke
+        2020, section 3). By Chernoff, Pr[|X| ≥ t + 1] ≤ 2·exp(−(t+1)²/(2s²)).
 
         Noise within −t..t is what a device can draw with a table (`discrete_gaussian`), and a server decrypt:
         a report outside is replaced by a random one. The sum of a cohort is then within δ·2^−60 of one with

@@ -27,9 +27,9 @@ _TOSS = np.dtype([("coin", "<u8"), ("word", "<u4")])
 class RandomizedResponse:
     """The coin for one ε, tossed with 64 random bits compared to an integer threshold.
 
-    The probability of randomizing is 2/(e^ε + 1) rounded *up* to a multiple of 2^−64, so the coin is
-    ε'-private with ε' ≤ ε and ε − ε' ≤ 2^−64·((e^ε + 1)/2 + 1), which is 1.4e-11 at ε = 20.
-    Debiasing uses the rounded probability and is therefore exactly unbiased.
+    The probability of randomizing is 2/(e^ε + 1) rounded *up* to a multiple of 2^−64. So the coin is
+    ε'-private with ε' ≤ ε and ε − ε' ≤ 2^−64·((e^ε + 1)/2 + 1), which is 1.4e-11 at ε = 20. Debiasing uses
+    the rounded probability and is therefore exactly unbiased.
     """
 
     def __init__(self, epsilon: float) -> None:
@@ -154,8 +154,9 @@ def bits_expected_margin(
 ) -> float:
     """How far the interval by exact tests reaches from the estimate if every device has the bit, about.
 
-    It solves (E − estimate)² = z²·Var(E) for E, the variance growing with E by (1 − q)/q for each device
-    (Wilson 1927), and adds half of what one response is worth. The exact interval is that of what comes in.
+    It solves (E − estimate)² = z²·Var(E) for E, with a variance that grows with E by (1 − q)/q for each
+    device (Wilson 1927). It adds half of what one response is worth. The exact interval is that of what comes
+    in.
 
     Args:
         rule, coins: see RandomizedBits.

@@ -153,7 +153,7 @@ class Segmented(Mechanism[Any]):
         return self._report(own, public_key, random_source)
 
     def _report(self, own: Report, public_key: PublicKey, random_source: random.Random) -> Report:
-        """All cells: those of the device's own segment, and zeros in the others."""
+        """All cells: those of the device's own segment, and zeros in every other one."""
         cells: list[Ciphertext] = []
         for segment in self.segments:
             # The same work for each segment, the own one too.

@@ -107,10 +107,9 @@ class CategoriesParameters(RandomizerParameters):
 class WeightLaw:
     """The number of ones, W, in the first draw of a device's report: Bern(a) + Bin(k − 1, p).
 
-    At the device's own place it is a one with a = p + π·(1 − 2p), where π is the rate with which it counts.
-    For one rate the same for each value of the device. Every probability above 1e-280 is exact to a relative
-    1e-11, and a difference of two to 1e-15 of the larger; those that bound something are rounded to the safe
-    side.
+    At the device's own place it is a one with a = p + π·(1 − 2p), if it counts with the rate π. For one rate
+    the same for each value of the device. Every probability above 1e-280 is exact to a relative 1e-11, and a
+    difference of two to 1e-15 of the larger; those that bound something are rounded to the safe side.
     """
 
     def __init__(self, response: RandomizedResponse, k: int, rate: float = 1.0) -> None:
@@ -145,9 +144,9 @@ class WeightLaw:
         return float(binomial.lower_tail(x, self.k - without, self.flip, self.keep)) if x >= 0 else 0.0
 
 
-def redrawn_epsilon(epsilon: float, probability: float) -> float:
-    """ε of two reports whose first draws have it, if one of them is drawn again with at most this
-    probability, and the other maybe never: ε − ln(1 − probability), rounded up.
+def rejection_epsilon(epsilon: float, probability: float) -> float:
+    """ε of two reports whose first draws have it: ε − ln(1 − probability), rounded up. One of them is drawn
+    again with at most this probability, and the other maybe never.
 
     The very same ε if nothing is drawn again, so that it is not stated larger than it is.
     """
@@ -315,7 +314,7 @@ class Categories(NamedValues, Randomizer[CategoriesParameters, int]):
     @property
     def _reference_epsilon(self) -> float:
         """ε of one report against the report about no category, which is not drawn again as often."""
-        return redrawn_epsilon(self.parameters.epsilon, self._redraw_probability)
+        return rejection_epsilon(self.parameters.epsilon, self._redraw_probability)
 
     @property
     def _replaced_epsilon(self) -> float:
@@ -399,9 +398,9 @@ class CategorySizeBounds(SizeBounds):
         """Between which the number of devices lies: in each category, and last, in all of them.
 
         Proved, with one failure probability for all ends together, however small, if every device follows the
-        protocol. (`intervals` are narrower, hold less often, and their ends are computed to 1e-9.) Two steps:
-        from the ones of a category to how many of the reports are of its devices, and from those that were
-        drawn to all (`intervals.chernoff`). That it is released needs no care: what is bounded is the
+        protocol. `intervals` are narrower, hold less often, and their ends are computed to 1e-9. It takes two
+        steps: from the ones of a category to how many of the reports are of its devices, and from those that
+        were drawn to all (`intervals.chernoff`). That it is released needs no care: what is bounded is the
         probability of a release with a wrong bound.
         """
         rate = self._statistic.parameters.sampling_rate

@@ -1,10 +1,10 @@
 """How many devices have each of k categories, most of them one: importance sampling (SAA section 3.1).
 
-Most devices have the default, category 0, e.g. "no error". They count with a smaller probability than others,
-and the estimate divides by it (SAA Figure 3):
+Most devices have the default, category 0, e.g. "no error". They count with a smaller probability than other
+devices, and the estimate divides by it (SAA Figure 3):
 
 1. With N devices, M of them to count and the share γ with another category, a device with the default counts
-   with M/2N, any other with min(M/2γN, 1): about half of those that count have the default
+   with M/2N, any other with min(M/2γN, 1). So about half of those that count have the default
    (`RareCategoriesParameters`).
 2. A device tosses the coin of its category (`Participation`). Which devices count then depends on data, and
    there are two methods to hide it. Under `cover` every device sends a report, and one that does not count
@@ -48,7 +48,7 @@ from panprivacy.statistics.randomized.categories import (
     CategoriesParameters,
     WeightLaw,
     ones_sentence,
-    redrawn_epsilon,
+    rejection_epsilon,
 )
 from panprivacy.statistics.robustness import Robustness
 
@@ -145,7 +145,7 @@ class RareCategoriesParameters(CategoriesParameters):
         if self.participation != Participation.RELAYED:
             return ""
         return (
-            "if participation is relayed, whether a device sends tells something of its category; choose "
+            "if participation is relayed, whether a device sends reveals something of its category; choose "
             "cover, or have tokens and a relay"
         )
 
@@ -186,7 +186,9 @@ class RareCategoriesParameters(CategoriesParameters):
             ("default_rate", "other_rate"), self.rates, self._rates(), strict=True
         ):
             if not math.isclose(stated, follows, rel_tol=_ROUNDING):
-                raise FieldError(name, f"must be {follows!r} as the others are, not {stated!r}")
+                raise FieldError(
+                    name, f"must be {follows!r}, which follows from the other parameters, not {stated!r}"
+                )
 
 
 @dataclass(frozen=True)
@@ -194,8 +196,8 @@ class Places:
     """How often the servers see a one.
 
     Attributes:
-        absent, present: probability of a one in a report, at a place that is not the device's and at the one
-            that is: for the default, and for any other category.
+        absent, present: probability of a one in a report, at a place that is not the device's, and at its
+            own. Each for the default, and for any other category.
         rates: with which a device is among those that the sum is about.
     """
 
@@ -210,7 +212,8 @@ class RareCategories(Categories):
     Under `cover`, as here, a device that does not count reports like one without any category: a local
     randomizer like any other, whatever the network shows. Its place of the report is then a one with
     p + π·(1 − 2p), so that places stay independent. Under `relayed` it is of the class below.
-    The estimate is unbiased either way, even if the share γ of other categories differs from the stated one.
+    The estimate is unbiased in both cases, even if the share γ of other categories differs from the stated
+    one.
     """
 
     statistic = "rare_categories"
@@ -293,7 +296,7 @@ class RareCategories(Categories):
         return (having / places.rates[0], *rest)
 
     def _error(self, kind: int, value: float, reports: float) -> float:
-        """Standard error of the number of devices with the default (kind 0) or another category (1)."""
+        """Standard error of the number of devices with the default (0) or another category (1)."""
         places = self.places
         absent, present, rate = places.absent[1], places.present[kind], places.rates[kind]
         having = min(max(value, 0.0) * rate, float(reports))
@@ -328,8 +331,8 @@ class RareCategories(Categories):
     def robustness(self) -> Robustness:
         """By the equations of `debiased`, which are linear in the bits of a report.
 
-        With a and b the probabilities of a one at another and at the own place, and ρ the rate (`Places`; d:
-        of the default, o: of others), a one at
+        Let a and b be the probabilities of a one at another and at the own place, and ρ the rate (`Places`;
+        d: of the default, o: of other categories). A one at
 
             the default's place adds   first = 1 / ((b_d - a_o)·ρ_d) to the default,
                              and takes c·each from every other,  c = (a_d - a_o) / (b_d - a_o) ≥ 0;
@@ -341,7 +344,7 @@ class RareCategories(Categories):
             first + (m·(1 + c) + p·|1 - c| + (k - 1 - m - p)·c)·each
                 = first + ((k - 1)·c + m + p·(|1 - c| - c))·each,
 
-        which is most for the largest m, and for the largest p if c < 1/2, or else for none. It is at least
+        which is most for the largest m, and for the largest p if c < 1/2, otherwise for none. It is at least
         what two reports without that one can differ by, min(2·w, k - 1)·each, and no single value moves
         further than by `first`, because
 
@@ -364,8 +367,8 @@ class RareCategories(Categories):
         return Robustness(
             each=first,
             together=first + ones * each,
-            sentence=f"{ones_sentence(weight, self.parameters.k)} The default can be moved most, as few of "
-            "the devices that have it count; any other category by at most "
+            sentence=f"{ones_sentence(weight, self.parameters.k)} The default can be moved most, because few "
+            "of the devices that have it count; any other category by at most "
             f"{plain(float(f'{(1 + tied) * each:.4g}'))} devices.",
         )
 
@@ -398,7 +401,7 @@ class RareCategories(Categories):
     @property
     def _reference_epsilon(self) -> float:
         """ε of a report against one about no category: a one at the device's place gains most."""
-        return redrawn_epsilon(self._gained, self._redraw_probability)
+        return rejection_epsilon(self._gained, self._redraw_probability)
 
     @property
     def _replaced_epsilon(self) -> float:
@@ -407,7 +410,7 @@ class RareCategories(Categories):
         epsilon = self.parameters.epsilon
         # Never more than 2ε, whatever the rate: rounding up does not exceed what is proved without it.
         alone = min(upwards(self._gained + _lost(epsilon, other)), 2 * epsilon)
-        return redrawn_epsilon(alone, self._redraw_probability)
+        return rejection_epsilon(alone, self._redraw_probability)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         source = (
@@ -470,7 +473,7 @@ class _Relayed(RareCategories):
     release_model = Model.SAMPLED
     sampling = None
 
-    def randomize(  # type: ignore[override]  # as above
+    def randomize(  # type: ignore[override]  # None if it does not count
         self, value: int, random_source: random.Random
     ) -> tuple[int, ...] | None:
         return self._light_report(value, random_source) if self._counts(value, random_source) else None

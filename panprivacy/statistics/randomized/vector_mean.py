@@ -77,7 +77,7 @@ class Rotation:
     It keeps lengths and angles. Place 0 stays free: what is added to all rotated coordinates alike, e.g. an
     offset, turns back to this place and to no other.
 
-    Over random signs, each coordinate of a rotated x is a sum of independent terms ±x_i/√D, so by Hoeffding
+    Over random signs, each coordinate of a rotated x is a sum of independent terms ±x_i/√D. So by Hoeffding
     (1963, Theorem 2) it is above c·‖x‖₂/√D in magnitude with probability at most 2·exp(−c²/2).
 
     Attributes:
@@ -183,7 +183,7 @@ class VectorMeanParameters(RandomizerParameters):
     def squared_length(self) -> int:
         """The largest ‖z‖₂² of a rotated vector y in steps, ‖y‖₂ ≤ γ, after stochastic rounding.
 
-        |z_j| < |y_j| + 1 if z_j is not 0, so w_j = max(0, |z_j| − 1) has ‖w‖₂ ≤ γ, and
+        |z_j| < |y_j| + 1 if z_j is not 0, so w_j = max(0, |z_j| − 1) has ‖w‖₂ ≤ γ. Hence
         ‖z‖₂² ≤ Σ(w_j + 1)² = ‖w‖₂² + 2·Σw_j + D ≤ γ² + 2·⌊γ·√D⌋ + D, because Σw_j is a whole number. Nor is
         any coordinate above `largest_coordinate`.
         """
@@ -212,7 +212,7 @@ class VectorMeanParameters(RandomizerParameters):
         """t: noise is drawn within −t..t. N_Z(0, s²) is outside with probability below δ·2^−70/(n·D).
 
         By Chernoff, Pr[|X| ≥ t + 1] ≤ 2·exp(−(t + 1)²/(2s²)), as for a mean of numbers. The sum of a cohort
-        of n is then within β = δ·2^−70 of one with the whole noise in total variation, which costs at most
+        of n is then within β = δ·2^−70 of one with the whole noise in total variation. That costs at most
         (1 + e^ε)·β + β of δ: less than δ·2^−10 for ε ≤ 41. FieldError while s has not been derived.
         """
         log_probability = math.log(self.delta * _BEYOND) - math.log(self.cohort_size * self.padded)
@@ -433,9 +433,9 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
     def sums(self, reports: int) -> NoisyTotal:
         """The sum of (x + 1)/2 over this number of reports, for a coordinate x: its distribution.
 
-        As if devices had −1 or 1 there: then it varies most with who takes part. The noise of all rotated
-        coordinates makes normal noise of one that is turned back. Numbers are counted in steps so fine that
-        the noise's standard deviation has at least `_STEPS_OF_NOISE`.
+        As if devices had −1 or 1 there: then it varies most with which devices take part. The noise of all
+        rotated coordinates makes normal noise of one that is turned back. Numbers are counted in steps so
+        fine that the noise's standard deviation has at least `_STEPS_OF_NOISE`.
         """
         noise = math.sqrt(self._variance) / 2
         steps = math.ceil(max(1.0, _STEPS_OF_NOISE / math.sqrt(reports)) / noise)
@@ -536,7 +536,7 @@ class VectorMean(Randomizer[VectorMeanParameters, tuple[float, ...]]):
         )
 
     def expected_standard_error(self, population: int) -> float:
-        """The worst case over the truth: all of a coordinate's variance is left to the choice of devices, or
+        """The worst case over the truth. All of a coordinate's variance is left to the choice of devices, or
         to the noise in the number of reports, by which a coordinate of 1 is divided."""
         require_population(population)
         rate = self.parameters.sampling_rate

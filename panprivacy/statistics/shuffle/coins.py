@@ -6,7 +6,7 @@ from fractions import Fraction
 
 
 def coin(probability: float, random_source: random.Random) -> int:
-    """1 with exactly the probability that the floating-point number in 0..1 represents, else 0.
+    """1 with exactly the probability that the floating-point number in 0..1 represents, otherwise 0.
 
     A floating-point number is a fraction with a power of two as its denominator. So the number of random bits
     drawn does not depend on the outcome.

@@ -1,7 +1,7 @@
 """How many different values the users have (RSP Algorithms 1 and 2, Theorem 3.3; Appendix A.2).
 
 A place is odd with probability ½ if it is touched, and with a smaller one if it is empty. `touched_places`
-and `odd_probability` return the answers that agree with the observed number of odd places: any other would
+and `odd_probability` return the answers that agree with the observed number of odd places. Any other would
 give that number, or a more extreme one, with half of a failure probability at most. So the truth is left out
 with no more than this probability, whatever it is.
 """
@@ -91,7 +91,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
 
     If values are hashed, several may share a place. The estimate is then the number of values that touch as
     many places on average, and `details` has the places. If nearly every place is touched, the number of
-    values cannot be estimated. Then the error bound reaches to the number of users, and `details` say
+    values cannot be estimated. Then the error bound reaches to the number of users, and `details` have
     `saturated`. A standard error is stated if and only if it would be small enough (`LARGEST_STANDARD_ERROR`)
     even with no two users having the same value. So whether it is stated does not depend on the data.
 
@@ -207,9 +207,9 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         """How many values touch as many places on average, if each takes one at random.
 
         The hash counts as a random function, which it is as far as SHA-256 is. The touched places are random
-        then, but negatively associated. A place is odd likelier if it is touched, so that the moment
-        generating function of the number of odd ones is at most that of independent places, which is at most
-        that of a binomial count with the same mean: so Chernoff's bound holds for it.
+        then, but negatively associated. A place is odd likelier if it is touched. So the moment generating
+        function of the number of odd ones is at most that of independent places. That is at most the one of a
+        binomial count with the same mean, so Chernoff's bound holds for it.
         """
         k, hashed, log_keep = self.parameters.k, HashedPlaces(self.parameters.k), self._log_keep(reports)
         share = min(places / k, hashed.full)
@@ -223,8 +223,8 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
                 "Includes the randomization by the users, and the random places of the values; by the delta "
                 "method."
                 if is_stated
-                else "None is stated: if nearly all users' values differ, too few places stay empty to tell "
-                "how many there are."
+                else "None is stated: if nearly all users' values differ, too few places stay empty to "
+                "estimate how many there are."
             ),
             projection=(min(max(value, 1.0), most),),
             error_bounds=(max(abs(largest - value), abs(value - fewest)),),
@@ -298,7 +298,7 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
         if not self._is_error_stated(self.cohort_size):
             return (
                 "The result will have an error bound, but no standard error: if nearly all users' values "
-                "differ, too few places stay empty to tell how many there are. A larger k helps."
+                "differ, too few places stay empty to estimate how many there are. A larger k helps."
             )
         return "Includes that values may share a place by their hash."
 
@@ -315,9 +315,9 @@ class DistinctElements(ShuffleStatistic[DistinctElementsParameters]):
     def privacy_of(self, honest_users: int) -> tuple[float, float, float]:
         """2ε' and 2δ' for ε' = ln(1/(1 − (1 − e^−ε)^γ)) and δ' = (e^ε' + 1)·distance.
 
-        Replacing a value changes the bits of two places. The XOR of one goes from Ber(1/2) to Ber(e^−ε'/2)
-        or not at all, while the other goes the opposite way: that raises an outcome's probability by no
-        more than 2 − e^−ε', so that both together cost ε' + ln(2 − e^−ε') ≤ 2ε'.
+        Replacing a value changes the bits of two places. The XOR of one goes from Ber(1/2) to Ber(e^−ε'/2) or
+        not at all, while the other goes in the opposite direction. That raises an outcome's probability by no
+        more than 2 − e^−ε'. Both together cost ε' + ln(2 − e^−ε') ≤ 2ε'.
         """
         parameters = self.parameters
         gamma = honest_users / self.cohort_size

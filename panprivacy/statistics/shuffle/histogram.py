@@ -127,7 +127,7 @@ class ShuffleHistogram(ShuffleStatistic[ShuffleParameters]):
     detail_labels: ClassVar = {
         "stray_messages": (
             "Stray messages",
-            "Messages by which places exceed the protocol's two per user. Above 0, someone did not "
+            "Messages by which places exceed the protocol's two per user. Above 0, a user did not "
             "follow the protocol, and none of the errors stated here holds.",
         ),
     }

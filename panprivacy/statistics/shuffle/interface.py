@@ -111,7 +111,7 @@ class ShuffleStatistic(NamedValues, ReportStatistic[P]):
         (message,) = values
         total[message] += 1
 
-    # `estimate(total, reports)`: `total` counts the messages of each kind, `reports` is the number of users,
+    # `estimate(total, reports)`: `total` counts the messages of each value, `reports` is the number of users,
     # n unless some sent nothing.
 
     @abstractmethod

@@ -17,7 +17,7 @@ class ShuffleParameters(PublicParameters):
         **{
             **EPSILON,
             "help": "A smaller ε protects a user more and makes the result less precise. It is stated for "
-            "one place, which says whether a user has one value. Replacing a value by another changes two "
+            "one place, which shows whether a user has one value. Replacing a value by another changes two "
             "places, so the guarantee has 2ε.",
         }
     )

@@ -1,4 +1,4 @@
-"""Public randomness, the same for all who know a recipe: functions that its parameters choose.
+"""Public randomness, the same for all readers of a recipe: functions that its parameters choose.
 
 A seed is the hash of the other parameters, so that all parties can compute it, and no party can choose it
 after seeing values. It serves precision only: no guarantee relies on it (RSP Definition 2.8).

@@ -1,9 +1,9 @@
 """Sums modulo 2 through a shuffler: every user splits one bit into random bits whose XOR it is.
 
-Ishai, Kushilevitz, Ostrovsky & Sahai, "Cryptography from Anonymity" (FOCS 2006), used in RSP Theorem 3.2. How
-many shares hide the users' bits was bounded, for sums modulo any q, by Balle, Bell, Gascón & Nissim, "Private
-Summation in the Multi-Message Shuffle Model" (CCS 2020), which counts the collisions of random splits. For
-bits the quantity that they bound can be computed, and the result holds for every input, not only on average:
+Ishai, Kushilevitz, Ostrovsky & Sahai, "Cryptography from Anonymity" (FOCS 2006), used in RSP Theorem 3.2.
+Balle, Bell, Gascón & Nissim bound how many shares hide the users' bits, for sums modulo any q ("Private
+Summation in the Multi-Message Shuffle Model", CCS 2020). They count the collisions of random splits. For bits
+the quantity that they bound can be computed, and the result holds for every input, not only on average:
 
 The only information in n·m shuffled bits is the number of ones. Of a user with bit b, that number has the
 generating function ((1 + z)^m + (−1)^b·(1 − z)^m)/2^m; if a of n users have a one,
@@ -17,8 +17,8 @@ the two distributions has
 
     Σ_s d(s)²·2^N/C(N, s) = Σ_{j=1..n−1} K_j(a)²/C(nm, jm) ≤ Σ_{j=1..n−1} C(n, j)²/C(nm, jm) =: X,
 
-with equality at a = 0. As d is 0 wherever s has the other parity, and those s have half of the mass of
-C(N, s)/2^N, Cauchy and Schwarz give a total variation distance ½·Σ|d| ≤ ½·√(X/2).
+with equality at a = 0. If s has the other parity, d is 0, and those s have half of the mass of C(N, s)/2^N.
+So Cauchy and Schwarz give a total variation distance ½·Σ|d| ≤ ½·√(X/2).
 """
 
 import math
@@ -43,11 +43,11 @@ def split(bit: int, shares: int, random_source: random.Random) -> list[int]:
 def log2_distance(users: int, shares: int) -> float:
     """log₂ of an upper bound on how much more the shuffled shares reveal than the XOR of all bits.
 
-    That is the total variation distance between the number of ones among the shares of `users` ≥ 1 honest
-    users, whatever their bits, and that number for random bits with the same XOR; −∞ if it is 0.
+    That is the total variation distance between two numbers of ones. One is among the shares of `users` ≥ 1
+    honest users, whatever their bits; the other is for random bits with the same XOR. −∞ if it is 0.
 
-    Of the sum X in the module's docstring, the first and last terms are computed; a term between them is
-    at most C(n, j)^{2−m}, because C(nm, jm) ≥ C(n, j)^m counts the choices of j in each of m parts.
+    Of the sum X in the module's docstring, the first and last terms are computed. A term between them is at
+    most C(n, j)^{2−m}, because C(nm, jm) ≥ C(n, j)^m counts the choices of j in each of m parts.
 
     Raises:
         ValueError: there is no user, or no share.

@@ -117,7 +117,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     """A statistic Z′ of noisy counts, which is large if they are far from equal, and two verdicts.
 
     Uniform values do not leave Z′ at 0 but, on average, at about k̂²λ/(4m) − 1, because the users' noise is
-    in it too: `details` has this as `expected_if_uniform`, for the noise that came. Of the preliminary test
+    in it too. `details` has this as `expected_if_uniform`, for the noise that came. Of the preliminary test
     it has as `expected_shift_at_alpha` by how much values at a distance of α raise Z′ at least. It also has
     the verdict of the printed threshold τ, and that of a threshold calibrated for uniform values.
 
@@ -278,8 +278,8 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
     def _shift_at_alpha(self, samples: int) -> float:
         """By how much values at a distance of α raise Z′ of the preliminary test on average, at least.
 
-        It is kΣ(p_j − 1/k)²·(n − 1) ≥ 4α²(n − 1), by Cauchy and Schwarz; equal if half of the values are as
-        far above 1/k as the others are below.
+        It is kΣ(p_j − 1/k)²·(n − 1) ≥ 4α²(n − 1), by Cauchy and Schwarz. Both are equal if half of the values
+        are as far above 1/k as the rest is below.
         """
         return 4 * self.parameters.alpha**2 * (samples - 1)
 
@@ -300,7 +300,7 @@ class Uniformity(ShuffleStatistic[UniformityParameters]):
         """2ε and 8·(δ/2k̂)^γ, which is at most the printed 8δ^γ.
 
         With μ = γλ, fewer than μ/2 noise messages come for a value with probability at most 2e^{−μ/12}
-        (Lemma 4.3), which is below 2·(δ/2k̂)^γ; μ/2 of them give (ε, 2·(δ/2k̂)^γ) (Lemma 2.4). Two values
+        (Lemma 4.3). That is below 2·(δ/2k̂)^γ. μ/2 of them give (ε, 2·(δ/2k̂)^γ) (Lemma 2.4). Two values
         change.
         """
         parameters = self.parameters
@@ -323,8 +323,8 @@ def chi_squared_statistic(counts: NDArray[np.floating], samples: int) -> NDArray
 def printed_threshold(noise_trials: Counts, samples: int, alpha: float) -> float:
     """τ of RSP equation (8), from the noise scales ℓ_j that were observed.
 
-    Uniform values stay below it with probability 9/10 at least, and values at a distance above α
-    exceed it with 21/50, if m is large enough: from 1000·√k/α² on the first summand covers Z.
+    Uniform values stay below it with probability 9/10 at least. Values at a distance above α exceed it with
+    21/50, if m is large enough: from 1000·√k/α² on the first summand covers Z.
     """
     k = len(noise_trials)
     total, squares = float(np.sum(noise_trials)), float(np.sum(noise_trials**2))
@@ -381,9 +381,9 @@ def calibrated_threshold(noise_trials: Counts, samples: int) -> float:
     the ℓ_j.
 
     The quantile of the gamma distribution, moved and scaled (Pearson's type III), that has the mean, variance
-    and skewness of Z′. It is that of Z′ in the limit of many users, and in that of much noise; with the
-    least noise that parameters allow the probability is between 0.095 and 0.105, for all k and m, by
-    simulations. All users are taken to follow the protocol.
+    and skewness of Z′. It is that of Z′ in the limit of many users, and in that of much noise. With the least
+    noise that parameters allow, simulations find a probability between 0.095 and 0.105, for all k and m. All
+    users are taken to follow the protocol.
     """
     moments = UniformMoments.of(noise_trials, samples)
     if moments.third == 0:  # at most two users, and hardly any noise: Cantelli's inequality
@@ -402,7 +402,7 @@ def compressed_size(k: int, epsilon: float, alpha: float) -> int:
     """k̂: into how many groups of one size to cut k values at random.
 
     The rule of RSP Theorem 4.8, k^{2/3}·(ε/α)^{4/3} between 2 and k, brought to the largest divisor of k that
-    is no larger (the smallest from 2 on if there is none): with groups of two sizes, uniform values
+    is no larger. If there is none, it is the smallest from 2 on. With groups of two sizes, uniform values
     would not be uniform over groups.
     """
     wanted = k ** (2 / 3) * (epsilon / alpha) ** (4 / 3) * (1 + 1e-12)  # 1000^{2/3} is 99.99999999999997

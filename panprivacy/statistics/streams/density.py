@@ -173,7 +173,7 @@ class BitTable(UserLevelStatistic[P]):
 
         Args:
             share: one of `noisy_shares`.
-            drawn: how many of the table's items are drawn with replacement; the others represent the universe
+            drawn: how many of the table's items are drawn with replacement; the rest represents the universe
                 exactly.
             most: the share has steps of 1/`most`.
         """
@@ -328,11 +328,11 @@ class HashedItems(DensityReading):
     """Items that are hashed to as many places as the universe has items, so that some share a place.
 
     If nearly every place is touched, the number of items cannot be estimated. Then the intervals have no
-    upper end, and the estimate's details say `saturated`.
+    upper end, and the estimate's details have `saturated`.
 
     The intervals hold for any number of items. The error bound and the standard error assume no more items
     than the universe has. Neither is stated if the table shows that there are more, with the confidence of
-    the bound. Else a standard error is stated if and only if it would be small enough
+    the bound. Otherwise a standard error is stated if and only if it would be small enough
     (`LARGEST_STANDARD_ERROR`) even if every item came, so that this does not depend on the stream.
     """
 
@@ -346,7 +346,7 @@ class HashedItems(DensityReading):
         bound = self._bound(announced_intrusions, confidence)
         density = places.items(share) / self.universe_size
         saturated = share + bound >= places.full
-        # Not by the share that came: it would be low wherever there is a standard error.
+        # Not by the share that came: it would be low whenever there is a standard error.
         largest = self._standard_error(places.touched(self.universe_size), announced_intrusions)
         error_bound = self._error_bound(share, bound)
         is_stated = largest <= LARGEST_STANDARD_ERROR and error_bound is not None
@@ -359,7 +359,7 @@ class HashedItems(DensityReading):
                 if is_stated
                 else _MORE_CAME
                 if error_bound is None
-                else "None is stated: the table is too small to tell how many items came, if nearly all did."
+                else "None is stated: if nearly all items came, the table is too small to estimate how many."
             ),
             projection=(min(max(density, 0.0), 1.0),),
             error_bounds=() if error_bound is None else (error_bound,),

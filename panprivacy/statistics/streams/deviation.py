@@ -1,6 +1,6 @@
-"""How far a sum of independent errors of several kinds may go: Chernoff's bound, minimized numerically.
+"""How far a sum of independent errors of several types may go: Chernoff's bound, minimized numerically.
 
-For every rate λ > 0, Pr[X ≥ x] ≤ exp(K(λ) − λ·x), where K(λ) = ln E exp(λX) is the sum of the parts'. So
+For every rate λ > 0, Pr[X ≥ x] ≤ exp(K(λ) − λ·x), and K(λ) = ln E exp(λX) is the sum of the parts'. So
 x = (K(λ) + ln(1/β))/λ is exceeded with probability β at most, whichever λ is taken; we take about the best.
 """
 

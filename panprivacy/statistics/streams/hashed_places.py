@@ -8,7 +8,7 @@ LARGEST_STANDARD_ERROR = 0.25
 the delta method miss with 5% at most, if the share is normally distributed; beyond, they treat a curve as a
 line.
 
-It is to be compared with the error for the largest possible number of items, never with the actual one: if
+It is to be compared with the error for the largest possible number of items, never with the actual one. If
 standard errors were stated only for low shares, intervals would miss in many of these cases.
 """
 
@@ -18,8 +18,8 @@ class HashedPlaces:
     """Places to which items are hashed, each item to any of them with the same probability.
 
     The hash is treated as a random function for parties without its key. The indicators of touched places are
-    then negatively associated (Dubhashi & Ranjan 1998), so that Hoeffding's bound holds for the share of
-    touched ones among any of them as if they were independent.
+    then negatively associated (Dubhashi & Ranjan 1998). So Hoeffding's bound holds for the share of touched
+    ones among any of them as if they were independent.
 
     Attributes:
         places: how many, at least 2.

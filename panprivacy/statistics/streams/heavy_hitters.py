@@ -4,16 +4,16 @@ Theorem 4.1).
 Cropped means for growing thresholds t_j give that fraction. Let e_j be the t_j-cropped mean and
 g_j = (e_{j+1} − e_j)/(t_{j+1} − t_j). Figure 3 estimates the fraction v_j of items between t_j and t_{j+1},
 from above downwards, by v_j = 2g_j − 2g_{j+1} − v_{j+1}. Heavy hitters lie in any interval from the threshold
-t_i on, so their fraction is the sum of v_j over j ≥ i, which telescopes to 2·(g_i − g_{i+1} + g_{i+2} − …).
+t_i on, so their fraction is the sum of v_j over j ≥ i. It telescopes to 2·(g_i − g_{i+1} + g_{i+2} − …).
 Nothing below t_i enters: the tables begin there. Because appearances are whole numbers, we take k − 1/2 for
 it.
 
-What an item with x appearances adds to that sum is 0 up to t_i, and then goes up to 2 and down to 0, from
-one threshold to the next: it is 1 on average only if x is spread evenly over two neighbouring intervals. So
-an item's appearances count r_x times, with log r_x uniform between −log(1 + ρ) and log(1 + ρ). Then what it
-adds is on average exactly 1 if it appears at least (1 + ρ)·t_i times, 0 if at most t_i/(1 + ρ) times, and
-between 0 and 1 otherwise. (Printed: r_x uniform in 1..1 + ρ, which is one interval only. It counts an
-item up to half too much or too little.)
+What an item with x appearances adds to that sum is 0 up to t_i. It then goes up to 2 and down to 0, from one
+threshold to the next. It is 1 on average only if x is spread evenly over two neighbouring intervals. So an
+item's appearances count r_x times, with log r_x uniform between −log(1 + ρ) and log(1 + ρ). Then what it adds
+is on average exactly 1 if it appears at least (1 + ρ)·t_i times, 0 if at most t_i/(1 + ρ) times, and between
+0 and 1 otherwise. (Printed: r_x uniform in 1..1 + ρ, which is one interval only. It counts an item up to half
+too much or too little.)
 
 The last threshold is at least 1 + ρ times the largest number of appearances, so that no item is beyond it.
 """
@@ -80,7 +80,7 @@ class ThresholdLevels:
     @property
     def weights(self) -> tuple[float, ...]:
         """c_j such that the fraction of heavy hitters is Σ c_j·e_j/t_j."""
-        # Figure 3, Output, step 3 (a) to (e), for all levels at once: 2·(g_i − g_{i+1} + g_{i+2} − …), where
+        # Figure 3, Output, step 3 (a) to (e), for all levels at once: 2·(g_i − g_{i+1} + g_{i+2} − …). In it
         # g_j has the weight t_{j+1}/(t_{j+1} − t_j) of e_{j+1}/t_{j+1}, and −t_j/(t_{j+1} − t_j) of e_j/t_j.
         thresholds = self.thresholds
         found = [0.0] * len(thresholds)
@@ -127,7 +127,7 @@ class HeavyHittersParameters(CounterParameters):
         if tables * self.table_size > MOST_PLACES:
             raise FieldError(
                 "table_size",
-                f"must be at most {MOST_PLACES // tables:,}, as there are {tables} tables; or raise ρ",
+                f"must be at most {MOST_PLACES // tables:,}, because there are {tables} tables; or raise ρ",
             )
 
     @property
@@ -139,17 +139,16 @@ class HeavyHittersParameters(CounterParameters):
 class HeavyHitters(UserLevelStatistic[HeavyHittersParameters]):
     """A cropped mean for each of several thresholds, of appearances that count r_x times.
 
-    State, in units of 2⁻³⁰ appearances: `multiplicities` r_x, one per cell, drawn at the start and of no
-    secrecy; `counters` of shape (tables, cells), each modulo its threshold and with a uniformly random
-    start; `bits` of the same shape, from D₀, each drawn from D₁ whenever its counter wraps around. Counters
-    are perfectly private, bits cost at most ε each. Result: the numbers of ones, each with discrete Laplace
-    noise of scale L/ε for L tables, so that together they cost ε; all else is computed from them.
+    State, in units of 2⁻³⁰ appearances: `multiplicities` r_x, one per cell, drawn at the start and not
+    secret. `counters` of shape (tables, cells), each modulo its threshold and with a uniformly random start.
+    `bits` of the same shape, from D₀, each drawn from D₁ whenever its counter wraps around. Counters are
+    perfectly private, bits cost at most ε each. Result: the numbers of ones, each with discrete Laplace noise
+    of scale L/ε for L tables, so that together they cost ε. All other results are computed from them.
 
     The value is unbiased for a (1 + ρ)-close stream, in which no item appears more than 1 + ρ times more or
-    less often: items with at least (1 + ρ)·(k − 1/2) appearances count, those with at most
-    (k − 1/2)/(1 + ρ) do not, and those between count in part. Standard errors and error bounds are about
-    that; `truth` is of the stream itself, and the same if no item lies between. `close_streams` has the range
-    around both.
+    less often. Items with at least (1 + ρ)·(k − 1/2) appearances count, those with at most (k − 1/2)/(1 + ρ)
+    do not, and those between count in part. Standard errors and error bounds are about that; `truth` is of
+    the stream itself, and the same if no item lies between. `close_streams` has the range around both.
 
     An announced intrusion starts the counters anew, which loses wraps, like the cropped mean. The error bound
     then includes how much that could change the value, and is hardly ever of use.

@@ -96,9 +96,9 @@ class PrimePool:
         appeared t times modulo p, but not t times. It fails with at most this probability of the drawing.
 
         The excesses of all primes of the pool add up to d at most, if no difference has more than d of them
-        as divisors. So at most b primes have an excess above d/(b + 1); and that all drawn ones are
-        among them has probability C(b, drawn)/C(size, drawn). (Markov's inequality, as in the proof of PPS
-        Theorem 5.1, is d/size for the mean.)
+        as divisors. So at most b primes have an excess above d/(b + 1). The probability that all drawn ones
+        are among them is C(b, drawn)/C(size, drawn). (Markov's inequality, as in the proof of PPS Theorem
+        5.1, is d/size for the mean.)
 
         Args:
             drawn: at most `size`.
@@ -193,8 +193,8 @@ class Incidence(UserLevelStatistic[IncidenceParameters]):
     state and in the result.
 
     If a single prime above every difference of appearances is best (`best_pool`), the estimate is unbiased
-    and has a standard error. Otherwise there is none: the smallest of several noisy numbers is too low on
-    average, and items whose number of appearances is mistaken for t make it too high; the bound then relies
+    and has a standard error. Otherwise there is none. The smallest of several noisy numbers is too low on
+    average, and items whose number of appearances is mistaken for t make it too high. The bound then relies
     on a stream that was not made with knowledge of the primes.
     """
 

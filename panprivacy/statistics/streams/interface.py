@@ -27,7 +27,7 @@ P = TypeVar("P", bound=StreamParameters)
 CONFIDENCE = 0.95
 """The default confidence of an error bound."""
 
-SURPRISE_COMES_LAST = (
+INTRUSION_ORDER = (
     "the intrusion by surprise coming after the announced ones, each announced at once: two readings of the "
     "state between which nothing was randomized again protect no item (PPS section 6.1)"
 )

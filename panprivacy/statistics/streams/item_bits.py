@@ -1,8 +1,8 @@
 """Randomized bits of items, through announced intrusions: their exact distributions and their exact price.
 
-A cell has one bit. It starts from D₀, and an occurrence of its item draws it from D₁ (PPS section 3). After
-a reader has seen the state, every bit is drawn again by its value: a 1 from D₁, a 0 from D₀, the
-distributions of the beginning (PPS, "Handling Multiple Announced Intrusions"). So bits of items without
+A cell has one bit. It starts from D₀, and an occurrence of its item draws it from D₁ (PPS section 3). After a
+reader has seen the state, every bit is drawn again by its value (PPS, "Handling Multiple Announced
+Intrusions"). A 1 is drawn from D₁, a 0 from D₀, the distributions of the beginning. So bits of items without
 occurrences then follow D₀′, those of items with some D₁′, and from then on an occurrence draws from D₁′.
 """
 
@@ -109,10 +109,10 @@ def total_epsilon(
     depends on no previous one. So the largest loss is found intrusion by intrusion, backwards (max-plus). It
     also holds if the stream is chosen adaptively (PPS section 2).
 
-    The surprise comes last: no algorithm with finite state withstands one that another intrusion of any kind
-    follows (PPS Theorem 6.1, Corollary 6.2). The released output must not let the final bit be guessed better
-    than `output_epsilon` allows, whatever all other bits are: noise for a count of ones with scale
-    1/output_epsilon.
+    The surprise comes last: no algorithm with finite state withstands one that another intrusion, announced
+    or not, follows (PPS Theorem 6.1, Corollary 6.2). The released output must not let the final bit be
+    guessed better than `output_epsilon` allows, whatever all other bits are: noise for a count of ones with
+    scale 1/output_epsilon.
 
     Args:
         epsilon: of `BitDistributions.original`.

@@ -2,12 +2,13 @@
 Figure 5, Theorem 5.2).
 
 A counter modulo p starts at a noise value i of 0..p − 1, with probability proportional to exp(−ε·i/(p − 1)),
-and goes up by 1 whenever its item appears. So if f are the fractions of items that appeared 0, 1, …, p − 1
-times modulo p, and w is the distribution of the noise, counters show the fractions w ∗ f on average, the
-cyclic convolution (w ∗ f)[i] = Σ_h w[h]·f[(i − h) mod p]: the noise matrix has the entries
-N[i,j] = w[(i − j) mod p]. (Printed: i + j.) With r = exp(−ε/(p − 1)) its inverse is short and exact,
-f[i] = (s[i] − r·s[i − 1])/(1 − r). After a announced intrusions there have been a + 1 draws of noise, and all
-of this happens that number of times.
+and goes up by 1 whenever its item appears. Let f be the fractions of items that appeared 0, 1, …, p − 1 times
+modulo p, and w the distribution of the noise. Counters then show the fractions w ∗ f on average, the cyclic
+convolution (w ∗ f)[i] = Σ_h w[h]·f[(i − h) mod p]. So the noise matrix has the entries
+N[i,j] = w[(i − j) mod p]. (Printed: i + j.)
+
+With r = exp(−ε/(p − 1)) its inverse is short and exact, f[i] = (s[i] − r·s[i − 1])/(1 − r). After a announced
+intrusions there have been a + 1 draws of noise, and all of this happens that number of times.
 """
 
 import math
@@ -210,9 +211,9 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
     """A counter modulo k per item, which starts at noise.
 
     State: `counters`, one per cell, 0..k − 1. Result: how many counters show each value, with discrete
-    Laplace noise of scale 2/ε on each of the k numbers, because one item can move two of them by 1; then the
-    mean effect of the counters' own noise is inverted, which is unbiased. The projection is the
-    solution of the linear program: fractions that are not negative and have sum 1.
+    Laplace noise of scale 2/ε on each of the k numbers, because one item can move two of them by 1. Then the
+    mean effect of the counters' own noise is inverted, which is unbiased. The projection is the solution of
+    the linear program: fractions that are not negative and have sum 1.
 
     Each intrusion costs ε: the likeliest start of a counter and the least likely one differ by the factor
     e^ε. Every intrusion, and the result, has noise that no other has seen, so their ε's add up; and some
@@ -305,8 +306,8 @@ class ModIncidence(UserLevelStatistic[ModIncidenceParameters]):
         )
 
     def amplification(self, announced_intrusions: int) -> float:
-        """By how much an error of the counters' fractions can be larger in the result: the largest sum of
-        absolute values in a row of the inverse, coth(ε/(2(k − 1))) to the power of the intrusions."""
+        """By how much an error of the counters' fractions can be larger in the result. It is the largest sum
+        of absolute values in a row of the inverse, coth(ε/(2(k − 1))) to the power of the intrusions."""
         return float(np.abs(self._noise.inverse(announced_intrusions + 1)).sum())
 
     def _standard_errors(self, noises: int, fractions: NDArray[np.float64]) -> NDArray[np.float64]:

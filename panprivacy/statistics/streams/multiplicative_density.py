@@ -125,8 +125,8 @@ class MultiScaleReading(DensityReading):
     """Items are hashed to sets of places of many sizes; the largest set that is dense enough is read.
 
     In a large set hardly any place is touched, and the table's error outweighs it; in a small one items
-    fall together. The largest set whose share of touched places is at least the square root of the table's
-    error is a fair choice: both errors are then about the same part of the result.
+    fall together. Let the share of touched places be at least the square root of the table's error. The
+    largest such set is a fair choice: both errors are then about the same part of the result.
 
     An item has a bit in every one of the ℓ tables, so each table, its bits and its noise alike, gets ε/ℓ. The
     paper divides ε for the noise of the results only, and leaves every table its bits with ε: then each
@@ -168,7 +168,7 @@ class MultiScaleReading(DensityReading):
         )
 
     def _chosen(self, shares: Sequence[float], announced_intrusions: int) -> int:
-        """Index of the set to read: the largest one that is dense enough, else the smallest."""
+        """Index of the set to read: the largest one that is dense enough, otherwise the smallest."""
         dense = min(DENSEST, math.sqrt(self.share_bound(announced_intrusions, CONFIDENCE)))
         return max((index for index, share in enumerate(shares) if share >= dense), default=0)
 

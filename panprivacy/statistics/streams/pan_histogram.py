@@ -23,7 +23,7 @@ from panprivacy.formats.parameters import DELTA, EPSILON, described
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams.interface import (
     CONFIDENCE,
-    SURPRISE_COMES_LAST,
+    INTRUSION_ORDER,
     StreamStatistic,
     count_announcement,
     require_allowed,
@@ -258,7 +258,7 @@ class PanHistogram(StreamStatistic[PanHistogramParameters]):
             epsilon=2 * self.parameters.epsilon,
             delta=2 * self.parameters.delta,
             source="RSP Theorem 5.2: (ε, δ) for each of two counters; new noise after announced intrusions.",
-            assumption=SURPRISE_COMES_LAST,
+            assumption=INTRUSION_ORDER,
             trust=Curator.trust,
             intrusions=1,
             announced_intrusions=announced_intrusions,

@@ -40,7 +40,7 @@ class StreamParameters(PublicParameters):
     items: str = described(
         label="Items",
         help="Listed: a list that is known when the recipe is published. Numbered: the whole numbers from 0 "
-        "to the universe size − 1. Hashed: anything, hashed to as many places as the universe size says.",
+        "to the universe size − 1. Hashed: anything; the universe size is the number of places.",
         choices=(ITEM_LIST, NUMBERED, HASHED),
         default=HASHED,
     )

@@ -51,7 +51,7 @@ class Sample(ABC):
     """The cells of a stream's items, drawn once when the stream begins.
 
     Attributes:
-        key: of the hash. Secret from those who send items, lest they choose some that fall together.
+        key: of the hash. Secret from senders of items, so that they cannot choose items that fall together.
         universe_size: number of items, or of places that they are hashed to.
     """
 
@@ -69,7 +69,7 @@ class Sample(ABC):
         """A sample for these parameters, uniformly at random.
 
         Args:
-            universe: every item of it, if items are listed; else None.
+            universe: every item of it, if items are listed; otherwise None.
 
         Raises:
             FieldError: `universe` is missing, of another size, lists an item twice or an invalid one; or is

@@ -7,7 +7,7 @@ from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
-from panprivacy.statistics.streams.interface import SURPRISE_COMES_LAST, StreamStatistic, require_allowed
+from panprivacy.statistics.streams.interface import INTRUSION_ORDER, StreamStatistic, require_allowed
 from panprivacy.statistics.streams.parameters import StreamParameters
 from panprivacy.statistics.trust_models.curator import Curator
 
@@ -37,7 +37,7 @@ class UserLevelStatistic(StreamStatistic[P]):
             epsilon=self.total_epsilon(announced_intrusions),
             delta=0.0,
             source=self.source,
-            assumption=SURPRISE_COMES_LAST,
+            assumption=INTRUSION_ORDER,
             trust=Curator.trust,
             intrusions=1,
             announced_intrusions=announced_intrusions,

@@ -42,7 +42,7 @@ class Servers(ABC):
     """A trust model: the holders of a recipe's private keys, and what follows for its document, its
     guarantees and its reports. A published document names the servers, in fields of their own.
 
-    A trust model gives its class-level properties in its class statement, where the type checker finds
+    A trust model gives its class-level properties in its class statement, in which the type checker finds
     missing ones: `class OneServer(Servers, trust=…, member_names=…, device_inputs=…)`.
     """
 
@@ -74,7 +74,7 @@ class Servers(ABC):
     """None if no devices report. Only if they do, a recipe has an admission and a transport."""
 
     upload_refusal: ClassVar[tuple[str, str] | None] = None
-    """Kind and title of the problem that answers a report sent to the publishing site; None if it takes
+    """Type and title of the problem that answers a report sent to the publishing site; None if it takes
     them."""
 
     def __init_subclass__(
@@ -133,7 +133,7 @@ class Servers(ABC):
     @property
     def upload_sentence(self) -> str:
         """The address to which devices send reports, as a sentence, if not to the publishing site's own API;
-        else empty."""
+        otherwise empty."""
         return ""
 
     @property

@@ -142,8 +142,8 @@ def _set(*path: Any, to: Any) -> Callable[[dict[str, Any]], None]:
         (_set("operations", 1, "operation", to="verify_next"), "comes before its verify_init|'round'"),
         (_set("operations", to=[]), "nothing is checked"),
         (_set("agg_param", to="00"), "no aggregation parameter"),
-        (_set("shares", to="2"), "not what the schema says"),
-        (_set("reports", to=[]), "not what the schema says"),
+        (_set("shares", to="2"), "not as the schema has it"),
+        (_set("reports", to=[]), "not as the schema has it"),
         (lambda vector: vector.pop("verify_key"), "lacks the field 'verify_key'"),
     ],
 )

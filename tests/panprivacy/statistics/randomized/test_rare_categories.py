@@ -381,7 +381,7 @@ def draft(**changes):
     ("relay", {"admission": "token", "relay": False}),
 ])  # fmt: skip
 def test_recipe_of_relayed_without_token_or_relay_is_refused(field, changes):
-    with field_refused(field, match="whether a device sends tells something"):
+    with field_refused(field, match="whether a device sends reveals something"):
         draft(**changes)
     assert draft(admission="token", relay=True).relay
     assert not draft(participation="cover").relay
