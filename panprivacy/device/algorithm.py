@@ -53,7 +53,7 @@ class DeviceState:
         phase: see `Phase`.
         step: number of steps taken, 0..T; public.
         ciphertexts: the mechanism's state while collecting, the report once it is made.
-        nonce: the report's 16 bytes once it is made, else empty. If ciphertexts belong to one report
+        nonce: the report's 16 bytes once it is made, otherwise empty. If ciphertexts belong to one report
             (`NonceBoundKey`), it is set from the start, at random (or from its token), and public.
     """
 
@@ -106,7 +106,7 @@ class ClientAlgorithm:
         """The initial state, sampling coin included.
 
         Args:
-            nonce: of the future report, 16 bytes, if a token fixes it; else it is drawn.
+            nonce: of the future report, 16 bytes, if a token fixes it; otherwise it is drawn.
         """
         if not self.is_sampled(random_source):
             return DeviceState(phase=Phase.NOT_SAMPLED)

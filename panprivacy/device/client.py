@@ -275,8 +275,7 @@ class Device(Closable):
 
         Args:
             segment: the device's current segment, if the recipe asks by segment; None for one that it does
-                not name. It is in the report, encrypted and randomized with the rest, and is stored nowhere
-                else.
+                not name. It is in the report alone, encrypted and randomized with the rest.
 
         Raises:
             WrongStepError: before step T, or if devices take no steps.
@@ -353,7 +352,7 @@ class Device(Closable):
                 whether the recipe is closed or not yet open.
             segment: as in `finish`; ignored if the report is already made.
             value: of the device, if the recipe asks for one; also ignored if the report is made. It is in the
-                report, randomized and encrypted, and is stored nowhere else.
+                report alone, randomized and encrypted.
             before: checks the recipe and its site over the report's own transport; if it raises, the report
                 is not sent.
 

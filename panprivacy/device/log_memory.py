@@ -1,7 +1,7 @@
 """What a device remembers of public logs: the newest checkpoint of each, and any that contradicted it.
 
-One file for all recipes, unlike the state of a recipe: a site could else show a tree of its own with each.
-It holds which logs the device follows and how far; nothing about any event, value or coin.
+One file for all recipes, unlike the state of a recipe: otherwise a site could show a tree of its own with
+each. It holds which logs the device follows and how far; nothing about any event, value or coin.
 """
 
 from collections.abc import Mapping

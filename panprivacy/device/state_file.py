@@ -99,7 +99,7 @@ def encode(
 
 @dataclass(frozen=True)
 class DoneState:
-    """A file that records only that the recipe `identifier` is done, and why if without a token (else
+    """A file that records only that the recipe `identifier` is done, and why if without a token (otherwise
     empty)."""
 
     identifier: str

@@ -129,6 +129,8 @@ def open_store(location: Path | StateStore) -> Iterator[StateStore]:
         StateFileBusyError, StateFileError: as in `AtomicFile`.
     """
     if not isinstance(location, Path):
+        if not hasattr(location, "read"):
+            raise StateFileError(f"a state is kept at a Path or in a store, not at {location!r}")
         yield location
         return
     with contextlib.closing(AtomicFile(location)) as file:

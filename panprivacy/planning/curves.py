@@ -31,8 +31,8 @@ EPSILON_FACTORS = (0.5, 1.0, 2.0, 4.0)
 class ErrorCurve:
     """The 95% margin along one axis; None if no mechanism exists.
 
-    In percentage points if the statistic counts devices, else in its unit. Along the cohort size it is the
-    margin of the least precise result that would be released: exactly a cohort reports.
+    In percentage points if the statistic counts devices, otherwise in its unit. Along the cohort size it is
+    the margin of the least precise result that would be released: exactly a cohort reports.
     """
 
     epsilon: float | None

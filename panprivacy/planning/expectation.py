@@ -118,7 +118,7 @@ def margin_points(
 
 
 def shown_margin(mechanism: CohortStatistic[CohortParameters], population_size: int) -> float:
-    """The 95% margin in percentage points if devices are counted, else in the statistic's unit."""
+    """The 95% margin in percentage points if devices are counted, otherwise in the statistic's unit."""
     margin = expected_margin(mechanism, population_size)
     points = margin_points(mechanism, margin, population_size)
     return margin if points is None else points

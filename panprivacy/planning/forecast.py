@@ -22,7 +22,7 @@ class MarginForecast:
 
     Attributes:
         now: the 95% margin if it closes at once; None if that number of reports hardly gives a result. It is
-            in percentage points if devices are counted, else in the statistic's unit.
+            in percentage points if devices are counted, otherwise in the statistic's unit.
         reports: the expected final number at the pace so far; None if there is no pace yet.
         later: the margin with that number; None likewise.
     """

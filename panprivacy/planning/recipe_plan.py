@@ -42,7 +42,7 @@ class RecipePlan:
     Attributes:
         population_size: devices that will receive the recipe.
         target_margin: how far the 95% interval may reach from the estimate: in percentage points of these
-            devices if devices are counted, else in the statistic's unit.
+            devices if devices are counted, otherwise in the statistic's unit.
     """
 
     population_size: int | None = None
@@ -73,5 +73,5 @@ NO_PLAN = RecipePlan()
 
 
 def plan_fields(statistic: type[Statistic[Any]]) -> tuple[str, ...]:
-    """`PLAN_FIELDS` if the number of devices that receive a recipe affects its error; else none."""
+    """`PLAN_FIELDS` if the number of devices that receive a recipe affects its error; otherwise none."""
     return () if statistic.planning_obstacle else PLAN_FIELDS

@@ -95,7 +95,7 @@ def solve(
 
 
 def require_unknown(name: object) -> str:
-    """`name` if it can be solved for, else FieldError."""
+    """`name` if it can be solved for, otherwise FieldError."""
     if not isinstance(name, str) or name not in UNKNOWNS:
         raise FieldError("unknown", f"must be one of {', '.join(UNKNOWNS)}")
     return name

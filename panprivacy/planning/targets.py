@@ -70,7 +70,7 @@ class MechanismRequirement(Requirement):
 
 @dataclass(frozen=True)
 class PrecisionRequirement(Requirement):
-    """The 95% margin is at most `margin` (percentage points if devices are counted, else units)."""
+    """The 95% margin is at most `margin` (percentage points if devices are counted, otherwise units)."""
 
     name: ClassVar[str] = "margin"
     slowness: ClassVar[int] = 1

@@ -23,7 +23,7 @@ DIGITS = 3
 """Significant digits of a suggested value."""
 
 LARGER = {"epsilon": False, "cohort_size": True, "delta": False}
-"""Parameters of which a value can be suggested, and whether larger values protect more."""
+"""Parameters for which a value can be suggested, and whether larger values protect more."""
 
 NO_ALTERNATIVE = "no other ε, cohort size or δ alone would do"
 
@@ -87,7 +87,7 @@ class Values:
             since: an index at which nothing fits; it is not tried, and may lie just outside of the bounds.
             until: the last index that is tried.
             outwards: whether to begin near `since`, and to double or halve the value until one fits: far away
-                other bounds may be hit, or a trial may take long. Else `until` is tried first.
+                other bounds may be hit, or a trial may take long. Otherwise `until` is tried first.
 
         Returns:
             None if no value fits, or there is none.

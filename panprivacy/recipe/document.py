@@ -258,7 +258,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         return statistic_under_trust(statistic, self.trust)
 
     def label(self, position: int) -> str:
-        """The label of one value of the answer: from the recipe, else from the statistic."""
+        """The label of one value of the answer: from the recipe, otherwise from the statistic."""
         return self.event.labels[position] if self.event.labels else self.calibrated_statistic.label(position)
 
 

@@ -92,7 +92,7 @@ def steps_duration(parameters: PublicParameters, step_seconds: int | None) -> ti
 
 
 def require_open_for_steps(field: str, open_for: timedelta, steps: timedelta) -> None:
-    """FieldError unless a recipe is open for longer than the steps last: else no device could ever report.
+    """FieldError unless a recipe is open for longer than the steps last: otherwise no device could report.
 
     Args:
         field: the field that decides it: `closes_at`, or how long it is open.

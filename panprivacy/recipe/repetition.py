@@ -1,4 +1,4 @@
-"""A recipe that is asked repeatedly: the base of both kinds of repetition."""
+"""A recipe that is asked repeatedly: the base of both types of repetition."""
 
 from abc import ABC, abstractmethod
 from datetime import datetime
@@ -16,8 +16,8 @@ class Repetition(ABC):
     """What every round asks. Its `opens_at` is when the first round opens, or None for immediately."""
 
     shared_line: ClassVar[bool] = False
-    """Whether one line of the population's ledger is reserved for all rounds; else one for each opening. Each
-    is for `event_of`."""
+    """Whether one line of the population's ledger is reserved for all rounds; otherwise one for each opening.
+    Each is for `event_of`."""
 
     @abstractmethod
     def openings(self, now: datetime) -> tuple[datetime, ...]:

@@ -182,7 +182,7 @@ class SeriesDraft(Repetition):
 
 
 def repetition_of(members: Mapping[str, object]) -> Repetition:
-    """Read a file of several rounds: with `every` they open by the clock, else one after the other.
+    """Read a file of several rounds: with `every` they open by the clock, otherwise one after the other.
 
     Raises:
         FieldError: names the first field that is unknown, missing or out of range.
@@ -193,7 +193,7 @@ def repetition_of(members: Mapping[str, object]) -> Repetition:
 
 
 def zone_warning(members: Mapping[str, object]) -> str:
-    """A warning if the days, weeks or months of a file may be meant in another zone; else empty.
+    """A warning if the days, weeks or months of a file may be meant in another zone; otherwise empty.
 
     Args:
         members: of a file that `SeriesDraft.from_mapping` accepts.

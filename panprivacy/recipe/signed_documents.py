@@ -25,8 +25,8 @@ class SignedDocument:
     """
 
     format: str
-    """Version of the format. It is the prefix of the signed bytes: no signature is valid for anything
-    else."""
+    """Version of the format. It is the prefix of the signed bytes: no signature is valid for another
+    format."""
 
     @classmethod
     def verified(

@@ -47,5 +47,5 @@ class ValueReports(ABC, Generic[Value]):
         Args:
             value: from `value_of`.
             random_source: `secrets.SystemRandom()`; seeded ones in simulations only.
-            nonce: of the report, 16 bytes, if a token fixes it; else it is drawn.
+            nonce: of the report, 16 bytes, if a token fixes it; otherwise it is drawn.
         """

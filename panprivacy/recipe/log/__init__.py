@@ -1,1 +1,1 @@
-"""Recipes, results and counts in a public log: checked by anyone, offline or as a mirror."""
+"""Recipes, results and counts in a public log: checked by any reader, offline or as a mirror."""

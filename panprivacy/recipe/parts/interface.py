@@ -79,7 +79,7 @@ class Part(ABC, Generic[F, D]):
     """Its key among the parts of a recipe."""
 
     fields: ClassVar[tuple[PartField, ...]]
-    """Its fields in recipe files and documents, each of which may be absent."""
+    """Its fields in recipe files and documents. Each may be absent."""
 
     in_files: ClassVar[bool] = True
     """Whether recipe files have it, too; otherwise documents only."""

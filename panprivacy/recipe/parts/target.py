@@ -48,7 +48,7 @@ class TargetRequest:
 
     @classmethod
     def from_fields(cls, fields: Mapping[str, object]) -> Self:
-        """Read the fields of a recipe file, of which `target` is one.
+        """Read the fields of a recipe file; `target` must be among them.
 
         Raises:
             FieldError: named `target`, `target.NAME…` or `smallest_target`.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 MAGIC = b"panapp segment 1"
 HEADER_BYTES = len(MAGIC) + 4
 KEY_BYTES = 16
-"""Length of a record's key: a keyed hash, the same for reports of which only one counts."""
+"""Length of a record's key: a keyed hash, the same for reports if only one of them counts."""
 
 HASH_BYTES = 32
 

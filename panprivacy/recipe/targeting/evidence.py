@@ -41,7 +41,7 @@ def cited_sizes(
         result: `result.json`; the caller checks its signature and its place in the log.
         attribute: name of what it must have counted.
         population: of the citing recipe; the cited one must have asked the same.
-        simulation: whether the citing recipe is one; then it cites one, and else none.
+        simulation: whether the citing recipe is one; then it cites one, and otherwise none.
         values: the attribute's declared values; None if they are unknown, e.g. on a device, which then uses
             the result's labels.
 

@@ -24,7 +24,7 @@ class Sizes:
 
     Attributes:
         values: by value.
-        everybody: the number of all devices of the population.
+        population_size: the number of all devices of the population.
     """
 
     values: Mapping[str, Bounds]
@@ -40,7 +40,7 @@ SizesBy = Mapping[str, Sizes]
 
 
 def smallest_target(stated: int | None, cohort_size: int, sampling_rate: float) -> int:
-    """The number of devices that a target must have: as stated, else the larger of two numbers.
+    """The number of devices that a target must have: as stated, otherwise the larger of two numbers.
 
     They are `TIMES_COHORT` cohorts, and as many devices as must receive the recipe for a cohort to take part:
     the guarantee of sampling rests on that number.
