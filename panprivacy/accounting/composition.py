@@ -69,10 +69,11 @@ def epsilon_of(events: Iterable[PrivacyEvent], delta: float) -> float:
         delta: from `SMALLEST_DELTA`, below 1.
 
     Returns:
-        ε ≥ 0; 0 for no events; for a single event its own. It is a bound if every event is `proved`. The curve
-        of another event is a lower end: for a bound, compose `question.proved_bound(event)`.
+        ε ≥ 0; 0 for no events; for a single event its own. It is a bound if every event is `proved`. The
+        curve of another event is a lower end: for a bound, compose `question.proved_bound(event)`.
         It exceeds that of the events' curves of `delta_bound` by at most 0.2%, because each is known at some
-        200 points (0.4% at some 60 points, see `dots_apart`). It never exceeds the ε's of the events at equal shares of δ, added up.
+        200 points (0.4% at some 60 points, see `dots_apart`). It never exceeds the ε's of the events at equal
+        shares of δ, added up.
 
     Raises:
         FieldError: events with different neighbouring relations; δ outside its range, or so small that no
