@@ -372,7 +372,7 @@ def test_issuer_with_a_new_key_is_asked_once_more_and_issues_one_token(
 ) -> None:
     scene = WithTokens(device, listen)
     with monkeypatch.context() as patched, pytest.raises(PeerRefusedError):
-        patched.setattr(scene.attester, "_said", lambda *_: (503, PROBLEM, b"{}"))
+        patched.setattr(scene.attester, "_reply", lambda *_: (503, PROBLEM, b"{}"))
         scene.browser.ask("token")
     [kept] = scene.stored()
     scene.attester.rotate()
