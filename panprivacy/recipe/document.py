@@ -244,7 +244,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         """The key under which devices of this recipe encrypt."""
         return device_key(self.servers, self.identifier)
 
-    @property
+    @cached_property
     def plain_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters and segments."""
         return statistic_of(self.statistic, self.parameters, self.segments)

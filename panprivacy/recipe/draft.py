@@ -161,7 +161,7 @@ class RecipeDraft(RecipeOfParts):
             return None
         return dummies_calibrated(self.hidden_count, self.parameters, self.plan.population_size)
 
-    @property
+    @cached_property
     def plain_statistic(self) -> Statistic[Any]:
         """The statistic with these parameters and segments; FieldError if it cannot have them."""
         return statistic_of(self.statistic, self.parameters, self.segments)

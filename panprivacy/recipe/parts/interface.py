@@ -8,6 +8,7 @@ the rest of the recipe. It describes them for forms, pages and the API. A new pa
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
 from panprivacy.formats.errors import FieldError
@@ -90,7 +91,7 @@ class Part(ABC, Generic[F, D]):
     has_section: ClassVar[bool] = False
     """Whether pages show it in a section of its own, instead of as rows of their table."""
 
-    @property
+    @cached_property
     def field_names(self) -> tuple[str, ...]:
         """The names of its fields."""
         return tuple(field.name for field in self.fields)
