@@ -74,18 +74,19 @@ def test_repeated_refusal_is_on_record_once_an_hour(client: Client, monkeypatch:
         assert denied("passerby") == entries
 
 
+def found(reader: Client, **query: str) -> list[str]:
+    return [row.subject for row in reader.get("/audit/", query).context["page"].rows]
+
+
 def test_log_is_searched_by_index_hash_words_action_and_actor(reader: Client) -> None:
     first, second = append("alpha"), append("beta")
+    # Ahead of the recipe, whose identifier may begin with the digit of an index.
+    assert found(reader, q=str(first.index)) == [first.subject]
     recipe = published_recipe()
-    for query, found in (
-        ({"q": str(first.index)}, [first.subject]),
-        ({"q": second.entry_hash[:12]}, [second.subject]),
-        ({"q": "ALPH"}, [first.subject]),
-        ({"action": "recipe_published"}, [recipe.identifier]),
-        ({"actor": "nobody"}, []),
-    ):
-        rows = reader.get("/audit/", query).context["page"].rows
-        assert [row.subject for row in rows] == found, query
+    assert found(reader, q=second.entry_hash[:12]) == [second.subject]
+    assert found(reader, q="ALPH") == [first.subject]
+    assert found(reader, action="recipe_published") == [recipe.identifier]
+    assert found(reader, actor="nobody") == []
 
 
 def test_log_pages_by_key(reader: Client, monkeypatch: pytest.MonkeyPatch) -> None:
