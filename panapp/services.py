@@ -302,7 +302,7 @@ def _web_program(port: int, variables: Mapping[str, str]) -> Program:
 def _worker_programs(
     workers: int, variables: Mapping[str, str], partner_jobs: int, devices: int = 1
 ) -> dict[str, Program]:
-    """Workers for what asks nobody, and others for each partner: they wait as long as it pleases."""
+    """Workers for tasks that call no partner, and others for each partner, which may answer late."""
     names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
     queue_of = {"helper": names.helper, "shuffler": names.shuffler}
     partners = {

@@ -7,8 +7,8 @@ installation's own; `key_halves` knows no settings), `clock` (what time it is), 
 failed is tried again), `caches` (that run nothing), `writing` (whether there is space on the disk),
 `group_commit` (jobs of many threads in one transaction), `connections` (that threads share), `kept_rows`
 (that never change), `claims` (what counts once), `object_store` (large things outside of the database),
-`partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks of which one
-runs at a time), `upgrades` (which databases can be) and `columns`. Django loads `postgresql` by its name in
+`partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks that run one
+at a time), `upgrades` (which databases can be) and `columns`. Django loads `postgresql` by its name in
 the settings.
 
 It must not know what is stored, nor for which package.

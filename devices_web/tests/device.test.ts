@@ -274,7 +274,7 @@ test("a category beyond the last, and reports that would be drawn again for ever
   const options = { simulation: true, random: new GivenBytes("heavy") };
   assert.throws(() => valueReport(...served("categories"), 6, options), /value: must be a whole number/);
   assert.throws(() => valueReport(recipe, keys, 0, options), /max_weight: must be from \d+ to 100, not 1$/);
-  // A report of which no draw is light enough is given up.
+  // If no draw of a report is light enough, the device gives up.
   const [parameters] = python.weights.map(({ parameters }) => ({ ...parameters, k: 1000, max_weight: 1 }));
   assert.throws(() => randomizedCategory(parameters!, 0, new GivenBytes("heavy")), RangeError);
   const { k, max_weight } = python.recipes.categories!.served.document as Record<string, number>;

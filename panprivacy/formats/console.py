@@ -43,7 +43,7 @@ class OutputError(Exception):
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"could not write the output: {error.strerror}")
-        self.nobody_reads = error.errno == errno.EPIPE
+        self.broken_pipe = error.errno == errno.EPIPE
 
 
 class _Output(io.TextIOWrapper):
@@ -94,7 +94,7 @@ def run(main: Callable[[], object]) -> NoReturn:
         # Buffered output would be written again at the exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), _STDOUT)
         status = BROKEN_PIPE
-        if not error.nobody_reads:
+        if not error.broken_pipe:
             sys.stderr.write(f"error: {error}\n")
             status = NOT_WRITTEN
     sys.exit(status)  # type: ignore[arg-type]  # whatever SystemExit was given

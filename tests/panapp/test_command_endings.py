@@ -61,7 +61,7 @@ def ended(command: list[str], stdout: int, **environment: str) -> tuple[int, str
 
 
 @pytest.mark.parametrize("command", PRINTING[:-1])
-def test_command_whose_output_nobody_reads_any_more_ends_without_a_word(command: str) -> None:
+def test_command_whose_output_has_no_reader_ends_without_a_word(command: str) -> None:
     reads, writes = os.pipe()
     os.close(reads)
     try:
