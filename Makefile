@@ -37,7 +37,7 @@ SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shu
 	PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
 .PHONY: help setup pins demo example-federated test test-all library web test-web test-web-node verifier vectors \
-	check openapi architecture tables docs bench imports sizes clean
+	check openapi tables docs bench imports sizes clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -127,7 +127,6 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 	$(RUN) -m mypy
 	@# It looks for the apps, which lie in collections/, on the import path.
 	PYTHONPATH=collections $(VENV)/bin/lint-imports
-	$(RUN) -m tests.architecture.picture --check
 	$(RUN) -m tests.tables --check
 	$(RUN) -m tests.words
 	$(VENV)/bin/codespell $(SPELLED)
@@ -151,9 +150,6 @@ check: setup ## Style, types, imports, migrations, production settings of every 
 
 openapi: setup ## Write docs/openapi.yaml anew
 	$(RUN) manage.py spectacular --validate --fail-on-warn --file docs/openapi.yaml
-
-architecture: setup ## Write the layers and packages in the docs anew, from imports
-	$(RUN) -m tests.architecture.picture
 
 # Strictly: a broken link or anchor is an error. The pages must load nothing from another site.
 docs: setup ## Build the docs as a site into site/

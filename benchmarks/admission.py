@@ -84,13 +84,13 @@ class Issuer:
     def __init__(self, partners: dict[str, Any]) -> None:
         from django.utils import timezone
 
-        from issuer.registering import issuance_register, issuer_name, token_key_make
         from panapp.wsgi import application
         from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
         from panprivacy.recipe.draft import RecipeDraft
         from panprivacy.recipe.parts.admission import TokenAdmission
         from panprivacy.statistics.trust_models.single_server import OneServer
         from storage.signing_key import verification_key
+        from tokens.issuer.registering import issuance_register, issuer_name, token_key_make
 
         self._application, self._partners = application, partners
         request, now = secrets.token_bytes(16), timezone.now()
@@ -166,7 +166,7 @@ def issuing(issuer: Issuer, tokens: int) -> tuple[float, list[bytes]]:
     """Tokens issued per second and core, and the tokens."""
     from django.utils import timezone
 
-    from gateway.keys import key_list
+    from ohttp.gateway.keys import key_list
     from panprivacy.formats import base64_text
     from panprivacy.protocols.oblivious_http import capsules, keys, padding
     from panprivacy.protocols.oblivious_http.binary_http import Response

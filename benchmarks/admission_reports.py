@@ -83,9 +83,9 @@ def published(issuer: Issuer, **members: Any) -> Any:
     """A recipe of the site."""
     from django.conf import settings
 
-    from peers.partner import Partner
-    from trust_models.admitting import Admitting
-    from trust_models.publishing import recipe_publish_file
+    from partners.partner import Partner
+    from publishing.admitting import Admitting
+    from publishing.publishing import recipe_publish_file
 
     key = issuer.signing_key.public_key().public_bytes_raw()
     partner = Partner(ISSUER_URL, key, "", settings.SIGNING_KEY, issuer)
@@ -103,9 +103,9 @@ def transports() -> tuple[Any, Any]:
     from django.conf import settings
     from django.test import Client, RequestFactory
 
-    import relay.forwarding
+    import ohttp.relay.forwarding
+    from ohttp.relay.views import relay as relay_view
     from panprivacy.device.transport import JSON, Answer, Transport
-    from relay.views import relay as relay_view
 
     client, factory = Client(SERVER_NAME="127.0.0.1"), RequestFactory(SERVER_NAME="127.0.0.1")
 
@@ -115,7 +115,7 @@ def transports() -> tuple[Any, Any]:
         )
         return answer.status_code, dict(answer.headers), answer.content
 
-    relay.forwarding.https_transport = to_the_site  # type: ignore[assignment,attr-defined]  # the socket
+    ohttp.relay.forwarding.https_transport = to_the_site  # type: ignore[assignment,attr-defined]  # the socket
     settings.RELAY_GATEWAYS = {"site": SITE_URL}
 
     class InProcess(Transport):

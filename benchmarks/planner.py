@@ -35,7 +35,7 @@ django.setup()
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.curves import AXES
 from panprivacy.planning.plan import Question, plan_of
-from planner.operations import QUICK_SECONDS, plan_quick
+from recipes.planner.operations import QUICK_SECONDS, plan_quick
 
 MOST_SECONDS = 0.3
 

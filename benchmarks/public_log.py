@@ -59,11 +59,11 @@ def build(entries: int) -> None:
     from django.conf import settings
     from django.db import connection, transaction
 
-    from audit.guards import HEAD
-    from audit.models import Head
+    from log.audit.guards import HEAD
+    from log.audit.models import Head
+    from log.public_log import integrating
+    from log.public_log.models import Tree
     from panprivacy.protocols.transparency.merkle import leaf_hash
-    from public_log import integrating
-    from public_log.models import Tree
 
     with transaction.atomic(), connection.cursor() as cursor:
         cursor.execute(LEAVES[connection.vendor], [entries])
@@ -115,8 +115,8 @@ def stored_bytes() -> int | None:
 
 def bytes_of_files(entries: int, directory: Path) -> int:
     """Sizes of the tiles as files: the last of each level as it is written, the others in full."""
+    from log.public_log.selectors import tile_bytes
     from panprivacy.protocols.transparency.tiles import tiles_of
-    from public_log.selectors import tile_bytes
 
     total = length = 0
     written = directory / "tile"
@@ -153,14 +153,14 @@ def run(entries: int, directory: Path) -> dict[str, Any]:
     from django.conf import settings
     from django.db import connection
 
-    from audit.actions import ACCESS_DENIED
-    from audit.operations import entry_append
+    from log.audit.actions import ACCESS_DENIED
+    from log.audit.operations import entry_append
+    from log.public_log.integrating import integrate
+    from log.public_log.selectors import bundle_bytes, proof_of
     from panprivacy.protocols.transparency.merkle import HASH_BYTES
     from panprivacy.protocols.transparency.policy import Policy
     from panprivacy.protocols.transparency.signed_note import ED25519, VerifierKey
     from panprivacy.protocols.transparency.tiles import HEIGHT, tiles_of
-    from public_log.integrating import integrate
-    from public_log.selectors import bundle_bytes, proof_of
     from storage.signing_key import verification_key
 
     start = time.perf_counter()

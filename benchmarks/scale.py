@@ -144,9 +144,9 @@ def run(reports: int, workers: int) -> Run:
     from django.core.management import call_command
 
     from panapp.services import running_services
-    from releases.models import Release
+    from publishing.publishing import recipe_close, recipe_publish_file
     from reports.models import SegmentedRecipe
-    from trust_models.publishing import recipe_close, recipe_publish_file
+    from results.models import Release
 
     folder = Path(unquote(urlsplit(settings.OBJECT_STORE).path))
     call_command("migrate", verbosity=0)

@@ -19,11 +19,11 @@ django.setup()
 
 from django.core.management import call_command
 
-from aggregation.models import SubAggregate
 from benchmarks.end_to_end import RECIPE
 from panapp.services import running_services
+from publishing.publishing import recipe_close, recipe_publish_file
 from reports.models import StoredReports
-from trust_models.publishing import recipe_close, recipe_publish_file
+from results.aggregation.models import SubAggregate
 
 CHUNK_REPORTS = 2_000
 

@@ -105,9 +105,9 @@ def hot_path(recipe: Any) -> dict[str, float]:
 
     from django.db import connection, transaction
 
-    from aggregation.selectors import progress_of
     from panapp.collection_metrics import CollectionsCollector
     from reports.models import ReportNonce
+    from results.aggregation.selectors import progress_of
     from storage.claims import values_claim
 
     def claim() -> None:
@@ -137,8 +137,8 @@ def hot_path(recipe: Any) -> dict[str, float]:
 
 def withhold(recipe: Any) -> None:
     """The end of a recipe without a result."""
-    from releases.operations import result_withhold
-    from trust_models.publishing import recipe_close
+    from publishing.publishing import recipe_close
+    from results.operations import result_withhold
 
     recipe = recipe_close(recipe=recipe, actor=None)
     result_withhold(recipe=recipe, reason="it is a benchmark", actor=None)

@@ -128,9 +128,9 @@ def collect(task: Any, reports: int) -> tuple[int, ...]:
     """Wait until both sides have counted every report, then collect; the result."""
     from django.utils import timezone
 
-    from leader.collecting import collection_job_create
-    from leader.results import TaskResult, collection_result
-    from leader.selectors import progress_of, times_uncollected
+    from dap.leader.collecting import collection_job_create
+    from dap.leader.results import TaskResult, collection_result
+    from dap.leader.selectors import progress_of, times_uncollected
     from panprivacy.protocols.dap.collection import CollectionJobReq, Query
 
     deadline = time.monotonic() + LONGEST_SECONDS
@@ -245,7 +245,7 @@ def measured(helper: Path, count: int, workers: int, partner_jobs: int) -> Round
     """One collection by an installation that is started for it."""
     from django.utils import timezone
 
-    from leader.plain_tasks import PlainTask, plain_task_create
+    from dap.leader.plain_tasks import PlainTask, plain_task_create
     from panapp.services import running_services
 
     with running_services(

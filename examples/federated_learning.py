@@ -190,7 +190,7 @@ def main() -> None:
     from panapp.services import SIMULATING
     from panapp.shared_installation import shared_installation
     from panprivacy.recipe.rounds.draft import RoundsDraft
-    from releases.models import Release
+    from results.models import Release
     from storage.columns import stored
 
     started = time.monotonic()

@@ -121,10 +121,10 @@ def total_of(sums: Sequence[ShardSum]) -> ShardSum:
 
 def sealed_of(recipe: Any) -> tuple[Sealed, dict[int, bytes]]:
     """A recipe whose manifest is sealed, and of each shard that waits its seed."""
-    from aggregation.models import Chunk
     from recipes.models import RecipeKey
     from recipes.operations import recipe_private_key
     from reports.models import SegmentedRecipe
+    from results.aggregation.models import Chunk
 
     row = SegmentedRecipe.objects.get(recipe=recipe)
     sealed = Sealed(
@@ -140,12 +140,12 @@ def sealed_of(recipe: Any) -> tuple[Sealed, dict[int, bytes]]:
 
 def collected(reports: int) -> Any:
     """A closed recipe with this many reports, every third a 1, every tenth sent twice; sorted and sealed."""
-    from aggregation import shards
-    from aggregation.models import Chunk
     from panprivacy.formats import base64_text
+    from publishing.publishing import recipe_close, recipe_publish_file
     from recipes.models import Recipe
     from reports.operations import reports_submit
-    from trust_models.publishing import recipe_close, recipe_publish_file
+    from results.aggregation import shards
+    from results.aggregation.models import Chunk
 
     shards.SHARD_REPORTS = REPORTS_OF_A_SHARD
     recipe = recipe_publish_file(members=MEMBERS, actor=None, simulation=True)
@@ -191,7 +191,7 @@ def compared(reports: int) -> int:
     from django.core.management import call_command
 
     from panapp.services import running_services, wait_until
-    from releases.models import Release
+    from results.models import Release
 
     call_command("migrate", verbosity=0)
     recipe = collected(reports)

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
-from analyzer.models import BatchFetch
 from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
+from shuffle.analyzer.models import BatchFetch
 
 
 class FetchesCollector(DatabaseCollector):

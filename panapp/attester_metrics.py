@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily
 
-from attester.models import Device, Handle, Issued
 from panapp.gauges import DatabaseCollector, gauge
+from tokens.attester.models import Device, Handle, Issued
 
 
 class DevicesCollector(DatabaseCollector):

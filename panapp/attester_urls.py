@@ -11,6 +11,6 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 urlpatterns = [
     path("", status_html, name="attester-status"),
     path("status.json", status_json, name="attester-status-json"),
-    path("attester/", include("attester.urls")),
+    path("attester/", include("tokens.attester.urls")),
     *watching,
 ]

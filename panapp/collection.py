@@ -7,12 +7,13 @@ from typing import Any
 
 from django.db import OperationalError
 
-from admission.selectors import issuer_must_hear
 from devices_sim.devices import simulated_class
 from devices_sim.fleet import FleetError
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
+from log.public_log.cosigning import witnesses_ask
+from log.public_log.integrating import integrate
 from panapp.pairing import Pairing, RelayPairing
 from panapp.services import ADVANCE_COLLECTIONS, ADVANCE_SIMULATIONS, ServiceError, Services, wait_until
 from panprivacy.device.rounds_check import Turn, round_require
@@ -20,10 +21,10 @@ from panprivacy.device.transport import HttpTransport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.round import RoundPlace
-from public_log.cosigning import witnesses_ask
-from public_log.integrating import integrate
+from publishing import TRUST_MODELS, trust_model_of
+from publishing.admitting import Admitting
 from recipes.models import Recipe
-from releases.rates import held_of
+from results.rates import held_of
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import CANCELLED, devices_add, simulation_cancel, simulation_open
@@ -31,8 +32,7 @@ from simulations.outcome import CollectionResult
 from simulations.selectors import HELD, outcome_of
 from storage import clock
 from storage.signing_key import verification_key
-from trust_models import TRUST_MODELS, trust_model_of
-from trust_models.admitting import Admitting
+from tokens.admission.selectors import issuer_must_hear
 
 STALLED_SECONDS = 600.0
 """Without any progress for so long, waiting for the workers is given up."""

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
-from aggregation.models import Chunk, SubAggregate
 from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
 from recipes.models import Recipe
 from reports.models import StoredReports
+from results.aggregation.models import Chunk, SubAggregate
 from storage.columns import total
 
 MANY_ATTEMPTS = 3

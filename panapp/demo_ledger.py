@@ -5,8 +5,8 @@ from typing import Any
 from ledger.budget import Budget
 from ledger.models import Population
 from ledger.operations import population_create
+from publishing.publishing import recipe_publish_file
 from recipes.models import Recipe
-from trust_models.publishing import recipe_publish_file
 
 POPULATION = "aircraft"
 BUDGET = Budget(epsilon=1.0, delta=1e-6)

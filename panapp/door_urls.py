@@ -6,5 +6,5 @@ from panapp import urls as urls  # registers the converters
 
 urlpatterns = [
     path("api/v1/", include("reports.urls")),
-    path("leader/", include("leader.upload_urls")),
+    path("leader/", include("dap.leader.upload_urls")),
 ]

@@ -13,8 +13,8 @@ from kombu.exceptions import OperationalError
 
 from panapp.celery import celery_application
 from panapp.database import is_migrated
+from reports.object_store import store_check
 from storage import clock
-from storage.object_store import store_check
 from storage.writing import require_room
 
 logger = structlog.get_logger(__name__)
@@ -144,8 +144,8 @@ def _log() -> None:
     What waits is signed here: if no worker runs, a process may have died before it signed, or have no key.
     """
     # Here, as above.
-    from public_log.lost_states import lost_state
-    from public_log.signing_at_once import sign_now
+    from log.public_log.lost_states import lost_state
+    from log.public_log.signing_at_once import sign_now
 
     sign_now()
     lost = lost_state()

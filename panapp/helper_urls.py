@@ -10,7 +10,7 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 
 urlpatterns = [
     *PAGES.urls(),
-    path("helper/", include("helper.urls")),
-    path("", include("gateway.urls")),
+    path("helper/", include("dap.helper.urls")),
+    path("", include("ohttp.gateway.urls")),
     *watching,
 ]

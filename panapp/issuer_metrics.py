@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from prometheus_client.core import GaugeMetricFamily
 
-from issuer.models import Handle, Issuance
 from panapp.gauges import DatabaseCollector, gauge
+from tokens.issuer.models import Handle, Issuance
 
 
 class TokensCollector(DatabaseCollector):

@@ -10,7 +10,7 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 
 urlpatterns = [
     *PAGES.urls(),
-    path("issuer/", include("issuer.urls")),
-    path("", include("gateway.urls")),
+    path("issuer/", include("tokens.issuer.urls")),
+    path("", include("ohttp.gateway.urls")),
     *watching,
 ]

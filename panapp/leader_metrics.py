@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
+from dap.leader.models import Uploads
+from dap.leader.selectors import exchanges
 from dap.models import AggregatedReport, Side
-from leader.models import Uploads
-from leader.selectors import exchanges
 from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
 from storage.columns import total
 

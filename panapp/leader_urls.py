@@ -7,4 +7,4 @@ from panapp.urls import urlpatterns as site
 
 __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"]
 
-urlpatterns = [path("leader/", include("leader.urls")), *site]
+urlpatterns = [path("leader/", include("dap.leader.urls")), *site]

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from django.utils import timezone
 from prometheus_client.core import GaugeMetricFamily
 
-from audit.models import Entry
+from log.audit.models import Entry
+from log.public_log.lost_states import lost_state
+from log.public_log.models import AskedWitness, Fork, Tree
 from panapp.gauges import DatabaseCollector, gauge, seconds_since_first
-from public_log.lost_states import lost_state
-from public_log.models import AskedWitness, Fork, Tree
 
 
 class LogCollector(DatabaseCollector):

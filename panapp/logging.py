@@ -25,8 +25,7 @@ LOGGING = {
     "root": {"handlers": ["standard_error"], "level": "WARNING"},
     "loggers": {
         "panapp": {"level": "INFO"},
-        "aggregation": {"level": "INFO"},
-        "releases": {"level": "INFO"},
+        "results": {"level": "INFO"},
         # Logs at every orderly shutdown that the queue outlives its last worker.
         "kombu.transport.virtual.base": {"level": "ERROR"},
         # Every failed attempt; the audit log has them, without the address.

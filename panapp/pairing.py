@@ -18,7 +18,7 @@ from panapp.ports import HOST, held_lasting_port
 from panprivacy.formats import base64_text
 from panprivacy.protocols.transparency.policy import NO_QUORUM
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, VerifierKey
-from peers.partner import Partner
+from partners.partner import Partner
 from storage.key_halves import public_half
 from storage.signing_key import witness_key_from
 

@@ -24,23 +24,23 @@ _SITE_APPS = (
     "axes",
     "django_prometheus",
     "storage",
-    "audit",
-    "public_log",
-    "api_tokens",
-    "gateway",
-    "second_factor",
+    "log.audit",
+    "log.public_log",
+    "accounts.api_tokens",
+    "ohttp.gateway",
+    "accounts.second_factor",
     "accounts",
     "dap",
-    "leader",
+    "dap.leader",
     "streams",
     "ledger",
     "recipes",
-    "planner",
+    "recipes.planner",
     "reports",
-    "admission",
-    "analyzer",
-    "aggregation",
-    "releases",
+    "tokens.admission",
+    "shuffle.analyzer",
+    "results.aggregation",
+    "results",
     "series",
     "simulations",
     "notifications",
@@ -59,7 +59,7 @@ _SITE_MIDDLEWARE = (
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "pages.signed_in.SignedInPagesMiddleware",
-    "audit.actor.ActorMiddleware",
+    "log.audit.actor.ActorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -72,7 +72,7 @@ _SITE_CONTEXT = (
     "django.contrib.auth.context_processors.auth",
     "django.contrib.messages.context_processors.messages",
     "csp.context_processors.nonce",
-    "audit.access.log_access",
+    "log.audit.access.log_access",
 )
 _SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "store", "clock", "log", "series")
 _SITE_METRICS = (
@@ -95,8 +95,8 @@ _PARTNER_APPS = (
     "csp",
     "django_prometheus",
     "storage",
-    "audit.apps.AuditWithoutAccountsConfig",
-    "public_log.apps.SignedAtOnceConfig",
+    "log.audit.apps.AuditWithoutAccountsConfig",
+    "log.public_log.apps.SignedAtOnceConfig",
 )
 _PARTNER_MIDDLEWARE = (
     "web.bodies.BodiesMiddleware",
@@ -213,7 +213,7 @@ _ALL_IN_ONE = Role(
 )
 _HELPER = Role(
     name="helper",
-    apps=(*_PARTNER_APPS, "gateway", "dap", "helper"),
+    apps=(*_PARTNER_APPS, "ohttp.gateway", "dap", "dap.helper"),
     urlconf="panapp.helper_urls",
     errors="web.problem_errors",
     middleware=_PARTNER_MIDDLEWARE,
@@ -243,7 +243,7 @@ ROLES = {
         replace(
             _HELPER,
             name="shuffler",
-            apps=(*_PARTNER_APPS, "gateway", "shuffler"),
+            apps=(*_PARTNER_APPS, "ohttp.gateway", "shuffle.shuffler"),
             checks=("database", "migrations", "keys", "writes", "clock", "log"),
             oblivious=("shuffler-messages",),
             urlconf="panapp.shuffler_urls",
@@ -254,7 +254,7 @@ ROLES = {
         replace(
             _HELPER,
             name="issuer",
-            apps=(*_PARTNER_APPS, "gateway", "issuer"),
+            apps=(*_PARTNER_APPS, "ohttp.gateway", "tokens.issuer"),
             # What it answers comes through its attester: a capsule that is sent here reaches nothing.
             oblivious=(),
             urlconf="panapp.issuer_urls",
@@ -270,7 +270,7 @@ ROLES = {
         replace(
             _HELPER,
             name="relay",
-            apps=(*_PARTNER_APPS, "relay"),
+            apps=(*_PARTNER_APPS, "ohttp.relay"),
             checks=("database", "migrations", "clock", "log"),
             oblivious=(),
             direct=("relay", "relay-partner"),
@@ -282,7 +282,7 @@ ROLES = {
         replace(
             _HELPER,
             name="attester",
-            apps=(*_PARTNER_APPS, "attester"),
+            apps=(*_PARTNER_APPS, "tokens.attester"),
             checks=("database", "migrations", "writes", "clock", "log"),
             oblivious=(),
             direct=("attester-token", "attester-issuer-keys", "attester-enrolments"),

@@ -24,9 +24,9 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.intervals.difference import Difference
 from panprivacy.recipe.series import SeriesDraft
-from releases.changes import Change, change_between
-from releases.models import Release
-from releases.parts import hidden_reason
+from results.changes import Change, change_between
+from results.models import Release
+from results.parts import hidden_reason
 from series.selectors import asked_segment
 
 ROUND = "round"

@@ -67,7 +67,7 @@ SIMULATING_ALONE = {**SIMULATING, "PANAPP_ADVANCE_SECONDS": "1"}
 
 
 ADVANCE_SIMULATIONS = "simulations.tasks.advance_simulations"
-ADVANCE_COLLECTIONS = "releases.tasks.advance_collections"
+ADVANCE_COLLECTIONS = "results.tasks.advance_collections"
 """What the beat sends for, and commands do not wait for (`Services.look`)."""
 
 

@@ -121,7 +121,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LOGIN_URL = "sign-in"
 LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "overview"
-# Which accounts are asked for a code in addition to the password (second_factor.selectors).
+# Which accounts are asked for a code in addition to the password (accounts.second_factor.selectors).
 SECOND_FACTOR = environment.choice("PANAPP_SECOND_FACTOR", ("off", "optional", "administrators", "required"))
 # Counts of failures live in the cache and end with it: no address or user agent is stored.
 AXES_HANDLER = "web.failed_sign_ins.FailedSignIns"
@@ -298,15 +298,15 @@ PLAN_QUEUE = _queue_names.plans
 SIMULATION_QUEUE = _queue_names.simulations
 CELERY_TASK_QUEUES = _queue_names.queues()
 CELERY_TASK_ROUTES = {
-    "releases.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
-    "aggregation.tasks.delete_ended_segments": {"queue": ADVANCE_QUEUE},
+    "results.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
+    "results.aggregation.tasks.delete_ended_segments": {"queue": ADVANCE_QUEUE},
     "series.tasks.advance_series": {"queue": ADVANCE_QUEUE},
-    "leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
-    "leader.tasks.drive_*": {"queue": HELPER_QUEUE},
-    "leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
-    "analyzer.tasks.advance_fetches": {"queue": ADVANCE_QUEUE},
-    "analyzer.tasks.drive_fetch": {"queue": SHUFFLER_QUEUE},
-    "planner.tasks.compute_*": {"queue": PLAN_QUEUE},
+    "dap.leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
+    "dap.leader.tasks.drive_*": {"queue": HELPER_QUEUE},
+    "dap.leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
+    "shuffle.analyzer.tasks.advance_fetches": {"queue": ADVANCE_QUEUE},
+    "shuffle.analyzer.tasks.drive_fetch": {"queue": SHUFFLER_QUEUE},
+    "recipes.planner.tasks.compute_*": {"queue": PLAN_QUEUE},
     "simulations.tasks.advance_simulations": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.simulate_devices": {"queue": SIMULATION_QUEUE},
     "notifications.tasks.advance_notifications": {"queue": ADVANCE_QUEUE},
@@ -314,12 +314,12 @@ CELERY_TASK_ROUTES = {
     "notifications.tasks.deliver": {"queue": NOTIFICATION_QUEUE},
     "ledger.tasks.advance_books": {"queue": ADVANCE_QUEUE},
     "ledger.tasks.compute_books": {"queue": PLAN_QUEUE},
-    "public_log.tasks.integrate_entries": {"queue": ADVANCE_QUEUE},
-    "public_log.tasks.ask_witnesses": {"queue": NOTIFICATION_QUEUE},
+    "log.public_log.tasks.integrate_entries": {"queue": ADVANCE_QUEUE},
+    "log.public_log.tasks.ask_witnesses": {"queue": NOTIFICATION_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
     "storage.tasks.erase_unneeded_keys": {"queue": ADVANCE_QUEUE},
     "storage.tasks.truncate_log": {"queue": ADVANCE_QUEUE},
-    "gateway.tasks.expire_keys": {"queue": ADVANCE_QUEUE},
+    "ohttp.gateway.tasks.expire_keys": {"queue": ADVANCE_QUEUE},
 }
 # Never pickle, which can run code: an attacker with access to the broker can only send tasks with plain
 # values.
@@ -343,24 +343,24 @@ CELERY_BROKER_TRANSPORT_OPTIONS = {
 }
 ADVANCE_SECONDS = environment.number("PANAPP_ADVANCE_SECONDS", most=3_600)
 _PERIODIC_SECONDS = {
-    "releases.tasks.advance_collections": ADVANCE_SECONDS,
-    "aggregation.tasks.delete_ended_segments": 60,
+    "results.tasks.advance_collections": ADVANCE_SECONDS,
+    "results.aggregation.tasks.delete_ended_segments": 60,
     "series.tasks.advance_series": ADVANCE_SECONDS,
-    "leader.tasks.advance_tasks": ADVANCE_SECONDS,
+    "dap.leader.tasks.advance_tasks": ADVANCE_SECONDS,
     "simulations.tasks.advance_simulations": ADVANCE_SECONDS,
     "notifications.tasks.advance_notifications": ADVANCE_SECONDS,
     "notifications.tasks.watch_collections": 60,
-    "leader.tasks.call_off_registrations": 600,
+    "dap.leader.tasks.call_off_registrations": 600,
     "streams.tasks.erase_old_keys": 60,
     "storage.tasks.erase_unneeded_keys": 60,
     "storage.tasks.drop_partitions": 60,
     "storage.tasks.truncate_log": 60,
-    "gateway.tasks.expire_keys": 60,
-    "analyzer.tasks.advance_fetches": ADVANCE_SECONDS,
-    "admission.tasks.tell_issuers": ADVANCE_SECONDS,
+    "ohttp.gateway.tasks.expire_keys": 60,
+    "shuffle.analyzer.tasks.advance_fetches": ADVANCE_SECONDS,
+    "tokens.admission.tasks.tell_issuers": ADVANCE_SECONDS,
     "ledger.tasks.advance_books": 5,
-    "public_log.tasks.integrate_entries": ADVANCE_SECONDS,
-    "public_log.tasks.ask_witnesses": 5,
+    "log.public_log.tasks.integrate_entries": ADVANCE_SECONDS,
+    "log.public_log.tasks.ask_witnesses": 5,
 }
 # If this is off, this installation publishes no rounds of series: commands that simulate devices set it so.
 if not environment.flag("PANAPP_ASK_ROUNDS"):
@@ -437,11 +437,11 @@ USE_THOUSAND_SEPARATOR = True
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "api_tokens.authentication.TokenAuthentication",
-        "api_tokens.authentication.SessionAuthentication",
+        "accounts.api_tokens.authentication.TokenAuthentication",
+        "accounts.api_tokens.authentication.SessionAuthentication",
     ],
     # A view without declared permissions is refused to all.
-    "DEFAULT_PERMISSION_CLASSES": ["api_tokens.permissions.ScopePermission"],
+    "DEFAULT_PERMISSION_CLASSES": ["accounts.api_tokens.permissions.ScopePermission"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "web.openapi.ApiSchema",

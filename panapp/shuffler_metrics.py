@@ -6,7 +6,7 @@ from django.db.models import Count
 from prometheus_client.core import GaugeMetricFamily
 
 from panapp.gauges import DatabaseCollector, gauge
-from shuffler.models import Batch
+from shuffle.shuffler.models import Batch
 from storage.columns import total
 
 

@@ -10,7 +10,7 @@ __all__ = ["handler400", "handler403", "handler404", "handler500", "urlpatterns"
 
 urlpatterns = [
     *PAGES.urls(),
-    path("shuffler/", include("shuffler.urls")),
-    path("", include("gateway.urls")),
+    path("shuffler/", include("shuffle.shuffler.urls")),
+    path("", include("ohttp.gateway.urls")),
     *watching,
 ]

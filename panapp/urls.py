@@ -10,11 +10,11 @@ register_converter(IdentifierConverter, "identifier")
 
 urlpatterns = [
     path("api/v1/", include("recipes.api_urls")),
-    path("api/v1/", include("trust_models.api_urls")),
-    path("api/v1/", include("releases.api_urls")),
+    path("api/v1/", include("publishing.api_urls")),
+    path("api/v1/", include("results.api_urls")),
     path("api/v1/", include("ledger.api_urls")),
-    path("api/v1/", include("audit.api_urls")),
-    path("api/v1/", include("planner.api_urls")),
+    path("api/v1/", include("log.audit.api_urls")),
+    path("api/v1/", include("recipes.planner.api_urls")),
     path("api/v1/", include("reports.urls")),
     path("api/v1/", include("streams.api_urls")),
     path("api/v1/", include("accounts.api_urls")),
@@ -39,7 +39,7 @@ urlpatterns = [
     path("", include("pages.series.urls")),
     path("", include("pages.simulate.urls")),
     path("", include("pages.try_it.urls")),
-    path("", include("gateway.urls")),
+    path("", include("ohttp.gateway.urls")),
     path("", include("panapp.operations_urls")),
 ]
 

@@ -9,5 +9,5 @@ urlpatterns = [
     path("health/live", live, name="health-live"),
     path("health/ready", ready, name="health-ready"),
     path("metrics", metrics, name="metrics"),
-    path("", include("public_log.urls")),
+    path("", include("log.public_log.urls")),
 ]

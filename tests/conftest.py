@@ -152,7 +152,7 @@ def _nothing_is_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
     # Whoever imports the site's application serves; no thread of ours may hold a connection after a test.
     group_commit._serving = False
     yield
-    from leader.views import TASKS
+    from dap.leader.views import TASKS
     from reports.receiving import RECIPES
 
     # A rolled back recipe's primary key may be the next one's.
@@ -297,7 +297,7 @@ def _empty_tables() -> None:
     """The guards refuse it, so they step aside."""
     from django.contrib.auth.models import User
 
-    from audit.models import Head
+    from log.audit.models import Head
     from storage.models import Database
 
     tables = [
@@ -340,8 +340,8 @@ def _drop_partitions(cursor: Any, tables: list[str]) -> None:
 
 def _begin_anew() -> None:
     """As `django_db_setup` left it."""
-    from audit.models import Head
     from ledger.models import Population
+    from log.audit.models import Head
 
     Head.objects.update(index=0)
     Population.objects.create(name="everyone", description="Every device.")
@@ -361,8 +361,8 @@ def _pages_wait_for_numbers() -> Iterator[None]:
     Tests of what is shown where time runs out let it run out."""
     from ledger import selectors
     from pages.publish import views as publish_views
-    from planner import guarantees, operations
     from recipes import budget, refusals
+    from recipes.planner import guarantees, operations
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(selectors, "SHORT_BOOK", 10_000)

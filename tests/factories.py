@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from panprivacy.encryption.interface import Ciphertext
+from publishing.publishing import recipe_publish, recipe_publish_file
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
 from reports.operations import Rejection, reports_submit
-from trust_models.publishing import recipe_publish, recipe_publish_file
 
 
 def recipe_members(**changes: Any) -> dict[str, Any]:

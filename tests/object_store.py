@@ -16,7 +16,7 @@ def object_get(name: str) -> bytes:
     """A whole object of the store in the settings."""
     import obstore
 
-    from storage import object_store  # the server's process has no settings
+    from reports import object_store  # the server's process has no settings
 
     return bytes(obstore.get(object_store._backend(), name).bytes())
 

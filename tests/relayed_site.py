@@ -9,7 +9,7 @@ from django.test import Client
 from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
 from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
 from storage.signing_key import verification_key
-from tests.collections.admission.scene import RELAY_URL
+from tests.collections.tokens.admission.scene import RELAY_URL
 from tests.panprivacy.device.in_process import InProcessTransport
 
 

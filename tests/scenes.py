@@ -6,10 +6,11 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from aggregation.operations import chunk_process, chunks_plan
+from publishing.publishing import recipe_close, recipe_publish_file
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import result_release, truth_record
+from results.aggregation.operations import chunk_process, chunks_plan
+from results.models import Release
+from results.operations import result_release, truth_record
 from streams.operations import intrusion_announce, items_fold
 from tests.factories import (
     fresh_nonce,
@@ -18,7 +19,6 @@ from tests.factories import (
     report_of_count,
     report_of_values,
 )
-from trust_models.publishing import recipe_close, recipe_publish_file
 
 PASSWORD = "correct horse battery staple"
 

@@ -3,20 +3,20 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from admission.models import Issuance
-from aggregation.models import SubAggregate
 from ledger.budget import Budget
 from ledger.operations import population_change
 from ledger.selectors import population_named
 from panprivacy.protocols.signed_count import IssuedTokens
 from panprivacy.recipe.targeting.attributes import Attributes
+from publishing.publishing import recipe_close, recipe_publish_file
 from recipes.models import Recipe
-from releases.operations import result_release, result_withhold
-from tests.collections.admission.scene import FakeIssuer
+from results.aggregation.models import SubAggregate
+from results.operations import result_release, result_withhold
+from tests.collections.tokens.admission.scene import FakeIssuer
 from tests.factories import recipe_members
 from tests.panprivacy.recipe.targeting.results import members_of
 from tests.tokens import ISSUER_KEY
-from trust_models.publishing import recipe_close, recipe_publish_file
+from tokens.admission.models import Issuance
 
 DECLARED = {"os": ["linux", "mac", "other"], "region": ["eu", "us"]}
 SYSTEMS = (70_000, 30_000, 13_000)

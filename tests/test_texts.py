@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 
 from panapp.roles import ROLES
-from releases.operations import SOFTWARE
+from results.operations import SOFTWARE
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -5,7 +5,7 @@ from django.contrib.auth.password_validation import validate_password
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from audit.sessions import PasswordChangedError
+from log.audit.sessions import PasswordChangedError
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 
@@ -74,7 +74,7 @@ def account_change(*, user: User, active: bool, groups: object) -> User:
 
 def password_change(*, user: User, password: str) -> User:
     """Set another password, which was validated. Every other session of the account ends, and every API
-    token; the password and the entry in the log are committed together (audit.accounts).
+    token; the password and the entry in the log are committed together (log.audit.accounts).
 
     Nothing but the password is written: the account may have been switched off, or lost rights, meanwhile.
     Do not call it in a transaction: hashing would hold its connection, and the account's row.

@@ -3,10 +3,10 @@
 import random
 from datetime import datetime
 
-from audit.operations import key_introduced
 from dap.actions import KEY_INTRODUCED
 from dap.models import HpkeKey
 from dap.secrets_at_rest import HPKE_KEY
+from log.audit.operations import key_introduced
 from panprivacy.protocols.dap.basics import HpkeConfig
 from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.upload import HpkeConfigList

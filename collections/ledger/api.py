@@ -8,13 +8,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
 from ledger.budget import DELTA, EPSILON, Budget, Rule
 from ledger.models import DESCRIPTION_LENGTH, Population
 from ledger.operations import population_change, population_create
 from ledger.scopes import POPULATIONS_WRITE
 from ledger.selectors import balance_of, balances_of, lines_of, populations_list, spendings_list
 from ledger.serializers import PopulationSerializer, SpendingSerializer
+from log.audit.access import signed_in_user
 from panprivacy.recipe.targeting.attributes import FIELD as ATTRIBUTES
 from panprivacy.recipe.targeting.attributes import Attributes
 from web.openapi import CURSOR, example, problem_response

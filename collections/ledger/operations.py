@@ -9,12 +9,12 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from audit.operations import entry_append
 from ledger.actions import ATTRIBUTES_DECLARED, BUDGET_SET, POPULATION_CHANGED, POPULATION_CREATED
 from ledger.budget import Budget, Rule
 from ledger.composed import Event, UnreadableEventError, budget_use, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
 from ledger.selectors import log_subject, population_named, unreturned_events
+from log.audit.operations import entry_append
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError

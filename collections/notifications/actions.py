@@ -1,6 +1,6 @@
 """What the audit log records about subscriptions: never an address, nor a secret."""
 
-from audit.registry import action_declare
+from log.audit.registry import action_declare
 
 SUBSCRIPTION_CREATED = action_declare("subscription_created", "Subscription created", public=False)
 SUBSCRIPTION_DELETED = action_declare("subscription_deleted", "Subscription deleted", public=False)

@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from notifications.kinds import KINDS
 from notifications.models import Subscription
 from notifications.operations import delivery_again, secret_rotate, webhook_create

@@ -23,8 +23,8 @@ from notifications.secrets_of import secrets_in_use
 from notifications.signature import signed_headers
 from notifications.targets import TargetRefusedError, target_addresses, target_check
 from panprivacy.formats.errors import FieldError
-from peers.transport import Transport, https_transport
 from storage import clock
+from web.transport import Transport, https_transport
 
 logger = structlog.get_logger(__name__)
 

@@ -10,9 +10,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.db import transaction
 
-from audit.models import Entry
-from audit.operations import entry_append
-from audit.registry import Action
+from log.audit.models import Entry
+from log.audit.operations import entry_append
+from log.audit.registry import Action
 from notifications.actions import SECRET_ROTATED, SUBSCRIPTION_CREATED, SUBSCRIPTION_DELETED
 from notifications.kinds import kinds_chosen
 from notifications.models import Delivery, Subscription

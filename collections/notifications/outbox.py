@@ -11,16 +11,16 @@ from datetime import datetime
 import structlog
 from django.db import transaction
 
-from audit.models import Entry, Head
 from ledger.models import Population
 from ledger.selectors import shown_balances
+from log.audit.models import Entry, Head
 from notifications.kinds import BUDGET_NEARLY_SPENT, BY_ACTION, COHORT_REACHED, Kind
 from notifications.models import Delivery, Event, NearlySpent, Subscription, Watched
 from notifications.pauses import LONGEST
+from publishing import trust_model_of
 from recipes.models import Recipe
 from series.models import Series
 from storage import clock
-from trust_models import trust_model_of
 
 logger = structlog.get_logger(__name__)
 

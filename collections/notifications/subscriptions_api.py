@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from notifications.models import Attempt, Delivery, Subscription
 from notifications.operations import NotificationStateError, TooOftenError, subscription_delete, trial_send
 from notifications.selectors import deliveries_of

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from notifications.models import TARGET_LENGTH
 from panprivacy.formats.errors import FieldError
-from peers.transport import Addresses
+from web.transport import Addresses
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 

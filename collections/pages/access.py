@@ -10,10 +10,10 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseBase
 from django.views import View
 
-from audit.access import may_read_log
-from audit.actions import ACCESS_DENIED
-from audit.operations import entry_append_bounded
 from ledger.access import may_change_populations
+from log.audit.access import may_read_log
+from log.audit.actions import ACCESS_DENIED
+from log.audit.operations import entry_append_bounded
 from recipes.access import may_publish
 from streams.access import may_announce
 from web.htmx import htmx_of

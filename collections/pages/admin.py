@@ -12,12 +12,12 @@ from django.db import DataError
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
-from audit.access import signed_in_user
-from audit.models import Entry
+from accounts.second_factor.operations import factor_remove
 from ledger.models import Population, Spending
+from log.audit.access import signed_in_user
+from log.audit.models import Entry
 from recipes.models import Recipe
-from releases.models import NUMBERS, Release
-from second_factor.operations import factor_remove
+from results.models import NUMBERS, Release
 
 
 class _ReadableChangeList(ChangeList):

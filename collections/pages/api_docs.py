@@ -12,7 +12,7 @@ from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitVie
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from api_tokens import openapi  # noqa: F401  # registers the description of tokens and sessions
+from accounts.api_tokens import openapi  # noqa: F401  # registers the description of tokens and sessions
 from web.scopes import PUBLIC, Scopes
 
 _LOCK = threading.Lock()

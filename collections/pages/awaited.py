@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from django.http import HttpResponse
 
-from planner.guarantees import Asked, guarantees_state, promise_require
-from planner.sending import State
+from recipes.planner.guarantees import Asked, guarantees_state, promise_require
+from recipes.planner.sending import State
 
 REFRESH_SECONDS = 3
 """After which a page asks again."""

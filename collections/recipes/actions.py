@@ -1,6 +1,6 @@
 """What the audit log records about recipes."""
 
-from audit.registry import action_declare
+from log.audit.registry import action_declare
 
 RECIPE_PUBLISHED = action_declare(
     "recipe_published",

@@ -13,9 +13,9 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q, QuerySet
 
-from audit.operations import entry_append
-from audit.registry import Action
 from ledger.models import Population
+from log.audit.operations import entry_append
+from log.audit.registry import Action
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import DEFAULT_POPULATION
 from recipes.access import may_publish

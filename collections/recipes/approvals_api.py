@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from recipes.approvals import (
     approval_decide,
     approval_of_content,

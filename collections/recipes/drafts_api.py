@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.interface import PartField
 from recipes.errors import RecipeStateError

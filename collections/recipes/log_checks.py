@@ -6,10 +6,10 @@ import json
 import structlog
 from cryptography.exceptions import InvalidSignature
 
-from audit.models import Entry
-from audit.selectors import BrokenLogError
+from log.audit.models import Entry
+from log.audit.selectors import BrokenLogError
+from log.public_log.checks import log_check
 from panprivacy.recipe.signed_documents import signed_message
-from public_log.checks import log_check
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.models import Recipe
 from storage.signing_key import verification_key

@@ -25,9 +25,7 @@ from panprivacy.recipe.report_shards.segments import (
 from panprivacy.recipe.report_shards.shard_sum import record_bytes_of
 from recipes.models import Recipe
 from reports.models import ReportSegment, SegmentedRecipe
-from reports.parsing import WellFormedReport
-from storage.kept_rows import KeptRows
-from storage.object_store import (
+from reports.object_store import (
     ObjectMissingError,
     Part,
     StoreDownError,
@@ -36,6 +34,8 @@ from storage.object_store import (
     objects_put,
     parts_get,
 )
+from reports.parsing import WellFormedReport
+from storage.kept_rows import KeptRows
 
 ARRIVED, SORTED = "arrived", "sorted"
 """The place of objects, below the recipe's identifier."""

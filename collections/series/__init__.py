@@ -3,7 +3,7 @@
 Others call `operations` (publish, stop, mark, the periodic task), `in_order` (recipes in rounds),
 `selectors` and `errors`, and read `models`. `api` is the public read API. Each round is a recipe of its own.
 
-It must not know how a recipe is published or released: `trust_models` and `releases` do that.
+It must not know how a recipe is published or released: `publishing` and `results` do that.
 """
 
 __all__ = [

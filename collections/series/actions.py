@@ -1,6 +1,6 @@
 """What the audit log records about series."""
 
-from audit.registry import action_declare
+from log.audit.registry import action_declare
 
 SERIES_PUBLISHED = action_declare(
     "series_published",

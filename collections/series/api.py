@@ -11,14 +11,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from panprivacy.formats.times import parse_time
-from planner.guarantees import NotComputedError
 from recipes.approvals_api import ApprovalSerializer
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError, RecipeStateError
+from recipes.planner.guarantees import NotComputedError
 from recipes.scopes import RECIPES_WRITE
-from releases.api_shapes import ChangeSerializer, EndsSerializer
+from results.api_shapes import ChangeSerializer, EndsSerializer
 from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, Mark, Round, RoundsDocument, Series
 from series.operations import series_approval_ask, series_mark, series_publish, series_stop

@@ -6,8 +6,8 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from audit.operations import entry_append
 from ledger.operations import reservation_shrink, spending_return
+from log.audit.operations import entry_append
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds

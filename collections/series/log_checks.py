@@ -2,14 +2,14 @@
 
 import json
 
-from audit.models import Entry
-from audit.registry import Action
-from audit.selectors import BrokenLogError
+from log.audit.models import Entry
+from log.audit.registry import Action
+from log.audit.selectors import BrokenLogError
+from log.public_log.checks import log_check
 from panprivacy.recipe.rounds.document import FORMAT as ROUNDS
 from panprivacy.recipe.rounds.public_input import FORMAT as INPUT
 from panprivacy.recipe.signed_documents import require_signed
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
-from public_log.checks import log_check
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.models import PublicInput, RoundsDocument
 from storage.signing_key import verification_key

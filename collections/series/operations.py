@@ -8,20 +8,21 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import Q
 
-from audit.operations import entry_append
 from ledger.operations import spending_return
+from log.audit.operations import entry_append
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.series import SeriesDraft, repetition_of
-from planner.guarantees import guarantees_require, promise_require
+from publishing.publishing import recipe_publish_file
 from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
+from recipes.planner.guarantees import guarantees_require, promise_require
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.errors import SeriesStateError
 from series.in_order import document_store, following_plan, place_of, unasked_return, waiting_for_input
@@ -29,7 +30,6 @@ from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocumen
 from storage import clock
 from storage.columns import stored
 from storage.waits import wait_after
-from trust_models.publishing import recipe_publish_file
 
 logger = structlog.get_logger(__name__)
 

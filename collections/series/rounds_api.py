@@ -11,11 +11,11 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
-from audit.registry import Action
+from log.audit.access import signed_in_user
+from log.audit.registry import Action
+from log.public_log.selectors import proof_of_action
 from panprivacy.protocols.transparency.proof import MEDIA_TYPE
 from panprivacy.recipe.rounds.public_input import MOST_BYTES
-from public_log.selectors import proof_of_action
 from recipes.drafts_api import REFUSED
 from recipes.scopes import RECIPES_WRITE
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED

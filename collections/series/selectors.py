@@ -12,9 +12,9 @@ from panprivacy.formats.parameters import as_typed
 from panprivacy.intervals.estimate import Interval
 from panprivacy.recipe.series import MOST_ROUNDS
 from panprivacy.statistics.segments import FIELD
-from releases.changes import Change, change_between
-from releases.models import Release
-from releases.parts import Part, hidden_reason, joint_part
+from results.changes import Change, change_between
+from results.models import Release
+from results.parts import Part, hidden_reason, joint_part
 from series.models import Round, Series
 from storage.columns import stored
 

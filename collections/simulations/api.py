@@ -14,10 +14,10 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
-from planner.guarantees import NotComputedError
+from log.audit.access import signed_in_user
 from recipes.drafts_api import RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError
+from recipes.planner.guarantees import NotComputedError
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation

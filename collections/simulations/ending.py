@@ -4,12 +4,12 @@ from contextlib import suppress
 
 from django.contrib.auth.models import User
 
+from publishing.publishing import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from releases.operations import result_withhold
+from results.operations import result_withhold
 from simulations.models import DeviceChunk, Simulation
 from storage import clock
-from trust_models.publishing import recipe_close
 
 
 def simulation_close(*, recipe: Recipe, actor: User | None) -> None:

@@ -9,20 +9,23 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from audit.operations import log_lock
 from devices_sim.devices import simulated_class
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
+from log.audit.operations import log_lock
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.round import RoundPlace
-from peers.partner import Partner
-from planner.guarantees import guarantees_require, promise_require
+from partners.partner import Partner
+from publishing import unavailable_here
+from publishing.admitting import Admitting
+from publishing.publishing import recipe_publish_file
 from recipes.models import Recipe
-from releases.models import Release
+from recipes.planner.guarantees import guarantees_require, promise_require
+from results.models import Release
 from simulations import workloads
 from simulations.cutting import chunks_store, devices_at_once, plan_cut, seconds_per_device
 from simulations.ending import simulation_end, simulation_give_up
@@ -30,9 +33,6 @@ from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.running import simulation_conclude
 from storage import clock
-from trust_models import unavailable_here
-from trust_models.admitting import Admitting
-from trust_models.publishing import recipe_publish_file
 
 MOST_AT_ONCE = 4
 """Simulations that run at a time."""

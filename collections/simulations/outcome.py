@@ -8,12 +8,12 @@ from typing import Any
 
 from devices_sim.fleet_result import FleetResult
 from panprivacy.recipe.token import REASONS
+from publishing import trust_model_of
+from publishing.issued import has_tokens, issued_of
 from recipes.models import Recipe
-from releases.exports import segments_document
-from releases.models import Release, SimulatedTruth
-from releases.selectors import interval_of
-from trust_models import trust_model_of
-from trust_models.issued import has_tokens, issued_of
+from results.exports import segments_document
+from results.models import Release, SimulatedTruth
+from results.selectors import interval_of
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "duplicate_report", "report_replayed", "batch_full")
 """Reasons for rejections of which the devices know better how many there were: a server counts also what was

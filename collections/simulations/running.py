@@ -1,6 +1,6 @@
 """What workers do of simulations, chunk by chunk. Each device counts once, whatever crashes.
 
-The database decides, as in `aggregation`: a chunk's row is deleted and its devices are counted in one
+The database decides, as in `results.aggregation`: a chunk's row is deleted and its devices are counted in one
 transaction. A task carries a chunk's identifier only, and may be lost, doubled or killed at any moment. A
 chunk that is sent again makes the same reports with the same nonces, which the site counts once.
 """
@@ -17,6 +17,9 @@ from django.db.models import F, Q
 from devices_sim.devices import simulated_class
 from devices_sim.fleet import run_buckets
 from devices_sim.fleet_result import FleetResult
+from log.public_log.integrating import integrate
+from log.public_log.models import AskedWitness
+from log.public_log.selectors import is_witnessed, site_policy
 from panprivacy.device.log_check import LogCheck, LogRefusedError, NotInLogError, TooFewWitnessesError
 from panprivacy.device.rounds_check import round_require
 from panprivacy.device.target_check import TargetRefusedError, target_require
@@ -25,13 +28,11 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.document import RoundRefusedError
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
-from peers.roles import ISSUER
-from public_log.integrating import integrate
-from public_log.models import AskedWitness
-from public_log.selectors import is_witnessed, site_policy
+from partners.roles import ISSUER
+from publishing import configured_partners
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.models import Recipe
-from releases.operations import SIMULATION_LIFETIME, truth_record
+from results.operations import SIMULATION_LIFETIME, truth_record
 from simulations import counted, workloads
 from simulations.cutting import CHUNK_SECONDS, chunks_store, plan_cut
 from simulations.ending import simulation_close, simulation_end, simulation_give_up
@@ -39,7 +40,6 @@ from simulations.models import DeviceChunk, Simulation
 from storage import clock
 from storage.signing_key import verification_key
 from storage.waits import wait_after
-from trust_models import configured_partners
 
 logger = structlog.get_logger(__name__)
 

@@ -12,8 +12,8 @@ from panprivacy.planning.expectation import MISSED, shown_margin
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
-from releases.models import Release, SimulatedTruth
-from releases.rates import held_of
+from results.models import Release, SimulatedTruth
+from results.rates import held_of
 from simulations import counted
 from simulations.models import Simulation
 from simulations.outcome import CollectionResult, rejections, seconds_shared

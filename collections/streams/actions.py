@@ -1,6 +1,6 @@
 """What the audit log records about streams."""
 
-from audit.registry import action_declare
+from log.audit.registry import action_declare
 
 INTRUSION_ANNOUNCED = action_declare(
     "intrusion_announced", "Intrusion announced: the state was read", public=True

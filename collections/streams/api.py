@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from streams.errors import IntrusionRefusedError, StreamClosedError, StreamLostError
 from streams.models import AnnouncedIntrusion
 from streams.operations import REASON_LENGTH, intrusion_announce

@@ -18,7 +18,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from numpy.typing import NDArray
 
-from audit.operations import entry_append
+from log.audit.operations import entry_append
 from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.recipe.document import PublishedRecipe

@@ -48,7 +48,7 @@ def failure_response(
         problem = failure
     else:
         problem = unavailable(undone)
-        # The code that raised it may have logged it already (storage.object_store).
+        # The code that raised it may have logged it already (reports.object_store).
         if not getattr(failure, "is_told", False):
             said = {"error": type(failure).__name__} if private else {"exc_info": failure}
             logger.error("database_unavailable", **said)

@@ -3,7 +3,7 @@
 Every point is one collection: a population draws its values, every device randomizes its own as a recipe of
 `categories` or `rare_categories` has it, and the sum is debiased. Nothing is computed by the lines' formulas
 but the noise to ask for: devices add it by randomized response, while the paper adds a Gaussian number of the
-same variance to the sum. `tests/collections/trust_models/test_measured.py` sends reports of such devices to
+same variance to the sum. `tests/collections/publishing/test_measured.py` sends reports of such devices to
 the real leader and helper, which find the same.
 """
 

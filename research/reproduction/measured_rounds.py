@@ -3,7 +3,7 @@
 Every round is one collection: each device tosses its coin anew, and those that take part add their share of
 the noise to one and the same vector, like a recipe of `vector_mean`. So the mean of the rounds is off by
 noise alone, and the example states its amount. Nothing is computed by the line's formula.
-`tests/collections/trust_models/test_measured_rounds.py` sends reports of such devices to the real leader and
+`tests/collections/publishing/test_measured_rounds.py` sends reports of such devices to the real leader and
 helper, which find the same.
 """
 

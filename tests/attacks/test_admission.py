@@ -15,22 +15,22 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from admission.operations import issuances_drive, issuances_take
-from aggregation.operations import chunk_process, chunks_plan
 from panprivacy.protocols.privacy_pass.tokens import Token
 from panprivacy.recipe.token import report_nonce
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.models import Release
 from reports.models import RejectionCount, StoredReports
+from results.aggregation.operations import chunk_process, chunks_plan
+from results.models import Release
 from tests.attacks.scene import looks
 from tests.clock import time_is
-from tests.collections.admission.scene import FakeIssuer, token_recipe
+from tests.collections.tokens.admission.scene import FakeIssuer, token_recipe
 from tests.factories import fresh_nonce, published_recipe, raw_reports_submit, report_of_count
 from tests.page_text import page_text
 from tests.scenes import released
 from tests.tokens import issued_token
-from trust_models.publishing import recipe_close
+from tokens.admission.operations import issuances_drive, issuances_take
 
 pytestmark = pytest.mark.django_db
 

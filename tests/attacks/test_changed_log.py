@@ -14,9 +14,15 @@ from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.test import Client
 
-from audit.guards import ENTRIES, HEAD
-from audit.models import Entry, Head
-from audit.operations import hash_of
+from log.audit.guards import ENTRIES, HEAD
+from log.audit.models import Entry, Head
+from log.audit.operations import hash_of
+from log.public_log import integrating
+from log.public_log.guards import GUARDS
+from log.public_log.integrating import integrate
+from log.public_log.leaves import leaf_content
+from log.public_log.models import Leaf, SignedCheckpoint, Tree
+from log.public_log.selectors import proof_of
 from panprivacy.protocols.transparency import tiles
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.merkle import (
@@ -27,23 +33,17 @@ from panprivacy.protocols.transparency.merkle import (
 )
 from panprivacy.protocols.transparency.tiles import Tile, TileError
 from panprivacy.statistics.events.histogram import Histogram
-from public_log import integrating
-from public_log.guards import GUARDS
-from public_log.integrating import integrate
-from public_log.leaves import leaf_content
-from public_log.models import Leaf, SignedCheckpoint, Tree
-from public_log.selectors import proof_of
 from recipes.guards import GUARDS as OF_RECIPES
 from recipes.models import Recipe
-from releases import excerpt
-from releases.excerpt import release_excerpt
-from releases.guards import GUARDS as OF_RELEASES
-from releases.models import Release
+from results import excerpt
+from results.excerpt import release_excerpt
+from results.guards import GUARDS as OF_RELEASES
+from results.models import Release
 from series.guards import GUARDS as OF_SERIES
 from series.in_order import input_publish
 from series.operations import series_publish
 from storage.columns import stored
-from tests.collections.public_log.scene import append, grow, policy
+from tests.collections.log.public_log.scene import append, grow, policy
 from tests.factories import recipe_members
 from tests.scenes import finished_recipe
 

@@ -19,13 +19,13 @@ from panprivacy.device.client import Device
 from panprivacy.device.transport import ServedRecipe
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import USUAL
+from publishing.publishing import recipe_publish_file
 from recipes.models import Recipe
 from storage.signing_key import verification_key
 from tests.collections.pages.scene import form_data
 from tests.factories import as_json, published_recipe, recipe_members, report_of_count
 from tests.page_text import page_text
 from tests.scenes import analyst, finish
-from trust_models.publishing import recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 

@@ -17,17 +17,17 @@ from django.contrib.auth.models import User
 from django.utils import timezone
 from scipy.stats import binom
 
-from aggregation.operations import chunk_process, chunks_plan
 from ledger.models import Spending
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from recipes.operations import recipe_private_key
-from releases.models import Release
+from results.aggregation.operations import chunk_process, chunks_plan
+from results.models import Release
 from tests.attacks.scene import everything_shown, looks, undone
 from tests.clock import time_is
 from tests.factories import published_recipe, report_of_count, submitted
 from tests.scenes import auditor, released
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -14,20 +14,20 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from helper.models import ReleasedShare
-from leader.models import CountNoise
+from dap.helper.models import ReleasedShare
+from dap.leader.models import CountNoise
 from ledger.models import Spending
 from panprivacy.accounting import noisy_count
 from panprivacy.accounting.discrete_laplace import variance
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases import operations
-from releases.operations import result_release
+from results import operations
+from results.operations import result_release
 from tests.attacks.scene import everything_shown, undone
 from tests.clock import time_is
-from tests.collections.trust_models import scene
-from tests.collections.trust_models.scene import sealed_report, settle, two_server_recipe, upload
+from tests.collections.publishing import scene
+from tests.collections.publishing.scene import sealed_report, settle, two_server_recipe, upload
 from tests.scenes import auditor, released
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from api_tokens import operations as tokens
-from api_tokens.models import ApiToken
-from audit import operations as log
-from audit.actions import SIGN_IN_FAILED
-from audit.models import Entry
+from accounts.api_tokens import operations as tokens
+from accounts.api_tokens.models import ApiToken
+from log.audit import operations as log
+from log.audit.actions import SIGN_IN_FAILED
+from log.audit.models import Entry
 from notifications import operations as notifications
 from notifications.models import Subscription
 from recipes import approvals

@@ -23,9 +23,9 @@ from django.db import (
     transaction,
 )
 
-from audit.actions import ACCESS_DENIED
-from audit.models import Entry
-from audit.operations import entry_append
+from log.audit.actions import ACCESS_DENIED
+from log.audit.models import Entry
+from log.audit.operations import entry_append
 from reports.models import ReportNonce
 from storage.partitions import partitions_upkeep
 from storage.role_check import check_database_role, installed_guards, role_faults

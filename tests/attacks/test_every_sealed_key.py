@@ -14,24 +14,24 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
-from aggregation.tasks import process_chunk
+from dap.helper.ending import UNUSED_KEY_LIFETIME, upkeep
+from dap.helper.registering import share_key_make
 from dap.hpke_keys import HPKE_KEYS
-from gateway.keys import GATEWAY_KEYS
-from helper.ending import UNUSED_KEY_LIFETIME, upkeep
-from helper.registering import share_key_make
-from issuer.ending import issuance_end
-from issuer.ending import upkeep as issuer_upkeep
-from issuer.models import Issuance
-from issuer.registering import token_key_make
+from ohttp.gateway.keys import GATEWAY_KEYS
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import collections_advance
+from results.aggregation.tasks import process_chunk
+from results.models import Release
+from results.operations import collections_advance
 from storage.rotating_keys import grace
-from tests.collections.analyzer import scene as analyzer
-from tests.collections.issuer import scene as issuer
-from tests.collections.trust_models import scene as two_server
+from tests.collections.publishing import scene as two_server
+from tests.collections.shuffle.analyzer import scene as analyzer
+from tests.collections.tokens.issuer import scene as issuer
 from tests.factories import published_recipe, published_stream
-from trust_models.publishing import recipe_close
+from tokens.issuer.ending import issuance_end
+from tokens.issuer.ending import upkeep as issuer_upkeep
+from tokens.issuer.models import Issuance
+from tokens.issuer.registering import token_key_make
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from aggregation.models import Chunk
-from aggregation.tasks import process_chunk
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import collections_advance, result_withhold
 from reports.models import StoredReports
+from results.aggregation.models import Chunk
+from results.aggregation.tasks import process_chunk
+from results.models import Release
+from results.operations import collections_advance, result_withhold
 from tests.concurrency import at_once
 from tests.factories import published_recipe, report_of_values, submitted
 from tests.patience import PATIENCE
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -18,17 +18,18 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver, reverse
 
-from api_tokens.operations import token_create
+from accounts.api_tokens.operations import token_create
+from log.public_log.verification import log_verify
 from panapp.celery import celery_application
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.signed_documents import SignedDocument
-from public_log.verification import log_verify
+from publishing.publishing import recipe_close, recipe_publish
 from recipes.errors import UnreadableRecipeError
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import collections_advance, result_withhold
+from results.models import Release
+from results.operations import collections_advance, result_withhold
 from series.models import Series
 from series.operations import rounds_advance, series_publish
 from tests.browser.every_page import _addresses, scene
@@ -36,7 +37,6 @@ from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
 from tests.scenes import account, analyst, finished_recipe, open_recipe
 from tests.unreadable import make_unreadable
-from trust_models.publishing import recipe_close, recipe_publish
 
 pytestmark = pytest.mark.django_db
 

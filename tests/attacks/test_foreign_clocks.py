@@ -24,8 +24,8 @@ from panapp import health
 from panapp.celery import celery_application
 from panapp.ticks import TickScheduler, every
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import collections_advance
+from results.models import Release
+from results.operations import collections_advance
 from storage.clock import CONFIRMED_AFTER, LARGEST_JUMP, Look, judge, settled_now
 from storage.models import ClockWitness
 from storage.periodic import periodic_forget
@@ -134,7 +134,7 @@ class Broker(Celery):
         self.conf.task_queues = settings.CELERY_TASK_QUEUES
         self.conf.task_default_queue = settings.CELERY_TASK_DEFAULT_QUEUE
         self.conf.task_routes = settings.CELERY_TASK_ROUTES
-        tick = {"task": "releases.tasks.advance_collections", "schedule": every(2)}
+        tick = {"task": "results.tasks.advance_collections", "schedule": every(2)}
         self.conf.beat_schedule = {"tick": tick}
 
     def waiting(self) -> list[Any]:

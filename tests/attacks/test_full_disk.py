@@ -15,7 +15,8 @@ import pytest
 from django.db import connection
 from django.test import Client
 
-from storage import object_store, writing
+from reports import object_store
+from storage import writing
 from storage.models import WriteCheck
 
 pytestmark = pytest.mark.django_db

@@ -21,19 +21,19 @@ from django.urls import reverse
 from accounts.hashing import AT_ONCE, MOST_WAITING
 from accounts.operations import account_create, password_change
 from accounts.signing_in import MOST_OF_ONE
-from audit.sessions import sessions_end
-from issuer import registering as issuer_registering
 from ledger import composed
 from ledger.budget import Budget
+from log.audit.sessions import sessions_end
 from panapp.services import wait_until
 from panprivacy.recipe.draft import RecipeDraft
-from peers import transport
-from planner import guarantees
+from publishing import keys
+from recipes.planner import guarantees
 from tests.factories import as_json, published_recipe, recipe_members, report_of_count
 from tests.hashers import FewRounds
 from tests.patience import PATIENCE
 from tests.scenes import PASSWORD, account
-from trust_models import keys
+from tokens.issuer import registering as issuer_registering
+from web import transport
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

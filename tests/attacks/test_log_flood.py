@@ -9,7 +9,7 @@ import pytest
 from django.test import Client
 from structlog.testing import capture_logs
 
-from peers import signed_views
+from partners import signed_views
 from storage.key_halves import public_half
 from tests.panapp.test_roles import helper_settings
 from web.bounded_logging import MOST, SECONDS, BoundedLine

@@ -15,7 +15,13 @@ from django.db import OperationalError, close_old_connections, connection
 from django.test import Client
 from django.utils import timezone
 
-from audit.models import Head
+from log.audit.models import Head
+from log.public_log import cosigning
+from log.public_log.cosigning import witnesses_ask
+from log.public_log.integrating import integrate
+from log.public_log.models import AskedWitness, Cosignature, Leaf, SignedCheckpoint
+from log.public_log.selectors import latest_checkpoint
+from log.public_log.verification import log_verify
 from panprivacy.protocols.transparency import tiles
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.cosignature import cosign
@@ -31,13 +37,7 @@ from panprivacy.protocols.transparency.policy import Policy, QuorumError
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, Note, VerifierKey
 from panprivacy.protocols.transparency.tiles import Tile, TileError
 from panprivacy.protocols.transparency.witnessing import AddCheckpoint
-from public_log import cosigning
-from public_log.cosigning import witnesses_ask
-from public_log.integrating import integrate
-from public_log.models import AskedWitness, Cosignature, Leaf, SignedCheckpoint
-from public_log.selectors import latest_checkpoint
-from public_log.verification import log_verify
-from tests.collections.public_log.scene import append, contents, grow, witnessed_policy
+from tests.collections.log.public_log.scene import append, contents, grow, witnessed_policy
 from tests.panprivacy.protocols.transparency.trees import slow_root
 from tests.patience import PATIENCE
 

@@ -1,7 +1,7 @@
 """A thief of a password must not keep the account.
 
 Every account changes its own password under `/password/`, which ends every other session. The log has every
-sign-in (tests/collections/audit) and every change.
+sign-in (tests/collections/log/audit) and every change.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
+from log.audit.models import Entry
 
 OLD, NEW = "the password of before", "a password of afterwards"
 CHANGE = {"old_password": OLD, "new_password1": NEW, "new_password2": NEW}

@@ -11,14 +11,14 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
 
+from log.public_log.models import Fork
+from log.public_log.witnessing import witness_verifier_key
 from panprivacy.device.log_check import LogCheck, LogRefusedError, TooFewWitnessesError
 from panprivacy.device.log_memory import LogMemory
 from panprivacy.protocols.transparency import signed_note
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.witnessing import AddCheckpoint
-from public_log.models import Fork
-from public_log.witnessing import witness_verifier_key
 from tests.panprivacy.device.conftest import make_server, server
 from tests.panprivacy.device.in_process import InProcessTransport
 from tests.panprivacy.device.public_log import LOG, WITHOUT_WITNESSES, MemoryLog, entry_of, other_entries

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 
-from api_tokens.operations import token_create
+from accounts.api_tokens.operations import token_create
 from ledger.budget import Budget
 from ledger.operations import population_create
 from notifications.kinds import KINDS
@@ -19,15 +19,16 @@ from notifications.mail import confirm_address, unsubscribe_address
 from notifications.operations import mail_subscribe
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
+from publishing.publishing import recipe_close
 from recipes.approvals import draft_approval_ask
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
-from releases.models import HeldResult
+from results.models import HeldResult
 from series.in_order import input_publish
 from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
 from simulations.operations import simulation_start
 from simulations.tries import try_join
-from tests.collections.trust_models.scene import (
+from tests.collections.publishing.scene import (
     honest_reports,
     randomized,
     result_of_reports,
@@ -45,7 +46,6 @@ from tests.scenes import (
 )
 from tests.target_scene import DECLARED, declare, file_of, publish
 from tests.target_scene import counted as counted_systems
-from trust_models.publishing import recipe_close
 
 EXAMPLES = dict[str, list[Any]]
 """Name of a parameter of addresses → its examples."""

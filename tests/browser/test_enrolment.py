@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from attester import limits
-from attester.enrolling import codes_make, devices_enrol, devices_revoke
-from attester.issuer_keys import ISSUER_KEYS
-from attester.models import Device, EnrolmentCode, Issued
 from panprivacy.protocols.oblivious_prf import evaluation
 from tests.browser.extension import Managed
 from tests.browser.test_extension import WithTokens
-from tests.collections.attester.scene import ISSUER_URL, FakeIssuer
+from tests.collections.tokens.attester.scene import ISSUER_URL, FakeIssuer
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY
+from tokens.attester import limits
+from tokens.attester.enrolling import codes_make, devices_enrol, devices_revoke
+from tokens.attester.issuer_keys import ISSUER_KEYS
+from tokens.attester.models import Device, EnrolmentCode, Issued
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -37,7 +37,7 @@ def issuer(settings: Any, live_server: Any, monkeypatch: pytest.MonkeyPatch) -> 
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "127.0.0.1"]
     settings.ATTESTER_URL, settings.ISSUER_URL = f"{address}/attester", ISSUER_URL
     settings.ISSUER_KEY = fake.verification_key
-    for module in ("attester.issuer", "attester.issuer_keys"):
+    for module in ("tokens.attester.issuer", "tokens.attester.issuer_keys"):
         monkeypatch.setattr(f"{module}.https_transport", fake.transport)
     monkeypatch.setattr(limits.REQUESTS, "_window", -1)
     ISSUER_KEYS.forget()

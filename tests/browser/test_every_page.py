@@ -9,10 +9,10 @@ import pytest
 from django.core import mail
 from playwright.sync_api import Route, expect
 
+from accounts.second_factor.operations import begun_secret
 from notifications.delivering import deliveries_take, delivery_send
 from notifications.outbox import log_read
-from second_factor.operations import begun_secret
-from tests.collections.second_factor.scene import code_of
+from tests.collections.accounts.second_factor.scene import code_of
 from tests.scenes import PASSWORD, account
 
 from .accessibility import violations

@@ -16,21 +16,21 @@ from playwright.sync_api import Browser
 from dap.models import BatchBucket
 from devices_sim.fleet import run_fleet
 from devices_sim.workloads.bucket import EventWorkload, listed
+from log.public_log.integrating import integrate
 from panapp.collection import admitting_beside
 from panapp.pairing import KINDS, Pairing
 from panapp.services import Services, wait_until
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.transport import HttpTransport
-from public_log.integrating import integrate
-from releases.models import Release
+from publishing.issued import issued_of
+from publishing.publishing import recipe_publish_file
+from results.models import Release
 from simulations.ending import simulation_close
 from storage.key_halves import public_half
 from tests.factories import recipe_members
 from tests.panprivacy.device.server import listening
 from tests.patience import PATIENCE
 from tests.processes import services_of_a_module, without_witnesses
-from trust_models.issued import issued_of
-from trust_models.publishing import recipe_publish_file
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

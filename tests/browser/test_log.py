@@ -8,17 +8,17 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from playwright.sync_api import Route, expect
 
-from audit.actions import ACCESS_DENIED
-from audit.models import Entry
-from audit.operations import entry_append
+from log.audit.actions import ACCESS_DENIED
+from log.audit.models import Entry
+from log.audit.operations import entry_append
+from log.public_log.integrating import integrate
+from log.public_log.models import Cosignature, SignedCheckpoint
+from log.public_log.selectors import log_verifier_key
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.cosignature import cosign
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, Note, VerifierKey
 from panprivacy.protocols.transparency.tiles import decode_bundle, encode_bundle
-from public_log.integrating import integrate
-from public_log.models import Cosignature, SignedCheckpoint
-from public_log.selectors import log_verifier_key
 from tests.scenes import simulated_recipe
 
 from .accessibility import violations

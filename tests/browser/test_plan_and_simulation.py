@@ -10,7 +10,7 @@ from django.core.cache import caches
 from playwright.sync_api import expect
 
 from panprivacy.planning.plan import Depth, plan_of
-from planner import operations, store
+from recipes.planner import operations, store
 from simulations.models import Simulation
 from simulations.running import chunk_run, chunks_take
 from tests.collections.simulations.scene import CSV, Site, released

@@ -16,16 +16,16 @@ from django.db.models import Sum
 from django.test import Client as Browser
 
 from dap.hpke_keys import HPKE_KEYS
+from dap.leader.advancing import tasks_advance
+from dap.leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
+from dap.leader.collecting import collection_job_create, collection_job_drive
+from dap.leader.errors import CollectionRefusedError
+from dap.leader.models import AggregationJob, CollectionJob, Uploads
+from dap.leader.operations import task_create
+from dap.leader.peers import peer_of
+from dap.leader.results import Refusal, TaskResult, collection_result
 from dap.models import BatchBucket, ReportRejection, Task
 from dap.operations import task_close
-from leader.advancing import tasks_advance
-from leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
-from leader.collecting import collection_job_create, collection_job_drive
-from leader.errors import CollectionRefusedError
-from leader.models import AggregationJob, CollectionJob, Uploads
-from leader.operations import task_create
-from leader.peers import peer_of
-from leader.results import Refusal, TaskResult, collection_result
 from panprivacy.formats import base64_text
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval, ReportError, Role
 from panprivacy.protocols.dap.collection import CollectionJobReq, Query
@@ -45,8 +45,8 @@ from panprivacy.protocols.dap.upload import (
 from panprivacy.protocols.dap.vdafs import Prio3HistogramConfig, context_of, prio3_of
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.token import report_nonce
-from peers.helper_calls import plain_task_register
-from peers.partner import Partner
+from partners.helper_calls import plain_task_register
+from partners.partner import Partner
 from tests.concurrency import KilledError, killed_at_statement
 from tests.faults.machines import Machine
 from tests.faults.network import Fault, Network

@@ -2,4 +2,4 @@
 
 from django.urls import include, path
 
-urlpatterns = [path("leader/", include("leader.urls")), path("helper/", include("helper.urls"))]
+urlpatterns = [path("leader/", include("dap.leader.urls")), path("helper/", include("dap.helper.urls"))]

@@ -7,13 +7,13 @@ import psutil
 import pytest
 from django.db import transaction
 
-from aggregation.models import Chunk, SubAggregate
 from panapp.services import Services, wait_until
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.models import Release
+from results.aggregation.models import Chunk, SubAggregate
+from results.models import Release
 from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.patience import PATIENCE
-from trust_models.publishing import recipe_close
 
 
 @contextmanager

@@ -14,7 +14,6 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.core.management import CommandError, call_command
 
-from attester.models import Device
 from devices_sim.devices import simulated_class
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.events_file import events_csv
@@ -29,8 +28,9 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.item_lists import typed_universe
 from simulations.workloads import planned
-from tests.collections.attester.scene import KeyedDevice
+from tests.collections.tokens.attester.scene import KeyedDevice
 from tests.factories import recipe_members
+from tokens.attester.models import Device
 
 pytestmark = pytest.mark.django_db
 

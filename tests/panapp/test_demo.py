@@ -17,9 +17,9 @@ from django.core.management import CommandError, call_command
 
 from dap.models import HpkeKey
 from devices_sim.workloads.flights import DatasetMissingError
-from gateway.models import GatewayKey
 from ledger.models import Population, Spending
 from ledger.selectors import balance_of
+from ohttp.gateway.models import GatewayKey
 from panapp import services
 from panapp.demo_ledger import POPULATION, RECIPES, ledger_begin
 from panapp.management.commands import demo
@@ -30,7 +30,7 @@ from panprivacy.device.trust_models import TRUST_MODELS
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.trust_models import TRUST_MODELS as TRUST_MODELS_OF_RECIPES
 from recipes.models import Recipe, RecipeKey
-from releases.models import Release, SimulatedTruth
+from results.models import Release, SimulatedTruth
 from streams.models import Stream
 from tests.factories import recipe_members
 from tests.patience import PATIENCE

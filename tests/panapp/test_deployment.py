@@ -459,8 +459,8 @@ def distributions() -> dict[str, set[str]]:
 
 def test_celery_command_finds_every_task_that_the_clock_or_a_queue_has(celery_tasks: set[str]) -> None:
     by_clock = {entry["task"] for entry in settings.CELERY_BEAT_SCHEDULE.values()}
-    assert {"aggregation.tasks.process_chunk", "leader.tasks.advance_tasks"} <= celery_tasks
-    assert {"releases.tasks.advance_collections", "analyzer.tasks.advance_fetches"} <= celery_tasks
+    assert {"results.aggregation.tasks.process_chunk", "dap.leader.tasks.advance_tasks"} <= celery_tasks
+    assert {"results.tasks.advance_collections", "shuffle.analyzer.tasks.advance_fetches"} <= celery_tasks
     assert by_clock <= celery_tasks
     for pattern in settings.CELERY_TASK_ROUTES:
         assert fnmatch.filter(celery_tasks, pattern), pattern
@@ -471,9 +471,9 @@ def test_only_what_asks_a_partner_has_its_queue_behind_all_others(celery_tasks: 
     routed: dict[str, set[str]] = {}
     for task in celery_tasks:
         routed.setdefault(router.route({}, task).get("queue", Queue("")).name, set()).add(task)
-    drives = fnmatch.filter(celery_tasks, "leader.tasks.drive_*")
-    assert routed[settings.HELPER_QUEUE] == {*drives, "leader.tasks.call_off_registrations"}
-    assert routed[settings.SHUFFLER_QUEUE] == {"analyzer.tasks.drive_fetch"}
+    drives = fnmatch.filter(celery_tasks, "dap.leader.tasks.drive_*")
+    assert routed[settings.HELPER_QUEUE] == {*drives, "dap.leader.tasks.call_off_registrations"}
+    assert routed[settings.SHUFFLER_QUEUE] == {"shuffle.analyzer.tasks.drive_fetch"}
     queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
     for asking in (settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE):
         order = [settings.ADVANCE_QUEUE, settings.CELERY_TASK_DEFAULT_QUEUE, asking]

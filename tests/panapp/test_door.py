@@ -17,6 +17,7 @@ from django_prometheus.middleware import Metrics
 
 from panapp.door import Door
 from panapp.services import wait_until
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.models import ReportNonce, StoredReports
 from reports.operations import SUBMISSIONS, Submission
@@ -27,7 +28,6 @@ from streams.operations import BATCHES
 from tests.factories import as_json, published_recipe, report_of_count
 from tests.patience import PATIENCE
 from tests.scenes import open_stream
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 JSON = "application/json"

@@ -8,14 +8,14 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from analyzer.models import BatchFetch
 from panapp.services import wait_until
-from peers.transport import REQUEST_SECONDS
-from releases.models import Release
-from tests.collections.analyzer import scene
+from publishing.publishing import recipe_close
+from results.models import Release
+from shuffle.analyzer.models import BatchFetch
+from tests.collections.shuffle.analyzer import scene
 from tests.factories import published_recipe
 from tests.processes import services_on_test_database
-from trust_models.publishing import recipe_close
+from web.transport import REQUEST_SECONDS
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]
 

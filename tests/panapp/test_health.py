@@ -132,7 +132,7 @@ def test_ready_without_the_store_is_503_that_names_it_and_no_address(
     for name, value in store.items():
         monkeypatch.setenv(f"AWS_{name}", value)
     for name in ("_checked_at", "_failed_at"):
-        monkeypatch.setattr(f"storage.object_store.{name}", None)
+        monkeypatch.setattr(f"reports.object_store.{name}", None)
     settings.OBJECT_STORE = "s3://nobody-listens/reports"
     answer = client.get("/health/ready")
     assert (answer.status_code, answer.json()["checks"]) == (503, {**FINE, "store": "failed"})

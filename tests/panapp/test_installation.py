@@ -43,10 +43,12 @@ from panprivacy.device.rounds_check import Turn
 from panprivacy.device.transport import HttpTransport, WireReport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
-from planner.api import EXAMPLE
+from publishing import trust_model_of
+from publishing.publishing import recipe_close
 from recipes.api import ServedRecipeSerializer
 from recipes.models import Recipe
-from releases.models import Release, SimulatedTruth
+from recipes.planner.api import EXAMPLE
+from results.models import Release, SimulatedTruth
 from series.models import RoundsDocument
 from simulations.models import Simulation
 from simulations.operations import simulation_start
@@ -63,8 +65,6 @@ from tests.processes import (
     services_of_a_module,
     without_witnesses,
 )
-from trust_models import trust_model_of
-from trust_models.publishing import recipe_close
 
 DEVICES = 40
 STEPS = 4

@@ -20,6 +20,7 @@ from django.core.management import call_command
 from devices_sim.__main__ import main
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
+from log.public_log.integrating import integrate
 from panapp import collecting, series_simulation
 from panapp import shared_installation as starting
 from panapp.collection import admitting_beside, wait_until_heard
@@ -27,7 +28,8 @@ from panapp.pairing import KINDS, RelayPairing
 from panapp.services import Services
 from panprivacy.formats import base64_text
 from panprivacy.recipe.draft import RecipeDraft
-from public_log.integrating import integrate
+from publishing.issued import issued_of
+from publishing.publishing import recipe_close, recipe_publish_file
 from reports.models import ReportNonce
 from storage.signing_key import verification_key
 from tests.factories import recipe_members
@@ -37,8 +39,6 @@ from tests.panprivacy.recipe.targeting.results import members_of
 from tests.processes import collect, services_of_a_module, without_witnesses
 from tests.target_scene import declare, file_of
 from tests.test_readme import COLLECTING, ROOT
-from trust_models.issued import issued_of
-from trust_models.publishing import recipe_close, recipe_publish_file
 
 DEVICES = 130
 EVENTS = {"steps": 3, "cohort_size": 120, "epsilon": 4.0}

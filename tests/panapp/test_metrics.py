@@ -15,11 +15,11 @@ from django.urls import get_resolver
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
-from aggregation.models import Chunk, SubAggregate
 from panapp.roles import role_named
+from publishing.publishing import recipe_close
 from reports.models import StoredReports
+from results.aggregation.models import Chunk, SubAggregate
 from tests.factories import published_recipe
-from trust_models.publishing import recipe_close
 
 TOKEN = "t" * 40
 

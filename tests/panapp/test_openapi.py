@@ -18,7 +18,7 @@ from panprivacy.encryption import SCHEMES
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
 from reports.parsing import ARRIVAL_REASONS
-from tests.collections.api_tokens.scene import operations
+from tests.collections.accounts.api_tokens.scene import operations
 
 COMMITTED: Path = settings.BASE_DIR / "docs" / "openapi.yaml"
 

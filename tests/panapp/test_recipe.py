@@ -12,10 +12,10 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from api_tokens.operations import token_create
+from accounts.api_tokens.operations import token_create
 from panapp.remote_site import RemoteSite, SiteError
 from recipes.models import Recipe
-from releases.models import Release
+from results.models import Release
 from series.models import Series
 from tests.factories import recipe_members, stream_members
 from tests.panprivacy.device.server import listening

@@ -13,17 +13,17 @@ from collections.abc import Iterator
 
 import pytest
 
-from aggregation.models import Chunk
 from panapp.services import Services, wait_until
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.models import Release
 from reports.models import ReportSegment, StoredReports
+from results.aggregation.models import Chunk
+from results.models import Release
 from tests.factories import as_json, published_recipe, report_of_values
 from tests.object_store import StoreServer
 from tests.panapp import crashes
 from tests.patience import PATIENCE
 from tests.processes import services_on_test_database
-from trust_models.publishing import recipe_close
 from web.bodies import JSON_TYPE
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]

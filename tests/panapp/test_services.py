@@ -227,7 +227,7 @@ def test_look_is_left_to_a_worker_whatever_the_temporary_folder_is_called(
         url = f"redis+socket://{server.unix_socket_path}"
         services._look(url, queue, services.ADVANCE_COLLECTIONS)
         (waiting,) = server.client().lrange("ours-advance", 0, -1)
-        assert json.loads(waiting)["headers"]["task"] == "releases.tasks.advance_collections"
+        assert json.loads(waiting)["headers"]["task"] == "results.tasks.advance_collections"
     # Without a broker it is left to the beat.
     services._look(url, queue, services.ADVANCE_COLLECTIONS)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from issuer import keys as issuer_keys
 from panprivacy.protocols.privacy_pass import issuance
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_TYPE, Token, TokenChallenge
 from panprivacy.recipe.token import INVALID, OF_ANOTHER_RECIPE, TokenRefusedError, challenge, token_nonce
-from tests.collections.issuer.scene import SETTINGS, Collection, seeded_keys
+from tests.collections.tokens.issuer.scene import SETTINGS, Collection, seeded_keys
 from tests.peers.conversations import Peer, PeerRefusedError, base64_of
 from tests.peers.node_packages import running
+from tokens.issuer import keys as issuer_keys
 
 pytestmark = [pytest.mark.django_db, pytest.mark.long, pytest.mark.processes]
 

@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 from django.test import Client
 
+from log.public_log.selectors import proof_of
+from log.public_log.stored_tree import nodes
 from panprivacy.protocols.transparency import checkpoint as checkpoints
 from panprivacy.protocols.transparency import signed_note
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
@@ -21,10 +23,8 @@ from panprivacy.protocols.transparency.cosignature import cosign
 from panprivacy.protocols.transparency.merkle import Nodes, consistency_proof, inclusion_proof, root
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, ED25519, Note, NoteError, VerifierKey
 from panprivacy.protocols.transparency.tiles import tile_content, tiles_of
-from public_log.selectors import proof_of
-from public_log.stored_tree import nodes
 from storage.signing_key import verification_key
-from tests.collections.public_log.test_tree import append_many, contents
+from tests.collections.log.public_log.test_tree import append_many, contents
 from tests.panprivacy.protocols.transparency.trees import nodes_in_memory
 from tests.peers.conversations import Peer, PeerRefusedError, base64_of, talking
 

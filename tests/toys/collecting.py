@@ -18,7 +18,7 @@ from panprivacy.accounting.trust import Trust
 from panprivacy.protocols.transparency.policy import Policy
 from simulations.running import chunk_run, chunks_take
 from simulations.selectors import simulations_running
-from tests.collections.analyzer import scene
+from tests.collections.shuffle.analyzer import scene
 from tests.panprivacy.device.in_process import InProcessTransport
 
 

@@ -9,7 +9,7 @@ from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
 from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistics.streams import STREAM_STATISTICS
-from tests.collections.planner.conftest import few_points, plans_of_this_test, sent  # noqa: F401  # fixtures
+from tests.collections.recipes.planner.conftest import few_points, plans_of_this_test, sent  # noqa: F401  # fixtures
 from tests.toys.events import ToyEvents
 from tests.toys.items import ToyItems
 from tests.toys.randomized import ToyRandomized
@@ -28,11 +28,11 @@ def _toys(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def _with_shuffler(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     # Here, because this file is read before Django is set up.
-    from tests.collections.analyzer import scene
+    from tests.collections.shuffle.analyzer import scene
 
     settings.SHUFFLER_URL = scene.SHUFFLER_URL
     settings.SHUFFLER_KEY = scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY)
-    monkeypatch.setattr("trust_models.publishing.configured_partners", scene.partners)
+    monkeypatch.setattr("publishing.publishing.configured_partners", scene.partners)
 
 
 @pytest.fixture

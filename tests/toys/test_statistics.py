@@ -18,7 +18,7 @@ from panprivacy.statistics.catalogue import STATISTICS, statistic_class
 from panprivacy.statistics.device_input import DeviceInput
 from recipes.models import Recipe
 from tests import tables
-from tests.collections.analyzer.scene import fill, settle
+from tests.collections.shuffle.analyzer.scene import fill, settle
 from tests.factories import as_json, report_of_values
 from tests.scenes import closed_stream, finish
 from tests.toys.collecting import collected, transport

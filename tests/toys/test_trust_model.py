@@ -14,13 +14,13 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.events.histogram import Histogram
 from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
+from publishing import TRUST_MODELS as ON_THIS_SITE
 from storage.signing_key import verification_key
 from tests.factories import as_json, recipe_members, report_of_values
 from tests.scenes import finish
 from tests.toys.collecting import collected
 from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyModel, ToyPath
 from tests.toys.walk import publish_by_form, result_of, text_of
-from trust_models import TRUST_MODELS as ON_THIS_SITE
 
 pytestmark = pytest.mark.django_db
 

@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from aggregation.selectors import progress_of
-from aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
 from pages.trust_models import Adversary, Observers, PartnerShown, ShownTrustModel
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.trust import Trust
@@ -23,10 +21,12 @@ from panprivacy.encryption.interface import PublicKey
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.trust_models import Servers
 from panprivacy.statistics.trust_models.members import read_public_key, read_server
+from publishing.interface import Prepared, TrustModel, Wish
+from publishing.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
+from publishing.single_server import KeptKey
 from recipes.models import Recipe
-from trust_models.interface import Prepared, TrustModel, Wish
-from trust_models.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
-from trust_models.single_server import KeptKey
+from results.aggregation.selectors import progress_of
+from results.aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
 
 TOY = str.__new__(Trust, "toy")
 TOY._name_, TOY._value_ = "TOY", "toy"

@@ -13,8 +13,8 @@ from django.http import HttpRequest
 from django.utils.crypto import constant_time_compare
 from django.utils.safestring import SafeString, mark_safe
 
-from second_factor.codes import address_of, typed_secret
-from second_factor.operations import FactorStateError, begun_secret, factor_begin, factor_confirm
+from accounts.second_factor.codes import address_of, typed_secret
+from accounts.second_factor.operations import FactorStateError, begun_secret, factor_begin, factor_confirm
 
 ISSUER = "Private telemetry"
 

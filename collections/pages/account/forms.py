@@ -12,14 +12,14 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
-from api_tokens.models import NAME_LENGTH
-from api_tokens.operations import LONGEST_DAYS
-from api_tokens.selectors import scopes_open_to
-from audit.access import signed_in_user
+from accounts.api_tokens.models import NAME_LENGTH
+from accounts.api_tokens.operations import LONGEST_DAYS
+from accounts.api_tokens.selectors import scopes_open_to
+from accounts.second_factor.selectors import factor_of
+from log.audit.access import signed_in_user
 from pages.account.proofs import code_field, code_proved
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
-from second_factor.selectors import factor_of
 
 
 def _require_own_password(request: HttpRequest, password: str) -> None:

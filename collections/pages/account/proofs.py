@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.contrib.auth.signals import user_login_failed
 from django.http import HttpRequest
 
-from second_factor.operations import SecondFactorError, factor_check
+from accounts.second_factor.operations import SecondFactorError, factor_check
 
 
 def code_proved(request: HttpRequest, user: User, code: str) -> bool:

@@ -8,8 +8,15 @@ from django.utils.decorators import method_decorator
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
-from audit.access import signed_in_user
-from audit.sessions import other_sessions_end
+from accounts.second_factor.operations import (
+    FactorStateError,
+    SecondFactorError,
+    factor_remove,
+    recovery_codes_make,
+)
+from accounts.second_factor.selectors import OFF, factor_of, factor_required
+from log.audit.access import signed_in_user
+from log.audit.sessions import other_sessions_end
 from pages.account.enrolment import (
     enrolment_begin,
     enrolment_confirm,
@@ -19,13 +26,6 @@ from pages.account.enrolment import (
 from pages.account.forms import ProofForm
 from pages.account.proofs import code_field
 from pages.account.views import OwnView
-from second_factor.operations import (
-    FactorStateError,
-    SecondFactorError,
-    factor_remove,
-    recovery_codes_make,
-)
-from second_factor.selectors import OFF, factor_of, factor_required
 
 
 @method_decorator([never_cache, sensitive_post_parameters("code", "password")], name="dispatch")

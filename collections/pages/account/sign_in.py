@@ -20,6 +20,8 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 
+from accounts.second_factor.operations import FactorStateError, SecondFactorError
+from accounts.second_factor.selectors import factor_of, factor_required
 from pages.account.enrolment import (
     enrolment_begin,
     enrolment_confirm,
@@ -27,8 +29,6 @@ from pages.account.enrolment import (
     enrolment_secret,
 )
 from pages.account.proofs import code_field, code_proved
-from second_factor.operations import FactorStateError, SecondFactorError
-from second_factor.selectors import factor_of, factor_required
 
 PENDING = "second_factor_pending"
 PENDING_SECONDS = 600

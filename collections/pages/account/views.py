@@ -9,11 +9,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
+from accounts.api_tokens.operations import token_create, token_revoke
+from accounts.api_tokens.selectors import tokens_of
 from accounts.operations import password_change
-from api_tokens.operations import token_create, token_revoke
-from api_tokens.selectors import tokens_of
-from audit.access import signed_in_user
-from audit.sessions import PasswordChangedError, sessions_end
+from log.audit.access import signed_in_user
+from log.audit.sessions import PasswordChangedError, sessions_end
 from pages.access import AccessCheckedView
 from pages.account.forms import OwnPasswordForm, SignOutForm, TokenForm
 from panprivacy.formats.errors import FieldError

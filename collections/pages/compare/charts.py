@@ -6,10 +6,10 @@ from pages.charts.description import Axis, Chart, Panel, Scale, Series
 from pages.recipe.charts import DOT, LINES, MARGIN, MOST_DRAWN, interval_series, marks_series
 from pages.recipe.drawn import drawn_together
 from pages.words.changes import POINTS
-from releases.changes import Change
-from releases.comparing import Compared
-from releases.excerpt import largest_positions
-from releases.parts import part_of
+from results.changes import Change
+from results.comparing import Compared
+from results.excerpt import largest_positions
+from results.parts import part_of
 from storage.columns import stored
 
 Point = tuple[float, float | None, float | None]

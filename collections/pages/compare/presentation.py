@@ -10,10 +10,10 @@ from pages.recipe.presentation import Headline, headline
 from pages.recipe.segments import segment_headline
 from pages.words.changes import change_in_words, difference_texts
 from recipes.models import Recipe
-from releases.changes import Change
-from releases.comparing import Compared
-from releases.models import Release
-from releases.selectors import excerpt_of
+from results.changes import Change
+from results.comparing import Compared
+from results.models import Release
+from results.selectors import excerpt_of
 
 
 @dataclass(frozen=True)

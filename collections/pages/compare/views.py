@@ -12,7 +12,7 @@ from pages.compare.presentation import choices_of, comparison_query, shown_resul
 from pages.recipe.presentation import level_percent
 from panprivacy.formats.errors import FieldError
 from recipes.models import Recipe
-from releases.comparing import (
+from results.comparing import (
     MOST,
     comparable_with,
     latest_results,
@@ -20,7 +20,7 @@ from releases.comparing import (
     results_compare,
     segment_to_compare,
 )
-from releases.comparison_exports import comparison_csv, level_of
+from results.comparison_exports import comparison_csv, level_of
 
 
 class CompareView(View):

@@ -16,7 +16,7 @@ from pages.feed.atom import FeedEntry, atom_document
 from pages.missing import found
 from pages.recipe.embedding import result_text
 from recipes.models import Recipe
-from releases.selectors import overview_search
+from results.selectors import overview_search
 from series.models import Series
 from web.paging import text_of
 

@@ -8,14 +8,14 @@ from django.http import HttpRequest, HttpResponse, QueryDict, StreamingHttpRespo
 from django.shortcuts import render
 from django.utils.cache import patch_vary_headers
 
-from audit.models import Entry
-from audit.registry import action_choices
-from audit.selectors import COLUMNS, BrokenLogError, entries_search, entry_document
+from log.audit.models import Entry
+from log.audit.registry import action_choices
+from log.audit.selectors import COLUMNS, BrokenLogError, entries_search, entry_document
+from log.public_log.selectors import latest_checkpoint
+from log.public_log.verification import log_verify
 from pages.access import LogReadersOnly
 from pages.missing import found
 from pages.words.log_sentences import told
-from public_log.selectors import latest_checkpoint
-from public_log.verification import log_verify
 from recipes.access import may_publish
 from recipes.selectors import subjects_named
 from web.htmx import htmx_of

@@ -11,7 +11,7 @@ from django.views import View
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from notifications.models import Subscription
 from notifications.operations import (
     NotificationStateError,

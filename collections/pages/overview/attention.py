@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from pages.recipe.troubles import troubles_of
+from publishing import trust_model_of
 from recipes.approvals import approvals_answered, approvals_waiting
 from recipes.models import Approval, Recipe
-from releases.progress import progress_text
-from releases.selectors import unfinished_recipes
-from trust_models import trust_model_of
+from results.progress import progress_text
+from results.selectors import unfinished_recipes
 
 SOON = timedelta(days=1)
 """Time before its end at which a recipe that may release nothing is listed."""

@@ -15,8 +15,8 @@ from django.utils.dateformat import format as date_format
 from django.utils.safestring import SafeString
 from django.views import View
 
-from audit.access import signed_in_user
 from ledger.selectors import shown_spending
+from log.audit.access import signed_in_user
 from pages.charts.shown import small_chart
 from pages.overview.attention import approvals_of, attention_of
 from pages.overview.filters import filters_of
@@ -32,8 +32,8 @@ from pages.recipe.presentation import (
 from recipes.access import may_publish
 from recipes.models import Recipe
 from recipes.selectors import drafts_list, event_names
-from releases.models import Release
-from releases.selectors import overview_search
+from results.models import Release
+from results.selectors import overview_search
 from simulations.tries import recipes_of_tries
 from web.htmx import htmx_of
 from web.paging import page_of

@@ -31,8 +31,8 @@ from panprivacy.planning.proposal import planned_class, planned_names
 from panprivacy.statistics.catalogue import STATISTICS, statistic_class
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.segments import FIELD
-from planner.operations import Answer, plan_answer, plan_begun, plan_state
-from planner.sending import State
+from recipes.planner.operations import Answer, plan_answer, plan_begun, plan_state
+from recipes.planner.sending import State
 from web.numbers import significant
 from web.turns import BusyError
 

@@ -8,7 +8,6 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views import View
 
-from audit.access import may_read_log, signed_in_user
 from ledger.access import may_change_populations
 from ledger.exports import book_csv, book_document
 from ledger.models import Population
@@ -21,6 +20,7 @@ from ledger.selectors import (
     shown_balances,
     spendings_list,
 )
+from log.audit.access import may_read_log, signed_in_user
 from pages.access import AdministratorsOnly
 from pages.charts.shown import shown_chart
 from pages.missing import found

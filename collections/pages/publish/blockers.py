@@ -16,8 +16,8 @@ from panprivacy.planning.limits import USUAL
 from panprivacy.planning.value_search import Remedy
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trusts_of
+from publishing.review import trust_unavailable
 from recipes.refusals import limit_errors, limit_remedies, refusals_of
-from trust_models.review import trust_unavailable
 from web.numbers import number
 
 

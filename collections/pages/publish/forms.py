@@ -33,11 +33,11 @@ from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.segments import segments_of
 from panprivacy.statistics.trust_models import TRUST_MODELS, statistic_under_trust, trust_named, trusts_of
+from publishing.admitting import admitting_here, require_admitted
+from publishing.review import trust_unavailable
+from publishing.targeting import Targeted, target_require
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
-from trust_models.admitting import admitting_here, require_admitted
-from trust_models.review import trust_unavailable
-from trust_models.targeting import Targeted, target_require
 
 STEP_LENGTHS = "1 hour is 3,600, 1 day is 86,400, 1 week is 604,800."
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.http import HttpRequest
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from recipes.approvals import (
     approval_decide,
     approval_missing,

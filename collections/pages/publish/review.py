@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils import timezone
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from pages.awaited import Awaited
 from pages.kinds import kind_of
 from pages.publish.blockers import TIMES, Blockers, blockers_of
@@ -26,10 +26,10 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
-from planner.guarantees import NotComputedError
+from publishing.review import review_of
 from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
-from trust_models.review import review_of
+from recipes.planner.guarantees import NotComputedError
 
 SHOWN_REFUSALS = ("admission", "relay", *TARGET_FIELDS)
 """Fields whose refusals no blocker shows."""

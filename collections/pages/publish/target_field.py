@@ -11,7 +11,7 @@ from django.utils.choices import CallableChoiceIterator
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.parts.target import SMALLEST
 from panprivacy.recipe.targeting.target import FIELD
-from releases.counts import newest_counts
+from results.counts import newest_counts
 from web.numbers import number
 
 TARGET_FIELDS = (FIELD, SMALLEST)

@@ -10,7 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from pages.access import PublishersOnly
 from pages.kinds import KINDS, Kind, kind_of
 from pages.missing import found
@@ -35,19 +35,19 @@ from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trust_named, trusts_of
-from planner.checkpoints import checkpoint_until
+from publishing.publishing import recipe_publish
 from recipes.approvals import approval_of_content, draft_approval_ask
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
+from recipes.planner.checkpoints import checkpoint_until
 from storage.connections import connection_release
-from trust_models.publishing import recipe_publish
 from web.turns import BusyError, turn
 
 PROMISE_SECONDS = 2.0
 """Of the processor, for what a form's values promise. A computation under way then is finished, as in
-`planner.guarantees`."""
+`recipes.planner.guarantees`."""
 
 LOOKS = [str(number) for number in range(12)]
 """How often a page polls again by itself, if time ran out in the search for fitting values."""

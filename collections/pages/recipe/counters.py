@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from releases.servers import ServerShown
+from results.servers import ServerShown
 
 
 def signers_sentence(servers: Sequence[ServerShown]) -> str:

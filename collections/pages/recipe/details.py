@@ -8,7 +8,7 @@ from pages.words.verdicts import verdict_in_words
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
 from recipes.models import Recipe
-from releases.models import Release
+from results.models import Release
 from web.numbers import number
 
 _VERDICTS = ("verdict", "calibrated_verdict")

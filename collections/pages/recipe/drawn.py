@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from releases.parts import Part
+from results.parts import Part
 from storage.columns import stored
 
 PERCENT = "% of the devices asked"

@@ -8,7 +8,7 @@ from pages.charts.svg import FONT, TEXT, WIDE, coloured, draw, printable, text_o
 from pages.recipe.charts import release_chart
 from pages.recipe.presentation import headline
 from recipes.models import Recipe
-from releases.models import Release, SimulatedTruth
+from results.models import Release, SimulatedTruth
 
 MARGIN = 20
 """Around everything, in pixels."""

@@ -5,16 +5,16 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from pages.access import AdministratorsOnly
 from pages.missing import found
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from releases.operations import result_withhold
-from releases.rates import held_of, result_allow
-from releases.reasons import REASON_LENGTH
+from results.operations import result_withhold
+from results.rates import held_of, result_allow
+from results.reasons import REASON_LENGTH
 
 
 class DecisionForm(forms.Form):

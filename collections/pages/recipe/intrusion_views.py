@@ -6,7 +6,7 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from pages.access import AnnouncersOnly
 from pages.missing import found, readable
 from pages.recipe.seen_states import arrays_seen

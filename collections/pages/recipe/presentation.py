@@ -10,16 +10,16 @@ from pages.words.verdicts import NOTICED, verdict_shown
 from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.interface import Statistic, is_uninformative
 from recipes.models import Recipe
-from releases.excerpt import Excerpt
-from releases.models import Release, SimulatedTruth
-from releases.rates import held_of
-from releases.selectors import (
+from results.excerpt import Excerpt
+from results.models import Release, SimulatedTruth
+from results.rates import held_of
+from results.selectors import (
     excerpt_of,
     interval_of,
     intervals_of,
     verdict_of,
 )
-from releases.shares import Shares, shares_of
+from results.shares import Shares, shares_of
 from storage.columns import stored
 from web.numbers import (
     at_place,

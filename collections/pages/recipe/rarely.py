@@ -7,9 +7,9 @@ from django.urls import reverse
 
 from panprivacy.statistics.randomized.rare_categories import LARGEST_SHARE, SMALLEST_SHARE
 from recipes.models import Recipe
-from releases.models import Release
-from releases.selectors import excerpt_of
-from releases.shares import shares_of
+from results.models import Release
+from results.selectors import excerpt_of
+from results.shares import shares_of
 
 _DIGITS = 3
 

@@ -10,9 +10,9 @@ from pages.charts.shown import ShownChart, shown_chart
 from pages.recipe.presentation import Headline, level_percent
 from panprivacy.statistics.segments import FIELD
 from recipes.models import Recipe
-from releases.exports import segments_document
-from releases.models import Release, SimulatedTruth
-from releases.parts import hidden_reason
+from results.exports import segments_document
+from results.models import Release, SimulatedTruth
+from results.parts import hidden_reason
 from web.numbers import at_place, number, place_of
 
 MOST_ROWS = 200

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from audit.access import may_read_log
-from audit.models import Entry
+from log.audit.access import may_read_log
+from log.audit.models import Entry
 from pages.words.certainty import HIDES_NOTHING, allowance, certainty
 from pages.words.curator_sentences import WONDERS
 from panprivacy.accounting.guarantees import Guarantee

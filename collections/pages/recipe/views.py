@@ -15,9 +15,9 @@ from django.utils.http import quote_etag
 from django.views import View
 from django_htmx.http import HttpResponseClientRefresh
 
-from audit.access import may_read_log, signed_in_user
-from audit.selectors import entries_of_recipe
 from ledger.access import may_change_populations
+from log.audit.access import may_read_log, signed_in_user
+from log.audit.selectors import entries_of_recipe
 from pages.access import PublishersOnly
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
@@ -58,21 +58,24 @@ from pages.words.sentences import (
 )
 from pages.words.target import target_rows, target_sentence
 from panprivacy.formats.rounded_counts import rounded_beyond
+from publishing import trust_model_of
+from publishing.issued import issued_of
+from publishing.publishing import recipe_close
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of, stated_plan
-from releases.exports import file_version, release_csv, release_document, release_json
-from releases.models import NUMBERS, Release, SimulatedTruth
-from releases.progress import progress_text
-from releases.rates import held_of
-from releases.selectors import (
+from results.exports import file_version, release_csv, release_document, release_json
+from results.models import NUMBERS, Release, SimulatedTruth
+from results.progress import progress_text
+from results.rates import held_of
+from results.selectors import (
     excerpt_of,
     intervals_of,
     verdict_of,
     with_release,
 )
-from releases.servers import (
+from results.servers import (
     ServerShown,
     counts_differ,
     servers_of,
@@ -80,9 +83,6 @@ from releases.servers import (
 )
 from simulations.access import may_simulate
 from simulations.selectors import simulation_of
-from trust_models import trust_model_of
-from trust_models.issued import issued_of
-from trust_models.publishing import recipe_close
 from web.paging import text_of
 
 PICTURE_KEPT = "public, max-age=3600"

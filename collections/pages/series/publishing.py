@@ -6,7 +6,7 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from panprivacy.formats.errors import FieldError
 from recipes.approvals import approval_needed
 from recipes.errors import RecipeStateError

@@ -6,8 +6,8 @@ from pages.recipe.presentation import Headline, headline
 from pages.recipe.segments import segment_headline
 from pages.words.changes import change_in_words
 from recipes.models import Recipe
-from releases.models import Release
-from releases.parts import hidden_reason
+from results.models import Release
+from results.parts import hidden_reason
 from series.models import Round
 from series.selectors import Point
 

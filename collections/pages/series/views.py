@@ -9,7 +9,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views import View
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from pages.access import PublishersOnly
 from pages.awaited import awaited_of
 from pages.charts.shown import shown_chart

@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 
-from audit.access import signed_in_user
+from log.audit.access import signed_in_user
 from pages.access import AccessCheckedView
 from pages.missing import readable
 from pages.recipe.presentation import estimate_rows, headline
@@ -18,10 +18,10 @@ from pages.words.changes import POINTS
 from pages.words.planned import margin_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
-from planner.guarantees import NotComputedError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
-from releases.models import Release
+from recipes.planner.guarantees import NotComputedError
+from results.models import Release
 from simulations.access import may_simulate
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation

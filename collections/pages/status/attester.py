@@ -6,7 +6,7 @@ from django.urls import reverse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from attester.status import status
+from tokens.attester.status import status
 
 
 @never_cache

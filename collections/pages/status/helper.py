@@ -1,7 +1,7 @@
 """The helper's tasks, keys and log, for the public."""
 
+from dap.helper.status import status
 from dap.models import Side, Task
-from helper.status import status
 from pages.status.server import StatusPages
 
 PAGES = StatusPages("helper", lambda: Task.objects.filter(side=Side.HELPER).order_by("-pk"), status)

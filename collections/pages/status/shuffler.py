@@ -1,7 +1,7 @@
 """The shuffler's batches, key and log, for the public."""
 
 from pages.status.server import StatusPages
-from shuffler.models import Batch
-from shuffler.status import status
+from shuffle.shuffler.models import Batch
+from shuffle.shuffler.status import status
 
 PAGES = StatusPages("shuffler", lambda: Batch.objects.order_by("-pk"), status)

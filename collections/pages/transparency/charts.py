@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from audit.models import Entry
+from log.audit.models import Entry
 from pages.charts.description import Axis, Chart, Link, Panel, Scale, Series
 from pages.words.subjects import Subjects
 

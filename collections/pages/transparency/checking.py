@@ -2,7 +2,7 @@
 
 from django.urls import reverse
 
-from public_log.selectors import site_policy
+from log.public_log.selectors import site_policy
 
 
 def verification_context() -> dict[str, object]:

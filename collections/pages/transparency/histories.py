@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from audit.models import Entry
 from ledger.selectors import Spent, spent_by
+from log.audit.models import Entry
 from pages.transparency.charts import KINDS
 from recipes.selectors import recipes_of_subjects
 

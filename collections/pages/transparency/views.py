@@ -12,11 +12,13 @@ from django.urls import reverse
 from django.utils.html import strip_tags
 from django.views import View
 
-from audit.models import Entry
-from audit.registry import public_action_choices
-from audit.selectors import public_entries
 from ledger.models import Population
 from ledger.selectors import log_subject, spending_times
+from log.audit.models import Entry
+from log.audit.registry import public_action_choices
+from log.audit.selectors import public_entries
+from log.public_log.models import SignedCheckpoint
+from log.public_log.selectors import checkpoint_note, recent_checkpoints, trouble_of_log, witnesses_of
 from pages.charts.shown import shown_chart
 from pages.feed.atom import FeedEntry, atom_document
 from pages.feed.views import BEGUN, feed_response, site_of
@@ -24,8 +26,6 @@ from pages.transparency.charts import KINDS, moments_of, months_of, timeline_cha
 from pages.transparency.checking import verification_context
 from pages.transparency.histories import histories_of
 from pages.words.public_sentences import PublicEntry, told_publicly
-from public_log.models import SignedCheckpoint
-from public_log.selectors import checkpoint_note, recent_checkpoints, trouble_of_log, witnesses_of
 from recipes.selectors import subjects_named, subjects_of_population
 from web.paging import page_of, text_of
 

@@ -19,7 +19,7 @@ from pages.try_it.built import program_address
 from pages.words.certainty import certain_share, certainty
 from panprivacy.formats import base64_text
 from recipes.models import Recipe
-from releases.models import Release
+from results.models import Release
 from simulations import tries
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation

@@ -4,7 +4,7 @@ from typing import Any
 
 from panprivacy.intervals.difference import Difference
 from panprivacy.statistics.interface import Statistic
-from releases.changes import Change
+from results.changes import Change
 from web.numbers import at_place, place_of
 
 POINTS = "points"

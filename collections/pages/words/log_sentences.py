@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from audit.models import Entry
+from log.audit.models import Entry
 from pages.words.subjects import Subjects, linked
 from web.numbers import number
 

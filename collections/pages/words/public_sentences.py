@@ -7,8 +7,8 @@ from datetime import datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from audit.models import Entry
-from audit.registry import action_title, shown_details
+from log.audit.models import Entry
+from log.audit.registry import action_title, shown_details
 from pages.words.log_sentences import attributes_in_words, budget_in_words
 from pages.words.subjects import Subjects
 from web.numbers import number

@@ -8,7 +8,7 @@ from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from audit.models import Entry
+from log.audit.models import Entry
 from recipes.models import Recipe
 from recipes.selectors import recipes_of_subjects
 from series.models import Series

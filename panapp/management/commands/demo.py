@@ -27,7 +27,7 @@ from panapp.stream_collection import stream_run
 from panprivacy.device.transport import TransportError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
-from releases.models import Release
+from results.models import Release
 
 EVENTS = ("flights_count.json", "flights_histogram.json", "flights_mean.json", "flights_two_server.json")
 TOKENS = "flights_tokens.json"

@@ -19,16 +19,16 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import USUAL
 from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
+from publishing.publishing import recipe_close, recipe_publish, recipe_publish_file
 from recipes.api import ServedRecipeSerializer
 from recipes.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
 from recipes.refusals import limit_errors
-from releases.exports import release_document
-from releases.models import Release, SimulatedTruth
-from releases.operations import result_withhold
-from trust_models.publishing import recipe_close, recipe_publish, recipe_publish_file
+from results.exports import release_document
+from results.models import Release, SimulatedTruth
+from results.operations import result_withhold
 
 INPUT_ERROR = 2
 

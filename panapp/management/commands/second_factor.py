@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from accounts.second_factor.operations import factor_remove
 from panapp.database import require_migrated_database
-from second_factor.operations import factor_remove
 
 INPUT_ERROR = 2
 

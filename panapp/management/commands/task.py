@@ -11,19 +11,26 @@ from django.utils import timezone
 
 from dap.errors import TaskEndedError
 from dap.identifiers import readable_arguments, task_id_of
+from dap.leader.advancing import tasks_advance
+from dap.leader.aggregating import aggregation_job_drive
+from dap.leader.collecting import collection_job_create, collection_job_delete, collection_job_drive
+from dap.leader.errors import CollectionRefusedError, RegistrationOverError
+from dap.leader.models import CollectionJob, Collector
+from dap.leader.operations import task_end
+from dap.leader.peers import peer_of
+from dap.leader.plain_tasks import (
+    BATCH_MODES,
+    VDAFS,
+    PlainTask,
+    describe_task,
+    interval_of,
+    plain_task_create,
+)
+from dap.leader.results import Refusal, TaskResult, collection_result
+from dap.leader.selectors import progress_of, times_uncollected
 from dap.models import Side, Task
 from dap.operations import configuration_of, task_named
 from dap.selectors import rejections_of
-from leader.advancing import tasks_advance
-from leader.aggregating import aggregation_job_drive
-from leader.collecting import collection_job_create, collection_job_delete, collection_job_drive
-from leader.errors import CollectionRefusedError, RegistrationOverError
-from leader.models import CollectionJob, Collector
-from leader.operations import task_end
-from leader.peers import peer_of
-from leader.plain_tasks import BATCH_MODES, VDAFS, PlainTask, describe_task, interval_of, plain_task_create
-from leader.results import Refusal, TaskResult, collection_result
-from leader.selectors import progress_of, times_uncollected
 from panapp.database import require_migrated_database
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
@@ -31,8 +38,8 @@ from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.protocols.dap.collection import CollectionJobReq, Query
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
-from peers.client import PeerRefusedError, PeerUnavailableError
-from peers.roles import HELPER, why_no_answer
+from partners.client import PeerRefusedError, PeerUnavailableError
+from partners.roles import HELPER, why_no_answer
 
 INPUT_ERROR = 2
 NO_RESULT = 3

@@ -11,7 +11,6 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
 from ledger import composed
 from ledger.budget import Budget, Rule
 from ledger.composed import budget_use, composed_epsilon
@@ -24,12 +23,15 @@ from ledger.operations import (
     spending_return,
 )
 from ledger.selectors import balance_of, population_named
+from log.audit.models import Entry
+from log.public_log.leaves import leaf_content
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.events.count_nonzero import CountNonzero
-from public_log.leaves import leaf_content
+from publishing import publishing
+from publishing.publishing import recipe_publish, recipe_publish_file
 from recipes.models import Recipe
 from tests.concurrency import at_once
 from tests.factories import draft_recipe, published_recipe, recipe_members
@@ -37,8 +39,6 @@ from tests.page_text import page_text
 from tests.patience import PATIENCE
 from tests.refusals import field_refused
 from tests.scenes import account, finish, finished_recipe, open_recipe, open_stream, simulated_recipe
-from trust_models import publishing
-from trust_models.publishing import recipe_publish, recipe_publish_file
 from web import turns
 
 pytestmark = pytest.mark.django_db

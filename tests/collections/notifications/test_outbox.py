@@ -5,25 +5,25 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import User
 
-from audit.models import Entry
 from ledger.budget import Budget, Rule
 from ledger.models import Population
 from ledger.operations import population_change
+from log.audit.models import Entry
 from notifications.kinds import KINDS
 from notifications.messages import document_of
 from notifications.models import Delivery, Event, Subscription
 from notifications.operations import subscription_delete, webhook_create
 from notifications.outbox import budgets_watch, cohorts_watch
 from notifications.tasks import watch_collections
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.operations import result_withhold
+from results.operations import result_withhold
 from series.operations import rounds_advance, series_publish
 from tests.clock import time_is
 from tests.collections.notifications.scene import HOOK, read_all
 from tests.factories import published_recipe, recipe_members
 from tests.faults.network import Killed, killed_at_statement
 from tests.scenes import account, finished_recipe, open_recipe
-from trust_models.publishing import recipe_close
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
+from log.audit.models import Entry
 from tests.factories import draft_recipe
 from tests.page_text import page_text
 from tests.scenes import account, finished_recipe

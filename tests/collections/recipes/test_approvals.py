@@ -11,11 +11,12 @@ from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
-from audit.selectors import entries_of_recipe
 from ledger.models import Population
 from ledger.operations import population_change
+from log.audit.models import Entry
+from log.audit.selectors import entries_of_recipe
 from panprivacy.formats.errors import FieldError
+from publishing.publishing import recipe_publish, recipe_publish_file
 from recipes.approvals import approval_decide, approvals_waiting, draft_approval_ask
 from recipes.errors import ApprovalNeededError, RecipeStateError
 from recipes.models import APPROVAL_VALID, Approval, Recipe
@@ -24,7 +25,6 @@ from series.operations import rounds_advance, series_approval_ask, series_publis
 from tests.clock import time_is
 from tests.factories import recipe_members, stream_members
 from tests.scenes import account
-from trust_models.publishing import recipe_publish, recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 

@@ -9,18 +9,18 @@ from cryptography.exceptions import InvalidSignature
 from django.db import DatabaseError, connection, transaction
 from django.utils import timezone
 
-from audit.models import Entry
+from log.audit.models import Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
+from publishing.publishing import recipe_close, recipe_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_private_key
 from storage.signing_key import verification_key
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.refusals import field_refused
-from trust_models.publishing import recipe_close, recipe_publish
 
 pytestmark = pytest.mark.django_db
 

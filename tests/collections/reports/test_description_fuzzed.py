@@ -23,7 +23,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
-from api_tokens.operations import token_create
+from accounts.api_tokens.operations import token_create
 from ledger.operations import population_create
 from notifications.operations import mail_subscribe, trial_send, webhook_create
 from panapp.wsgi import application
@@ -31,7 +31,7 @@ from recipes.approvals import content_approval_ask
 from recipes.models import Recipe
 from series.operations import series_publish
 from simulations.operations import simulation_start
-from tests.collections.api_tokens.scene import BODIES
+from tests.collections.accounts.api_tokens.scene import BODIES
 from tests.factories import draft_recipe, published_recipe, published_stream
 from tests.scenes import account, analyst
 from web.scopes import scopes_declared
@@ -147,7 +147,7 @@ def restricted(settings: Any) -> dict[str, Any]:
 def test_fuzzed_operation_answers_as_described_without_and_with_a_token(
     case: schemathesis.Case, restricted: dict[str, Any]
 ) -> None:
-    """Which scope it needs: tests/collections/api_tokens/test_scopes.py."""
+    """Which scope it needs: tests/collections/accounts/api_tokens/test_scopes.py."""
     # Half of the requests meet what there is.
     if zlib.crc32(repr((case.path_parameters, case.query)).encode()) % 2:
         case.path_parameters = {name: restricted[name] for name in case.path_parameters or {}}

@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import result_withhold
 from reports import operations
 from reports.models import CiphertextDigest, ReportNonce, StoredReports
 from reports.operations import RecipeNotOpenError
 from reports.partitions import REPORTS
+from results.models import Release
+from results.operations import result_withhold
 from storage.partitions import partitions_upkeep
 from storage.tasks import drop_partitions
 from tests.concurrency import Pause, in_thread, open_transaction
 from tests.factories import published_recipe, report_of_values, submitted
 from tests.patience import PATIENCE
 from tests.scenes import finish
-from trust_models.publishing import recipe_close
 
 pytestmark = [
     pytest.mark.django_db,

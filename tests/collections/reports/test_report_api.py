@@ -12,13 +12,13 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports import operations
 from reports.models import RejectionCount, ReportNonce, StoredReports
 from reports.parsing import BATCH_REPORTS, read_report
 from tests.factories import as_json, base64_of, published_recipe, report_of_count, report_of_values
 from tests.memory import peak_of
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -13,15 +13,16 @@ from structlog.testing import capture_logs
 from panprivacy.recipe.report_shards.segments import segment_read
 from panprivacy.recipe.report_shards.shard_sum import record_bytes_of
 from panprivacy.recipe.token import report_nonce
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from reports import operations, segments
+from reports import object_store, operations, segments
 from reports.models import RejectionCount, ReportNonce, ReportSegment, SegmentedRecipe, StoredReports
+from reports.object_store import StoreDownError
 from reports.operations import RecipeNotOpenError, segments_store
-from storage import group_commit, object_store
+from storage import group_commit
 from storage.group_commit import RowHeldError
-from storage.object_store import StoreDownError
-from tests.collections.admission.scene import FakeIssuer, token_recipe
 from tests.collections.reports.test_report_api import post_batch, post_one
+from tests.collections.tokens.admission.scene import FakeIssuer, token_recipe
 from tests.concurrency import Pause, in_thread, open_transaction, short_lock_timeout
 from tests.factories import (
     as_json,
@@ -34,7 +35,6 @@ from tests.factories import (
 from tests.object_store import object_get
 from tests.patience import PATIENCE
 from tests.tokens import issued_token
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,8 @@ from panprivacy.protocols.privacy_pass.tokens import Token
 from panprivacy.recipe.token import report_nonce
 from recipes.models import Recipe
 from reports.models import ReportNonce
-from tests.collections.admission.scene import FakeIssuer, token_recipe
 from tests.collections.reports.test_report_api import post_batch, post_one, rejections, stored
+from tests.collections.tokens.admission.scene import FakeIssuer, token_recipe
 from tests.factories import as_json, published_recipe, raw_reports_submit, report_of_count
 from tests.tokens import issued_token
 

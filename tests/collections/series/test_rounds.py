@@ -8,12 +8,13 @@ from types import SimpleNamespace
 import pytest
 from django.db import IntegrityError, transaction
 
-from audit.models import Entry
 from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import balance_of, unreturned_events
+from log.audit.models import Entry
 from panprivacy.formats.errors import FieldError
+from publishing.publishing import recipe_publish_file
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from series import operations
@@ -24,7 +25,6 @@ from series.selectors import rounds_failing
 from tests.clock import time_is
 from tests.factories import recipe_members
 from tests.scenes import analyst
-from trust_models.publishing import recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 

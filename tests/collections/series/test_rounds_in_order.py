@@ -8,22 +8,23 @@ import pytest
 from django.db import DatabaseError, transaction
 from django.urls import reverse
 
-from audit.models import Entry
 from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events
+from log.audit.models import Entry
+from log.public_log.integrating import integrate
+from log.public_log.selectors import site_policy
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.rounds_check import round_require
 from panprivacy.device.rounds_memory import RoundsMemory
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
-from public_log.integrating import integrate
-from public_log.selectors import site_policy
+from publishing.of_rounds import rounds_document_of
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import collections_advance
+from results.models import Release
+from results.operations import collections_advance
 from series.errors import SeriesStateError
 from series.in_order import input_publish
 from series.models import PublicInput, Round, RoundsDocument
@@ -34,7 +35,6 @@ from tests.factories import recipe_members
 from tests.refusals import field_refused
 from tests.relayed_site import through_relay
 from tests.scenes import analyst
-from trust_models.of_rounds import rounds_document_of
 
 pytestmark = pytest.mark.django_db
 

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from aggregation.operations import chunk_process, chunks_plan
 from panprivacy.device.transport import JSON, Answer, Transport
 from recipes.models import Recipe
-from releases.models import Release
-from releases.operations import result_release
+from results.aggregation.operations import chunk_process, chunks_plan
+from results.models import Release
+from results.operations import result_release
 from simulations import tries
 from simulations.models import Simulation
 from simulations.operations import simulation_start

@@ -5,21 +5,21 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dap.helper.status import tasks_status
+from dap.leader.models import CountNoise
 from dap.models import Side
-from helper.status import tasks_status
-from leader.models import CountNoise
 from panprivacy.accounting import noisy_count
+from publishing import trust_model_of
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.exports import release_document
-from releases.models import Release
-from releases.operations import result_release
-from releases.servers import servers_of
+from results.exports import release_document
+from results.models import Release
+from results.operations import result_release
+from results.servers import servers_of
 from tests.clock import time_is
-from tests.collections.trust_models import scene
-from tests.collections.trust_models.scene import sealed_report, settle, two_server_recipe, upload
+from tests.collections.publishing import scene
+from tests.collections.publishing.scene import sealed_report, settle, two_server_recipe, upload
 from tests.scenes import finished_recipe
-from trust_models import trust_model_of
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -4,17 +4,17 @@ from collections.abc import Callable
 
 import pytest
 
-from aggregation.models import Chunk, SubAggregate
 from panapp.collection import FAILED, INTERRUPTED, reason_of
+from publishing.publishing import recipe_publish_file
 from recipes.models import Recipe, RecipeKey
-from releases.models import Release
-from releases.operations import collections_advance
 from reports.models import ReportNonce, StoredReports
+from results.aggregation.models import Chunk, SubAggregate
+from results.models import Release
+from results.operations import collections_advance
 from simulations.ending import simulation_give_up
 from streams.models import Stream
 from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.scenes import stream_members
-from trust_models.publishing import recipe_publish_file
 
 pytestmark = pytest.mark.django_db
 

@@ -11,8 +11,9 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panprivacy.device.target_check import TargetRefusedError
 from panprivacy.formats.errors import FieldError
-from releases.models import Release, SimulatedTruth
-from releases.operations import SIMULATION_LIFETIME
+from publishing.admitting import Admitting
+from results.models import Release, SimulatedTruth
+from results.operations import SIMULATION_LIFETIME
 from simulations import cutting, running, workloads
 from simulations.models import DeviceChunk, Simulation
 from simulations.operations import MOST_AT_ONCE, devices_add, simulation_cancel, simulation_open
@@ -25,7 +26,6 @@ from tests.refusals import raising
 from tests.scenes import analyst
 from tests.target_scene import DECLARED, counted, declare, file_of, publish
 from tests.tokens import ISSUER_KEY
-from trust_models.admitting import Admitting
 
 pytestmark = pytest.mark.django_db
 

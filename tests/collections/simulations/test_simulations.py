@@ -12,9 +12,11 @@ from django.db import connection
 from django.utils import timezone
 from structlog.testing import capture_logs
 
-from audit.actions import ACCESS_DENIED
-from audit.operations import entry_append
 from devices_sim.devices import simulated_class
+from log.audit.actions import ACCESS_DENIED
+from log.audit.operations import entry_append
+from log.public_log.models import AskedWitness, Cosignature
+from log.public_log.selectors import latest_checkpoint, log_verifier_key
 from panprivacy.device.transport import Answer, TransportError
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
@@ -22,11 +24,10 @@ from panprivacy.protocols.transparency.cosignature import cosign
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, VerifierKey
 from panprivacy.recipe.draft import RecipeDraft
-from public_log.models import AskedWitness, Cosignature
-from public_log.selectors import latest_checkpoint, log_verifier_key
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.models import Release, SimulatedTruth
-from releases.operations import SIMULATION_LIFETIME
+from results.models import Release, SimulatedTruth
+from results.operations import SIMULATION_LIFETIME
 from simulations import operations, running, workloads
 from simulations.errors import SimulationRefusedError
 from simulations.models import DeviceChunk, Simulation
@@ -37,7 +38,6 @@ from tests.collections.simulations.scene import BERNOULLI, CSV, Site, released, 
 from tests.factories import recipe_members
 from tests.patience import PATIENCE
 from tests.refusals import raising
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -7,10 +7,10 @@ import pytest
 from django.core.cache import cache
 from django.utils import timezone
 
-from audit.models import Entry
 from ledger.models import Spending
+from log.audit.models import Entry
 from recipes.models import Recipe
-from releases.models import SimulatedTruth
+from results.models import SimulatedTruth
 from simulations import tries
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation

@@ -10,9 +10,9 @@ from django.db import DataError, InterfaceError, OperationalError
 from psycopg.errors import UntranslatableCharacter
 from structlog.testing import capture_logs
 
+from reports.object_store import StoreDownError
 from storage import group_commit
 from storage.group_commit import GroupCommit, QueueFullError, RowHeldError
-from storage.object_store import StoreDownError
 from tests.patience import PATIENCE
 
 Store = Callable[[Sequence[str]], Sequence[str | Exception]]

@@ -9,18 +9,20 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from audit.models import Entry
+from log.audit.models import Entry
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.state import StreamState
+from publishing import publishing
+from publishing.publishing import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
-from releases import operations as release_operations
-from releases.models import Release
-from releases.operations import collections_advance, result_release, result_withhold
+from results import operations as release_operations
+from results.models import Release
+from results.operations import collections_advance, result_release, result_withhold
 from storage.key_slots import KeySlots
 from streams.errors import IntrusionRefusedError, NotEstimatedError, StreamClosedError, StreamLostError
 from streams.models import EndedStream, ItemBatch, Stream, StreamSample
@@ -51,8 +53,6 @@ from tests.concurrency import in_thread
 from tests.factories import published_stream
 from tests.patience import PATIENCE
 from tests.statistic_members import small_members
-from trust_models import publishing
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.statistics.streams.item_bytes import ItemError
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from storage.key_slots import KeySlots, KeysNotErasedError
 from streams import operations
@@ -33,7 +34,6 @@ from tests.concurrency import Pause, in_thread
 from tests.factories import published_stream
 from tests.patience import PATIENCE
 from tests.refusals import field_refused
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

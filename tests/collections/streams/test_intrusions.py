@@ -4,8 +4,8 @@ import pytest
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from audit.models import Entry
-from audit.selectors import entries_of_recipe
+from log.audit.models import Entry
+from log.audit.selectors import entries_of_recipe
 from panprivacy.formats.errors import FieldError
 from recipes.models import Recipe
 from streams import operations

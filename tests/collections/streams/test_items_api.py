@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 
 from panprivacy.statistics.streams.item_bytes import ITEM_LENGTH
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.items import BATCH_ITEMS, BRACKETS
 from streams import operations
@@ -16,7 +17,6 @@ from tests.collections.streams.scene import batch_body, counted, state_of, strea
 from tests.factories import published_recipe, published_stream
 from tests.memory import peak_of
 from tests.metrics import assert_counted_and_not_measured
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

@@ -15,13 +15,13 @@ import redis
 from django.db import connection
 
 from panapp.services import Services, wait_until
-from releases.models import Release
+from publishing.publishing import recipe_close
+from results.models import Release
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, in_database, in_files, stream_of
 from tests.factories import published_stream
 from tests.patience import PATIENCE
 from tests.processes import services_on_test_database
-from trust_models.publishing import recipe_close
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.long]
 

@@ -14,8 +14,8 @@ from django.test import Client
 from django.urls import reverse
 
 from accounts.operations import password_change
-from audit.models import Entry
-from audit.sessions import PasswordChangedError, sessions_end
+from log.audit.models import Entry
+from log.audit.sessions import PasswordChangedError, sessions_end
 from pages.account import views
 from tests.page_text import page_text
 from tests.scenes import PASSWORD, account, analyst

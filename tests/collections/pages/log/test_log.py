@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from audit.actions import ACCESS_DENIED
-from audit.models import Entry
-from audit.operations import entry_append
+from log.audit.actions import ACCESS_DENIED
+from log.audit.models import Entry
+from log.audit.operations import entry_append
 from tests.factories import published_recipe
 from tests.scenes import account, analyst, auditor
 
@@ -121,7 +121,7 @@ def test_entry_page_shows_details_neighbours_and_the_raw_entry(reader: Client) -
 
 
 def test_chain_check_names_the_entry_that_was_changed_outside_the_product(reader: Client) -> None:
-    from audit.guards import ENTRIES
+    from log.audit.guards import ENTRIES
 
     entry, last = append("alpha"), append("beta")
     page = reader.get("/audit/check/").content.decode()

@@ -4,7 +4,7 @@ import pytest
 from django.conf import LazySettings
 from django.test import Client
 
-from audit.models import Entry
+from log.audit.models import Entry
 from notifications.models import Delivery, Subscription
 from storage.models import ErasableKey
 from tests.collections.notifications.scene import read_all

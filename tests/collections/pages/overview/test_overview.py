@@ -9,7 +9,7 @@ from django.test import Client
 from django.utils import timezone
 
 from ledger.operations import population_create
-from releases.selectors import overview_search
+from results.selectors import overview_search
 from tests.factories import draft_recipe, published_recipe
 from tests.page_text import page_text
 from tests.scenes import (

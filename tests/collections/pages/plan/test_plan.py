@@ -11,8 +11,8 @@ from django.urls import reverse
 from pages.plan.forms import plan_form_class
 from panprivacy.planning.plan import Depth, plan_of
 from panprivacy.statistics.events import MECHANISMS
-from planner import store
-from planner.tasks import compute_plan
+from recipes.planner import store
+from recipes.planner.tasks import compute_plan
 from tests.page_text import page_text
 from tests.scenes import analyst
 

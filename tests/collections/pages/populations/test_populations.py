@@ -13,12 +13,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from audit.models import Entry
 from ledger import selectors
 from ledger.budget import Budget, Rule
 from ledger.models import Population, Spending
 from ledger.operations import population_create
 from ledger.selectors import balance_of, population_named
+from log.audit.models import Entry
 from recipes.models import Recipe
 from tests.collections.ledger.conftest import _nothing_is_remembered  # noqa: F401  # for every test
 from tests.collections.pages.scene import publish

@@ -12,7 +12,7 @@ from ledger.operations import population_create
 from panprivacy.accounting.noisy_count import release_probability
 from recipes.models import Recipe
 from tests.collections.pages.scene import draft_page, form_data, new_url
-from tests.collections.trust_models import scene
+from tests.collections.publishing import scene
 from tests.factories import draft_recipe
 from tests.page_text import page_text
 

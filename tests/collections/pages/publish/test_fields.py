@@ -10,20 +10,20 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from admission.operations import issuances_drive, issuances_take
 from pages.publish.forms import recipe_form_class
 from panprivacy.formats import base64_text
 from panprivacy.statistics.events.count_nonzero import CountNonzero
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.exports import release_document
-from tests.collections.admission.scene import ISSUER_URL, RELAY_URL, FakeIssuer, token_recipe
+from results.exports import release_document
 from tests.collections.pages.scene import draft_page, new_url, recipe_page, suggested
+from tests.collections.tokens.admission.scene import ISSUER_URL, RELAY_URL, FakeIssuer, token_recipe
 from tests.factories import draft_recipe, published_recipe, published_stream
 from tests.page_text import page_text
 from tests.scenes import finish, open_recipe
 from tests.target_scene import DECLARED, counted, declare, file_of, publish
 from tests.tokens import ISSUER_KEY
-from trust_models.publishing import recipe_close
+from tokens.admission.operations import issuances_drive, issuances_take
 
 pytestmark = pytest.mark.django_db
 

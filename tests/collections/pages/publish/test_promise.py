@@ -8,12 +8,12 @@ from django.urls import reverse
 
 from ledger.operations import population_create
 from pages.publish import views as publish_views
-from planner.tasks import compute_guarantees
 from recipes.models import Recipe
+from recipes.planner.tasks import compute_guarantees
 from series.models import Series
 from simulations.models import Simulation
 from tests.collections.pages.scene import publish
-from tests.collections.planner.scene import hurry, own_caches, tasks_sent
+from tests.collections.recipes.planner.scene import hurry, own_caches, tasks_sent
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
 from tests.patience import PATIENCE

@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
+from log.audit.models import Entry
 from recipes.models import AskedAgain, Recipe
 from recipes.operations import recipe_draft_save
 from recipes.selectors import recipe_asked_again

@@ -10,17 +10,17 @@ import pytest
 from django.test import Client
 
 from devices_sim.__main__ import main
+from log.public_log.integrating import integrate
 from panapp.wsgi import application
 from panprivacy.device.command_line import device_parser
 from panprivacy.device.commands.options import limits_of
 from panprivacy.formats import base64_text
 from panprivacy.planning.limits import USUAL, LimitError, RecipeLimits
 from panprivacy.recipe.document import PublishedRecipe
-from public_log.integrating import integrate
 from recipes.models import Recipe
 from series.operations import rounds_advance, series_publish
 from storage.signing_key import verification_key
-from tests.collections.admission.scene import RELAY_URL
+from tests.collections.tokens.admission.scene import RELAY_URL
 from tests.factories import published_recipe, recipe_members
 from tests.panprivacy.device.in_process import InProcessTransport
 from tests.relayed_site import relay

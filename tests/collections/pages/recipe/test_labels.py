@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
+from log.audit.models import Entry
 from pages.publish.forms import recipe_form_class
 from pages.recipe.charts import release_chart
 from pages.recipe.presentation import estimate_rows, headline
@@ -16,8 +16,8 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.histogram import Histogram
 from recipes.models import Recipe
-from releases.selectors import interval_of
-from releases.shares import shares_of
+from results.selectors import interval_of
+from results.shares import shares_of
 from tests.collections.pages.scene import (
     form_data,
     new_url,

@@ -17,9 +17,9 @@ from pages.recipe.presentation import (
 )
 from panprivacy.intervals.estimate import Estimate, Interval
 from recipes.models import Recipe
-from releases.excerpt import MOST_SHOWN, excerpt_made
-from releases.models import NUMBERS, Release
-from releases.selectors import excerpt_of, interval_of
+from results.excerpt import MOST_SHOWN, excerpt_made
+from results.models import NUMBERS, Release
+from results.selectors import excerpt_of, interval_of
 from tests.scenes import open_stream
 
 pytestmark = pytest.mark.django_db

@@ -11,16 +11,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from audit.models import Entry
+from log.audit.models import Entry
 from pages.charts.plotly import plotly_figure
 from pages.publish.forms import recipe_form_class
 from pages.publish.views import _filled_in
 from pages.recipe.charts import release_chart
 from panprivacy.statistics.randomized.rare_categories import RareCategories
 from recipes.models import Recipe
-from releases.models import NUMBERS
-from releases.operations import truth_record
-from releases.shares import shares_of
+from results.models import NUMBERS
+from results.operations import truth_record
+from results.shares import shares_of
 from tests.collections.pages.scene import recipe_page, result_document, result_rows
 from tests.factories import published_recipe
 from tests.page_text import page_text

@@ -9,13 +9,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from aggregation.selectors import progress_of
 from pages.recipe.standing import Standing, standing_of
 from panprivacy.formats.rounded_counts import rounded_beyond, rounded_count, rounded_rejections, rounding_step
 from panprivacy.planning.recipe_plan import NO_PLAN
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
-from releases.progress import progress_text
+from results.aggregation.selectors import progress_of
+from results.progress import progress_text
 from tests.factories import published_recipe, raw_reports_submit, report_of_count
 from tests.page_text import page_text
 from tests.scenes import analyst, open_recipe

@@ -6,16 +6,16 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
+from log.audit.models import Entry
 from panprivacy.formats.times import format_time
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.state import StreamState
+from publishing.publishing import recipe_close
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
 from tests.collections.pages.scene import recipe_page, result_document, result_rows
 from tests.page_text import page_text
 from tests.scenes import account, analyst, announced, auditor, closed_stream, open_recipe, open_stream
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

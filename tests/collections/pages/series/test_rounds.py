@@ -17,14 +17,14 @@ from pages.words.sentences import guarantee_from_mapping, guarantee_texts
 from panprivacy.accounting import number_cache
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
-from planner import guarantees
-from planner.guarantees import guarantees_state
-from planner.tasks import compute_guarantees
 from recipes.models import Recipe
+from recipes.planner import guarantees
+from recipes.planner.guarantees import guarantees_state
+from recipes.planner.tasks import compute_guarantees
 from series.in_order import input_publish
 from series.models import RoundsDocument, Series
 from series.operations import rounds_advance, series_publish
-from tests.collections.planner.scene import another_process, hurry, own_caches, tasks_sent
+from tests.collections.recipes.planner.scene import another_process, hurry, own_caches, tasks_sent
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
 from tests.refusals import raising

@@ -3,13 +3,13 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from tests.collections.analyzer.conftest import _analyzer  # noqa: F401  # for every test
-from tests.collections.analyzer.scene import ORIGIN, fill, settle, shuffle_recipe
 from tests.collections.pages.scene import recipe_page, result_document, result_rows
+from tests.collections.shuffle.analyzer.conftest import _analyzer  # noqa: F401  # for every test
+from tests.collections.shuffle.analyzer.scene import ORIGIN, fill, settle, shuffle_recipe
 from tests.page_text import page_text
 from tests.scenes import analyst
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 

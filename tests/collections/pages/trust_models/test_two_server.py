@@ -10,25 +10,27 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from dap.admission import TokenError
+from dap.helper.ending import helper_task_end
+from dap.leader import selectors
+from dap.leader.aggregating import JOB_REFUSED
+from dap.leader.models import AggregationJob, HelperCount
 from dap.models import ReportRejection, Side
-from helper.ending import helper_task_end
-from leader import selectors
-from leader.aggregating import JOB_REFUSED
-from leader.models import AggregationJob, HelperCount
 from pages.kinds.events import DEVICES
 from pages.trust_models import SHOWN
 from pages.words.rejections import EXPLANATIONS
 from panprivacy.accounting.trust import Trust
 from panprivacy.protocols.dap.basics import ReportError
+from publishing import TRUST_MODELS, publishing
+from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from releases.operations import result_release
 from reports.parsing import ARRIVAL_REASONS
 from reports.segments import DUPLICATE
+from results.operations import result_release
 from tests.clock import time_is
 from tests.collections.pages.scene import draft_page, form_data, new_url, publish, recipe_page
-from tests.collections.trust_models import scene
-from tests.collections.trust_models.conftest import _leader  # noqa: F401  # for every test
-from tests.collections.trust_models.scene import (
+from tests.collections.publishing import scene
+from tests.collections.publishing.conftest import _leader  # noqa: F401  # for every test
+from tests.collections.publishing.scene import (
     closed,
     reported,
     sealed_report,
@@ -40,8 +42,6 @@ from tests.collections.trust_models.scene import (
 from tests.factories import published_recipe
 from tests.page_text import page_text
 from tests.scenes import auditor, released
-from trust_models import TRUST_MODELS, publishing
-from trust_models.publishing import recipe_close
 
 pytestmark = pytest.mark.django_db
 
@@ -214,7 +214,7 @@ def test_release_shows_both_counts_and_when_they_differ(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     agreed = finish(recipe_with_reports(good=6, bad=2))
-    monkeypatch.setattr("helper.views.report_count", lambda task: 7)
+    monkeypatch.setattr("dap.helper.views.report_count", lambda task: 7)
     differing = finish(recipe_with_reports(good=6))
     silent = closed(recipe_with_reports(good=6))
     settle()

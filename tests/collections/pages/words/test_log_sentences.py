@@ -11,11 +11,11 @@ from django.contrib.auth.models import Group, User
 from django.test import Client
 from django.urls import reverse
 
-from audit.models import Entry
-from audit.operations import entry_append
-from audit.registry import _DECLARED, Action, action_choices
 from ledger.budget import Budget
 from ledger.operations import population_change, population_create
+from log.audit.models import Entry
+from log.audit.operations import entry_append
+from log.audit.registry import _DECLARED, Action, action_choices
 from pages.words import log_sentences
 from pages.words.log_sentences import told
 from panapp.roles import ROLES

@@ -1,5 +1,0 @@
-from django.urls import path
-
-from audit.api import LogView
-
-urlpatterns = [path("log/", LogView.as_view(), name="api-log")]

@@ -1,0 +1,217 @@
+"""The helper's resources for the leader: signed requests, signed answers."""
+
+from collections.abc import Callable
+from functools import wraps
+
+from django.conf import settings
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone
+
+from dap.errors import TaskEndedError
+from dap.helper.aggregating import aggregation_job_create
+from dap.helper.answers import answer_stored
+from dap.helper.counting import count_sign, decode_count
+from dap.helper.ending import helper_task_end, upkeep
+from dap.helper.limits import AGGREGATE_SHARE_BYTES, AGGREGATION_JOB_BYTES, COUNT_BYTES, REGISTRATION_BYTES
+from dap.helper.models import AggregationJob, Answer, ReleasedShare
+from dap.helper.registering import (
+    decode_bytes,
+    plain_task_register,
+    recipe_task_register,
+    share_key_make,
+)
+from dap.helper.releasing import aggregate_share_release
+from dap.http import about_task, require_message_type
+from dap.models import Side, Task
+from dap.operations import task_named
+from dap.selectors import is_any_collected, rejections_of, report_count
+from panprivacy.formats import base64_text
+from panprivacy.formats.tls_messages import InvalidMessageError, Message
+from panprivacy.protocols.dap.aggregation import (
+    AggregationJobContinueReq,
+    AggregationJobInitReq,
+    AggregationJobResp,
+)
+from panprivacy.protocols.dap.collection import AggregateShare, AggregateShareReq
+from panprivacy.protocols.dap.media import media_type
+from partners.json_bodies import json_response, read_json
+from partners.problems import dap_problem
+from partners.request_ids import request_of
+from partners.required import required
+from partners.signed_views import signed
+from storage import clock
+from web.failures import View
+from web.problems import not_found
+
+RECIPE_MEMBERS = {"document", "request", "verify_key", "collector_hpke_config"}
+ROUND_MEMBERS = {*RECIPE_MEMBERS, "rounds"}
+PLAIN_MEMBERS = {"task_configuration", "verify_key", "collector_hpke_config"}
+
+
+def _for_leader(*methods: str, most: int) -> Callable[[View], View]:
+    def decorate(view: View) -> View:
+        return signed(
+            methods=methods,
+            peer_key=lambda: required(settings.LEADER_KEY, "PANAPP_LEADER_KEY"),
+            base_url=lambda: required(settings.HELPER_URL, "PANAPP_HELPER_URL"),
+            most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+            about=about_task,
+        )(view)
+
+    return decorate
+
+
+def _of_task(view: View) -> View:
+    """Hands the view its task. A task that has ended is unknown, but the answer still gives the reason why it
+    ended.
+    """
+
+    @wraps(view)
+    def with_task(request: HttpRequest, body: bytes, *, task_id: bytes, **arguments: bytes) -> HttpResponse:
+        try:
+            return view(request, body, task=_task(task_id), **arguments)
+        except TaskEndedError as error:
+            raise dap_problem("unrecognizedTask", f"The task has ended: {error}") from None
+
+    return with_task
+
+
+def _task(task_id: bytes) -> Task:
+    task = task_named(task_id=task_id, side=Side.HELPER)
+    if task is None:
+        raise dap_problem("unrecognizedTask", "This helper does not take part in the task.")
+    return task
+
+
+@_for_leader("POST", most=REGISTRATION_BYTES)
+def keys(request: HttpRequest, body: bytes) -> HttpResponse:
+    """A key pair for the shares of a recipe that is about to be published."""
+    content = read_json(request, body, {"request", "encryption"})
+    now = timezone.now()
+    upkeep(now=clock.settled_now())
+    public = share_key_make(request=request_of(content["request"]), scheme=content["encryption"], now=now)
+    return json_response({"public_key": public})
+
+
+@_for_leader("GET", "PUT", "DELETE", most=REGISTRATION_BYTES)
+def task(request: HttpRequest, body: bytes, *, task_id: bytes) -> HttpResponse:
+    """Taking part in a task, its state, and its end."""
+    if request.method == "PUT":
+        return _task_put(request, body, task_id)
+    if request.method == "DELETE":
+        reason = read_json(request, body, {"reason"})["reason"]
+        helper_task_end(task=_task(task_id), reason=reason, now=timezone.now())
+        return json_response({})
+    found = _task(task_id)
+    return json_response(
+        {
+            "state": found.state,
+            "report_count": report_count(found),
+            "collected": is_any_collected(found),
+            "rejections": rejections_of(found, Side.HELPER),
+            "outcome": found.outcome,
+        }
+    )
+
+
+def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse:
+    is_plain = b'"task_configuration"' in body
+    of_recipe = ROUND_MEMBERS if b'"rounds"' in body else RECIPE_MEMBERS
+    content = read_json(request, body, PLAIN_MEMBERS if is_plain else of_recipe)
+    verify_key = decode_bytes("verify_key", content["verify_key"])
+    collector_config = decode_bytes("collector_hpke_config", content["collector_hpke_config"])
+    now = timezone.now()
+    upkeep(now=clock.settled_now())
+    if is_plain:
+        plain_task_register(
+            task_id=task_id,
+            configuration=decode_bytes("task_configuration", content["task_configuration"]),
+            verify_key=verify_key,
+            collector_config=collector_config,
+            now=now,
+        )
+        return json_response({})
+    signature = recipe_task_register(
+        task_id=task_id,
+        document=content["document"],
+        request=request_of(content["request"]),
+        verify_key=verify_key,
+        collector_config=collector_config,
+        rounds=content.get("rounds", ""),
+        now=now,
+    )
+    return json_response({"signature": base64_text.encode(signature)})
+
+
+@_for_leader("POST", most=COUNT_BYTES)
+@_of_task
+def count(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
+    """Our signature of the number of reports that is published."""
+    reports = decode_count(read_json(request, body, {"reports"})["reports"])
+    signature = count_sign(task=task, reports=reports)
+    return json_response({"report_count": report_count(task), "signature": base64_text.encode(signature)})
+
+
+@_for_leader("POST", most=AGGREGATION_JOB_BYTES)
+@_of_task
+def aggregation_jobs(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
+    """Create an aggregation job, or find it again."""
+    require_message_type(request, AggregationJobInitReq)
+    job_id, answer = aggregation_job_create(task=task, body=body, now=timezone.now())
+    return _created(request, job_id, AggregationJobResp, answer)
+
+
+@_for_leader("GET", "POST", "DELETE", most=AGGREGATION_JOB_BYTES)
+@_of_task
+def aggregation_job(request: HttpRequest, body: bytes, *, task: Task, resource_id: bytes) -> HttpResponse:
+    """An aggregation job: always finished, since every VDAF here takes one round."""
+    answer = _stored(AggregationJob, task, resource_id)
+    if answer is None:
+        raise dap_problem("unrecognizedAggregationJob", "This task has no such aggregation job.")
+    if request.method == "POST":
+        require_message_type(request, AggregationJobContinueReq)
+        try:
+            AggregationJobContinueReq.decode(body)
+        except InvalidMessageError as error:
+            raise dap_problem("invalidMessage", str(error)) from None
+        raise dap_problem("stepMismatch", "The job is finished after its first step.")
+    return _kept(request, AggregationJobResp, answer)
+
+
+@_for_leader("POST", most=AGGREGATE_SHARE_BYTES)
+@_of_task
+def aggregate_shares(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
+    """Collect a batch, or find its share again."""
+    require_message_type(request, AggregateShareReq)
+    share_id, answer = aggregate_share_release(task=task, body=body)
+    return _created(request, share_id, AggregateShare, answer)
+
+
+@_for_leader("GET", "DELETE", most=AGGREGATE_SHARE_BYTES)
+@_of_task
+def aggregate_share(request: HttpRequest, body: bytes, *, task: Task, resource_id: bytes) -> HttpResponse:
+    """A share that was released."""
+    answer = _stored(ReleasedShare, task, resource_id)
+    if answer is None:
+        raise not_found("This task has no such aggregate share.")
+    return _kept(request, AggregateShare, answer)
+
+
+def _stored(kind: type[Answer], task: Task, resource_id: bytes) -> bytes | None:
+    if task.state == Task.State.ENDED:
+        raise TaskEndedError(task.outcome)
+    return answer_stored(kind, task=task, resource_id=resource_id)
+
+
+def _created(request: HttpRequest, resource_id: bytes, message: type[Message], answer: bytes) -> HttpResponse:
+    response = HttpResponse(answer, content_type=media_type(message))
+    response["Location"] = f"{request.path}/{base64_text.encode_url(resource_id)}"
+    return response
+
+
+def _kept(request: HttpRequest, message: type[Message], answer: bytes) -> HttpResponse:
+    """GET answers with it. DELETE is recorded and deletes nothing: the request may still be on its way a
+    second time, and must then find the same answer. It is deleted when the task ends."""
+    if request.method == "DELETE":
+        return HttpResponse(b"", content_type=media_type(message))
+    return HttpResponse(answer, content_type=media_type(message))

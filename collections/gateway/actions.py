@@ -1,7 +1,0 @@
-"""What the audit log records about a gateway."""
-
-from audit.registry import action_declare
-
-KEY_INTRODUCED = action_declare(
-    "ohttp_key_introduced", "Key for sealed requests introduced", public=True, shown=("sha256", "retires")
-)

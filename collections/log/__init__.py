@@ -1,0 +1,1 @@
+"""The log: its entries (`audit`), and the public tree over them (`public_log`)."""

@@ -1,0 +1,94 @@
+"""Results for programs: reading is public, and analysts may give one up."""
+
+from typing import Any, ClassVar
+
+from django.http import StreamingHttpResponse
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from log.audit.access import signed_in_user
+from recipes.api import published_recipe
+from recipes.errors import RecipeStateError
+from recipes.models import Recipe
+from recipes.scopes import RECIPES_WRITE
+from results.api_shapes import ReasonSerializer
+from results.exports import release_document, release_json
+from results.models import Release, SimulatedTruth
+from results.operations import result_withhold
+from web.openapi import example, problem_response
+from web.problems import Problem
+from web.refusing import as_problems
+from web.scopes import PUBLIC, Scopes
+
+RESULT = OpenApiResponse(
+    OpenApiTypes.OBJECT,
+    "The result: the same object as `result.json` of the recipe's page. `outcome` is released or withheld.",
+)
+
+
+class ResultView(APIView):
+    """The result of a recipe."""
+
+    scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+
+    @extend_schema(
+        summary="Fetch a result",
+        operation_id="result",
+        responses={
+            200: RESULT,
+            404: problem_response(
+                "There is no such recipe, or no result yet.",
+                Problem("no-result-yet", "There is no result yet", 404, "The recipe is open."),
+            ),
+        },
+    )
+    def get(self, request: Request, identifier: str) -> StreamingHttpResponse:
+        recipe = published_recipe(identifier)
+        release = Release.objects.filter(recipe=recipe).first()
+        if release is None:
+            detail = f"The recipe is {'open' if recipe.status == Recipe.Status.PUBLISHED else 'closed'}."
+            raise Problem("no-result-yet", "There is no result yet", 404, f"{detail} Ask again later.")
+        return _answer(recipe, release)
+
+
+class WithholdView(APIView):
+    """Closed → withheld."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        summary="Give up the result of a closed recipe",
+        description="For good, if, say, its helper is gone. Reports and keys are deleted, and what it "
+        "spent stays spent. Sent again with the same reason, it does nothing more.",
+        operation_id="result_withhold",
+        request=ReasonSerializer,
+        responses={
+            200: RESULT,
+            400: problem_response("The reason is missing or too long."),
+            409: problem_response("The recipe is not closed, or its result is there."),
+        },
+        examples=example({"reason": "the helper is gone"}, request_only=True),
+    )
+    def post(self, request: Request, identifier: str) -> StreamingHttpResponse:
+        recipe = published_recipe(identifier)
+        reason = ReasonSerializer.read(request)["reason"].strip()
+        with as_problems(conflicts=RecipeStateError):
+            try:
+                release = result_withhold(
+                    recipe=recipe, reason=reason, actor=signed_in_user(request._request)
+                )
+            except RecipeStateError:
+                made = Release.objects.filter(recipe=recipe, cause=Release.Cause.GIVEN_UP, reason=reason)
+                if (found := made.first()) is None:
+                    raise
+                release = found
+        return _answer(published_recipe(identifier), release)
+
+
+def _answer(recipe: Recipe, release: Release) -> StreamingHttpResponse:
+    truth = SimulatedTruth.objects.filter(recipe=recipe).first()
+    document: dict[str, Any] = release_document(release, truth)
+    # In pieces, because one of its fields may be megabytes.
+    return StreamingHttpResponse(release_json(document), content_type="application/json")

@@ -1,0 +1,96 @@
+"""Reading results."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+from django.db.models import Q, QuerySet
+
+from panprivacy.intervals.estimate import Interval
+from recipes.models import Recipe
+from recipes.selectors import recipes_search
+from results.excerpt import Excerpt
+from results.models import NUMBERS, Release, SignedResult
+from storage.columns import stored
+
+Numbers = Release | Excerpt
+"""Estimates with what is known of their errors: all of a release, or those that its page shows."""
+
+
+def overview_search(
+    *,
+    text: str = "",
+    status: str = "all",
+    statistic: str = "",
+    population: str = "",
+    event: str = "",
+    since: date | None = None,
+    until: date | None = None,
+) -> QuerySet[Recipe]:
+    """Published and closed recipes with their releases, newest first.
+
+    Args:
+        text: as in `recipes_search`.
+        status: as there, or an outcome: `released` or `withheld`.
+        statistic, population, event: their names; empty for all.
+        since, until: the first and the last day (in UTC) on which they were published; None for no limit.
+    """
+    recipes = with_release(recipes_search(text=text, status=status))
+    if status in Release.Outcome.values:
+        recipes = recipes.filter(release__outcome=status)
+    named = {"statistic": statistic, "population": population, "event": event}
+    recipes = recipes.filter(**{column: name for column, name in named.items() if name})
+    if since is not None:
+        recipes = recipes.filter(published_at__gte=_midnight(since))
+    if until is not None and until < date.max:
+        recipes = recipes.filter(published_at__lt=_midnight(until + timedelta(days=1)))
+    return recipes
+
+
+def unfinished_recipes(*, closing_before: datetime) -> QuerySet[Recipe]:
+    """Recipes that are closed without an outcome, and open ones for real devices that close before that time;
+    the first to close comes first."""
+    waiting = Q(status=Recipe.Status.CLOSED, release=None)
+    closing = Q(status=Recipe.Status.PUBLISHED, simulation=False, closes_at__lt=closing_before)
+    return Recipe.objects.filter(waiting | closing).order_by("closes_at")
+
+
+def with_release(recipes: QuerySet[Recipe]) -> QuerySet[Recipe]:
+    """The same with the release of each, but for its numbers, which may be megabytes: pages show its excerpt,
+    and reading one of `NUMBERS` of a release loaded this way costs another query."""
+    return recipes.select_related("release").defer(*(f"release__{name}" for name in NUMBERS))
+
+
+def excerpt_of(release: Release) -> Excerpt:
+    """What pages show of a released result."""
+    return Excerpt(**stored(release.excerpt), confidence=release.confidence, details=release.details)
+
+
+def intervals_of(numbers: Numbers) -> list[Interval]:
+    """Intervals of the truths, at every level that is stated, the widest first; each of all values together.
+
+    A reader of the largest of many has chosen it by its error, which an interval for a single estimate does
+    not allow for: among many with the truth 0, the largest lies beyond its own.
+    """
+    return [Interval.from_mapping(interval) for interval in numbers.intervals]
+
+
+def interval_of(numbers: Numbers) -> Interval | None:
+    """The widest of `intervals_of`; None if the estimates' distance from the truth is unknown."""
+    return next(iter(intervals_of(numbers)), None)
+
+
+def signed_result(identifier: str) -> Mapping[str, Any] | None:
+    """What the site signed of a recipe's result, released or withheld; None if there is nothing yet."""
+    signed = SignedResult.objects.filter(release__recipe__identifier=identifier).first()
+    return None if signed is None else json.loads(signed.document)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time.min, UTC)
+
+
+def verdict_of(numbers: Numbers) -> str:
+    """The verdict of a test; empty if something is estimated."""
+    return str((numbers.details or {}).get("verdict", ""))

@@ -1,5 +1,0 @@
-from django.apps import AppConfig
-
-
-class SecondFactorConfig(AppConfig):
-    name = "second_factor"

@@ -1,0 +1,1 @@
+"""Shuffled collections: a `shuffler` that mixes messages, and an `analyzer` that counts them."""
