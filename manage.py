@@ -25,7 +25,7 @@ def main() -> None:
     try:
         if sys.argv[1:2] == ["collect"]:
             # It loads settings and apps itself, once the files are checked: that takes longer than the check.
-            from panapp.management.commands.collect import Command
+            from simulations.management.commands.collect import Command
 
             console.raise_when_interrupted()
             Command().run_from_argv(sys.argv)

@@ -168,8 +168,8 @@ end
 
 def over_http(path: str, bodies: Sequence[bytes], directory: Path) -> dict[str, float] | None:
     """What a second and a report took of the server while wrk brought reports; None if there is no wrk."""
-    from panapp.ports import held_port
-    from panapp.services import wait_until, web_command
+    from simulations.installation.ports import held_port
+    from simulations.installation.services import wait_until, web_command
 
     # wrk goes on for as long, even if no report is left: its rate would be too low.
     seconds = max(1, len(bodies) // MOST_PER_SECOND)

@@ -143,10 +143,10 @@ def run(reports: int, workers: int) -> Run:
     from django.conf import settings
     from django.core.management import call_command
 
-    from panapp.services import running_services
     from publishing.publishing import recipe_close, recipe_publish_file
     from reports.models import SegmentedRecipe
     from results.models import Release
+    from simulations.installation.services import running_services
 
     folder = Path(unquote(urlsplit(settings.OBJECT_STORE).path))
     call_command("migrate", verbosity=0)

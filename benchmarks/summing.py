@@ -20,10 +20,10 @@ django.setup()
 from django.core.management import call_command
 
 from benchmarks.end_to_end import RECIPE
-from panapp.services import running_services
 from publishing.publishing import recipe_close, recipe_publish_file
 from reports.models import StoredReports
 from results.aggregation.models import SubAggregate
+from simulations.installation.services import running_services
 
 CHUNK_REPORTS = 2_000
 

@@ -105,9 +105,9 @@ def hot_path(recipe: Any) -> dict[str, float]:
 
     from django.db import connection, transaction
 
-    from panapp.collection_metrics import CollectionsCollector
     from reports.models import ReportNonce
     from results.aggregation.selectors import progress_of
+    from results.metrics import CollectionsCollector
     from storage.claims import values_claim
 
     def claim() -> None:

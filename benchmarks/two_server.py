@@ -246,7 +246,7 @@ def measured(helper: Path, count: int, workers: int, partner_jobs: int) -> Round
     from django.utils import timezone
 
     from dap.leader.plain_tasks import PlainTask, plain_task_create
-    from panapp.services import running_services
+    from simulations.installation.services import running_services
 
     with running_services(
         workers=workers, partners={"helper": helper}, partner_jobs=partner_jobs
@@ -290,7 +290,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="panapp-benchmark-") as name:
         directory = Path(name)
         prepare(directory)
-        from panapp.services import PARTNER_JOBS
+        from simulations.installation.services import PARTNER_JOBS
 
         # There and back, so that a machine that grows slower slows both.
         one_job: list[Round] = []

@@ -186,11 +186,11 @@ def main() -> None:
     # Django's apps can be imported from here on only.
     from django.conf import settings
 
-    from panapp.rounds_collection import rounds_run
-    from panapp.services import SIMULATING
-    from panapp.shared_installation import shared_installation
     from panprivacy.recipe.rounds.draft import RoundsDraft
     from results.models import Release
+    from simulations.collect.rounds_collection import rounds_run
+    from simulations.installation.services import SIMULATING
+    from simulations.installation.shared_installation import shared_installation
     from storage.columns import stored
 
     started = time.monotonic()

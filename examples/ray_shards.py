@@ -190,8 +190,8 @@ def compared(reports: int) -> int:
     django.setup()
     from django.core.management import call_command
 
-    from panapp.services import running_services, wait_until
     from results.models import Release
+    from simulations.installation.services import running_services, wait_until
 
     call_command("migrate", verbosity=0)
     recipe = collected(reports)

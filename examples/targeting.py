@@ -81,11 +81,11 @@ def main() -> None:
     from ledger.budget import Budget
     from ledger.models import Population
     from ledger.operations import population_create
-    from panapp.collection import collection_run, roles_beside
-    from panapp.services import SIMULATING
-    from panapp.shared_installation import shared_installation
     from panprivacy.recipe.draft import RecipeDraft
     from panprivacy.recipe.targeting.attributes import Attributes
+    from simulations.collect.collection import collection_run, roles_beside
+    from simulations.installation.services import SIMULATING
+    from simulations.installation.shared_installation import shared_installation
 
     late = flights(AIRLINE)
     names = {name for name, _ in late}

@@ -6,7 +6,7 @@ from contextlib import suppress
 from celery import Celery
 from celery.signals import worker_ready
 
-from panapp.ending_together import end_worker_and_beat_together
+from web.ending_together import end_worker_and_beat_together
 
 # `celery --app panapp` is an entry point of its own, like manage.py and wsgi.py.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")

@@ -1,11 +1,8 @@
 """Reading settings from the environment: typed, and failing closed."""
 
-import hashlib
 import ipaddress
-import json
 import os
 import re
-import secrets
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -13,11 +10,11 @@ from urllib.parse import unquote, urlsplit
 from django.core.exceptions import ImproperlyConfigured
 
 from panapp.declared_settings import default_of
-from panprivacy.formats import base64_text
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.protocols.transparency.policy import Policy, PolicyError
 from panprivacy.protocols.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
-from storage.key_halves import public_half
+from storage.key_halves import log_name, public_half
+from storage.local_secrets import key_of_32_bytes
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
@@ -137,14 +134,6 @@ def number(name: str, *, most: float, local: bool = False) -> float:
 def words(name: str) -> list[str]:
     """A comma-separated list."""
     return [word.strip() for word in (_given(name) or "").split(",") if word.strip()]
-
-
-def key_of_32_bytes(name: str, value: str) -> bytes:
-    """32 bytes from base64."""
-    try:
-        return base64_text.decode(value, 32)
-    except base64_text.Base64Error as error:
-        raise ImproperlyConfigured(f"{name} {error}") from None
 
 
 def address(name: str, *, path: str, secure: bool) -> str | None:
@@ -284,11 +273,6 @@ def log_origin(name: str, *, signing_key: bytes) -> str:
     return value
 
 
-def log_name(verification_key: bytes) -> str:
-    """The default name of a public log, by its installation's key (32 bytes)."""
-    return f"log-{hashlib.sha256(verification_key).hexdigest()[:16]}"
-
-
 def verifier_keys(name: str) -> tuple[VerifierKey, ...]:
     """Keys of logs, `name+identifier+base64`, comma-separated."""
     try:
@@ -309,15 +293,6 @@ def log_policy(name: str) -> Policy | None:
         return Policy.parse(Path(path).read_bytes())
     except (OSError, PolicyError) as error:
         raise ImproperlyConfigured(f"{name}: {path}: {error}") from None
-
-
-def fresh_secrets() -> dict[str, str]:
-    """One new secret of each kind, by the name of its setting in lower case."""
-    return {
-        "secret_key": secrets.token_urlsafe(48),
-        "signing_key": base64_text.encode(secrets.token_bytes(32)),
-        "key_encryption_key": base64_text.encode(secrets.token_bytes(32)),
-    }
 
 
 def networks(name: str) -> tuple[Network, ...]:
@@ -425,35 +400,3 @@ def _is_this_machine(host: str) -> bool:
 def token(name: str) -> str | None:
     """A bearer token of 32 characters or more; None if the variable is unset or empty."""
     return long_text(name, minimum=32) if _given(name) else None
-
-
-def local_secrets(path: Path) -> dict[str, str]:
-    """Secrets of an installation that serves this machine only: made once, readable by the owner only."""
-    try:
-        return _secrets_of(path)
-    except OSError as error:
-        raise ImproperlyConfigured(
-            f"PANAPP_DATA_DIR must be a directory that can be written, not {path.parent}: {error.strerror}"
-        ) from None
-
-
-def _secrets_of(path: Path) -> dict[str, str]:
-    if not path.exists():
-        # Database, secrets and sessions: for the owner only.
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(fresh_secrets(), file)
-        try:
-            # Two processes may start at once: the first link wins, both read the same file.
-            os.link(draft, path)
-        except FileExistsError:
-            pass
-        finally:
-            draft.unlink()
-    try:
-        content: dict[str, str] = json.loads(path.read_text())
-    except ValueError as error:
-        raise ImproperlyConfigured(f"{path} is damaged: restore it from a backup ({error})") from error
-    return content

@@ -14,8 +14,8 @@ import secrets
 import stat
 import sys
 
-from panapp.environment import fresh_secrets
 from panapp.verification_key import verification_key
+from storage.local_secrets import fresh_secrets
 
 READ_BY_COMPOSE = (
     "POSTGRES_PASSWORD",

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from panapp.celery import celery_application
-from panapp.database import is_migrated
 from reports.object_store import store_check
 from storage import clock
+from storage.database import is_migrated
 from storage.writing import require_room
 
 logger = structlog.get_logger(__name__)

@@ -9,6 +9,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 from panapp import environment
 from panapp.roles import Role, role_named
+from storage.local_secrets import key_of_32_bytes, local_secrets
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -33,10 +34,10 @@ def data_directory() -> Path:
 
 def own_secrets() -> dict[str, str]:
     """Those of a local installation, made if there are none."""
-    return environment.local_secrets(data_directory() / "local-secrets.json")
+    return local_secrets(data_directory() / "local-secrets.json")
 
 
 def signing_key() -> bytes:
     """The Ed25519 key that signs recipes, and requests to the other side; 32 bytes."""
     value = own_secrets()["signing_key"] if is_local() else environment.text("PANAPP_SIGNING_KEY")
-    return environment.key_of_32_bytes("PANAPP_SIGNING_KEY", value)
+    return key_of_32_bytes("PANAPP_SIGNING_KEY", value)

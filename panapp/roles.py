@@ -49,7 +49,7 @@ _SITE_APPS = (
 )
 _SITE_MIDDLEWARE = (
     "web.bodies.BodiesMiddleware",
-    "panapp.request_metrics.RequestsBeforeMiddleware",
+    "web.request_metrics.RequestsBeforeMiddleware",
     "web.compression.PagesGZipMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
@@ -65,7 +65,7 @@ _SITE_MIDDLEWARE = (
     "django_htmx.middleware.HtmxMiddleware",
     "csp.middleware.CSPMiddleware",
     "axes.middleware.AxesMiddleware",
-    "panapp.request_metrics.RequestsAfterMiddleware",
+    "web.request_metrics.RequestsAfterMiddleware",
 )
 _SITE_CONTEXT = (
     "django.template.context_processors.request",
@@ -76,12 +76,12 @@ _SITE_CONTEXT = (
 )
 _SITE_CHECKS = ("database", "migrations", "keys", "writes", "broker", "store", "clock", "log", "series")
 _SITE_METRICS = (
-    "panapp.collection_metrics.CollectionsCollector",
-    "panapp.clock_metrics.ClocksCollector",
-    "panapp.log_metrics.LogCollector",
-    "panapp.task_metrics.TasksCollector",
-    "panapp.leader_metrics.LeaderCollector",
-    "panapp.analyzer_metrics.FetchesCollector",
+    "results.metrics.CollectionsCollector",
+    "storage.clock_metrics.ClocksCollector",
+    "log.public_log.metrics.LogCollector",
+    "dap.metrics.TasksCollector",
+    "dap.leader.metrics.LeaderCollector",
+    "shuffle.analyzer.metrics.FetchesCollector",
 )
 _SITE_MAY_HAVE = (
     ("PANAPP_SHUFFLER_URL", "PANAPP_SHUFFLER_KEY"),
@@ -100,7 +100,7 @@ _PARTNER_APPS = (
 )
 _PARTNER_MIDDLEWARE = (
     "web.bodies.BodiesMiddleware",
-    "panapp.request_metrics.RequestsBeforeMiddleware",
+    "web.request_metrics.RequestsBeforeMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -108,9 +108,9 @@ _PARTNER_MIDDLEWARE = (
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
-    "panapp.request_metrics.RequestsAfterMiddleware",
+    "web.request_metrics.RequestsAfterMiddleware",
 )
-_EVERYWHERE = ("panapp.clock_metrics.ClocksCollector", "panapp.log_metrics.LogCollector")
+_EVERYWHERE = ("storage.clock_metrics.ClocksCollector", "log.public_log.metrics.LogCollector")
 _PARTNER_CONTEXT = (
     "django.template.context_processors.request",
     "csp.context_processors.nonce",
@@ -222,7 +222,7 @@ _HELPER = Role(
     optional=(),
     tasks=False,
     checks=("database", "migrations", "keys", "writes", "clock", "log"),
-    metrics=("panapp.task_metrics.TasksCollector", *_EVERYWHERE),
+    metrics=("dap.metrics.TasksCollector", *_EVERYWHERE),
     oblivious=("helper-hpke-config",),
     direct=(),
     door="",
@@ -248,7 +248,7 @@ ROLES = {
             oblivious=("shuffler-messages",),
             urlconf="panapp.shuffler_urls",
             required=("PANAPP_SHUFFLER_URL", "PANAPP_ANALYZER_KEY"),
-            metrics=("panapp.shuffler_metrics.BatchesCollector", *_EVERYWHERE),
+            metrics=("shuffle.shuffler.metrics.BatchesCollector", *_EVERYWHERE),
             data_folder="var/shuffler",
         ),
         replace(
@@ -264,7 +264,7 @@ ROLES = {
                 "PANAPP_ATTESTER_URL",
                 "PANAPP_ATTESTER_KEY",
             ),
-            metrics=("panapp.issuer_metrics.TokensCollector", *_EVERYWHERE),
+            metrics=("tokens.issuer.metrics.TokensCollector", *_EVERYWHERE),
             data_folder="var/issuer",
         ),
         replace(
@@ -288,7 +288,7 @@ ROLES = {
             direct=("attester-token", "attester-issuer-keys", "attester-enrolments"),
             urlconf="panapp.attester_urls",
             required=("PANAPP_ATTESTER_URL", "PANAPP_ISSUER_URL", "PANAPP_ISSUER_KEY"),
-            metrics=("panapp.attester_metrics.DevicesCollector", *_EVERYWHERE),
+            metrics=("tokens.attester.metrics.DevicesCollector", *_EVERYWHERE),
             data_folder="var/attester",
         ),
     )

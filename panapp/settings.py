@@ -17,9 +17,10 @@ from dap import limits as dap_limits
 from panapp import environment, installation
 from panapp.logging import LOGGING as LOGGING
 from panapp.process_kinds import SEALING, SECRET, SIGNING, process_kind_named
-from panapp.queues import QueueNames
 from panapp.ticks import every
 from panprivacy.planning.limits import NO_DELTA_LIMIT, NO_LIMIT, NO_LOCAL_LIMIT
+from storage.local_secrets import key_of_32_bytes
+from storage.queues import QueueNames
 
 BASE_DIR = installation.BASE_DIR
 
@@ -49,7 +50,7 @@ if SECRET in PROCESS.keys:
 if SIGNING in PROCESS.keys:
     SIGNING_KEY = installation.signing_key()
 if SEALING in PROCESS.keys:
-    KEY_ENCRYPTION_KEY = environment.key_of_32_bytes(
+    KEY_ENCRYPTION_KEY = key_of_32_bytes(
         "PANAPP_KEY_ENCRYPTION_KEY",
         _own_secrets["key_encryption_key"] if LOCAL else environment.text("PANAPP_KEY_ENCRYPTION_KEY"),
     )
@@ -335,7 +336,7 @@ CELERY_WORKER_SOFT_SHUTDOWN_TIMEOUT = 10
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 CELERY_BROKER_TRANSPORT_OPTIONS = {
-    "queue_order_strategy": "panapp.queues:FairTurns",
+    "queue_order_strategy": "storage.queues:FairTurns",
     # Above the hard time limit; the last two bring a lost task back within seconds.
     "visibility_timeout": 360,
     "unacked_restore_interval": 5,
@@ -422,7 +423,7 @@ STATICFILES_DIRS = [
 STATICFILES_FINDERS = [
     "django.contrib.staticfiles.finders.FileSystemFinder",
     "django.contrib.staticfiles.finders.AppDirectoriesFinder",
-    *(["panapp.web_build.WebBuildFinder"] if ROLE.tasks else []),
+    *(["pages.web_build.WebBuildFinder"] if ROLE.tasks else []),
 ]
 WHITENOISE_USE_FINDERS = DEBUG
 STORAGES = {

@@ -13,14 +13,15 @@ import sys
 
 from django.core.exceptions import ImproperlyConfigured
 
-from panapp import environment, installation
+from panapp import installation
 from panprivacy.formats import base64_text
 from storage.key_halves import public_half
+from storage.local_secrets import key_of_32_bytes
 
 
 def verification_key(signing_key: str) -> str:
     """Base64 of the Ed25519 verification key that belongs to a signing key, in base64 too."""
-    return _shown(environment.key_of_32_bytes("PANAPP_SIGNING_KEY", signing_key))
+    return _shown(key_of_32_bytes("PANAPP_SIGNING_KEY", signing_key))
 
 
 def _shown(signing_key: bytes) -> str:

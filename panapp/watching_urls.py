@@ -3,7 +3,7 @@
 from django.urls import include, path
 
 from panapp.health import live, ready
-from panapp.metrics import metrics
+from web.metrics import metrics
 
 urlpatterns = [
     path("health/live", live, name="health-live"),

@@ -8,10 +8,10 @@ import django
 from django.conf import settings
 from django.core.wsgi import get_wsgi_application  # after the settings module is named
 
-from panapp.device_origins import DeviceOrigins
-from panapp.door import Application, Door
-from panapp.ending_together import end_with_server
-from panapp.static_files import static_files_prepare
+from reports.device_origins import DeviceOrigins
+from reports.door import Application, Door
+from web.ending_together import end_with_server
+from web.static_files import static_files_prepare
 
 if settings.LOCAL:
     end_with_server()

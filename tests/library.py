@@ -87,7 +87,7 @@ def running_site(folder: Path) -> Iterator[str]:
     from django.core.management import call_command
 
     django.setup()
-    from panapp.services import running_services
+    from simulations.installation.services import running_services
 
     call_command("migrate", verbosity=0)
     with running_services() as services:

@@ -15,10 +15,11 @@ from django.db import connection
 
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import Workload
-from panapp import collection, services, stream_collection
-from panapp.collection import CollectionResult, collection_run
-from panapp.pairing import log_policy_text
-from panapp.services import Services, running_services
+from simulations.collect import collection, stream_collection
+from simulations.collect.collection import CollectionResult, collection_run
+from simulations.installation import services
+from simulations.installation.pairing import log_policy_text
+from simulations.installation.services import Services, running_services
 from tests.patience import PATIENCE
 
 PATIENT = (

@@ -4,11 +4,15 @@ import ast
 
 from tests.architecture.sources import file_of
 
-LATE = {"panapp.services", "panapp.collecting", "panapp.collection"}
+LATE = {
+    "simulations.installation.services",
+    "simulations.collect.collecting",
+    "simulations.collect.collection",
+}
 
 
 def loaded_by(module: str) -> set[str]:
-    """The modules of `panapp` that are imported with one, directly or not; not what functions import."""
+    """The modules of `simulations` that are imported with one, directly or not; not what functions import."""
     loaded: set[str] = set()
     waiting = [module]
     while waiting:
@@ -16,12 +20,12 @@ def loaded_by(module: str) -> set[str]:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom) and node.module:
                 names = [node.module]
-            found = {name for name in names if name.startswith("panapp.")} - loaded
+            found = {name for name in names if name.startswith("simulations.")} - loaded
             loaded |= found
             waiting += found
     return loaded
 
 
 def test_collect_loads_what_runs_servers_after_it_has_read_its_file() -> None:
-    assert loaded_by("panapp.management.commands.collect").isdisjoint(LATE)
-    assert loaded_by("panapp.collecting") > LATE - {"panapp.collecting"}
+    assert loaded_by("simulations.management.commands.collect").isdisjoint(LATE)
+    assert loaded_by("simulations.collect.collecting") > LATE - {"simulations.collect.collecting"}

@@ -24,10 +24,10 @@ from accounts.signing_in import MOST_OF_ONE
 from ledger import composed
 from ledger.budget import Budget
 from log.audit.sessions import sessions_end
-from panapp.services import wait_until
 from panprivacy.recipe.draft import RecipeDraft
 from publishing import keys
 from recipes.planner import guarantees
+from simulations.installation.services import wait_until
 from tests.factories import as_json, published_recipe, recipe_members, report_of_count
 from tests.hashers import FewRounds
 from tests.patience import PATIENCE

@@ -24,9 +24,9 @@ from django.core.handlers.wsgi import WSGIHandler
 from django.core.signals import request_finished, request_started
 from django.db import close_old_connections
 
-from panapp.ports import HOST, held_port
-from panapp.services import wait_until, web_command
 from reports.parsing import decode_body
+from simulations.installation.ports import HOST, held_port
+from simulations.installation.services import wait_until, web_command
 from tests.factories import as_json, published_recipe, published_stream
 from tests.memory import peak_of
 from tests.patience import PATIENCE

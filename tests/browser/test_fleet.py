@@ -17,15 +17,15 @@ from dap.models import BatchBucket
 from devices_sim.fleet import run_fleet
 from devices_sim.workloads.bucket import EventWorkload, listed
 from log.public_log.integrating import integrate
-from panapp.collection import admitting_beside
-from panapp.pairing import KINDS, Pairing
-from panapp.services import Services, wait_until
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.transport import HttpTransport
 from publishing.issued import issued_of
 from publishing.publishing import recipe_publish_file
 from results.models import Release
+from simulations.collect.collection import admitting_beside
 from simulations.ending import simulation_close
+from simulations.installation.pairing import KINDS, Pairing
+from simulations.installation.services import Services, wait_until
 from storage.key_halves import public_half
 from tests.factories import recipe_members
 from tests.panprivacy.device.server import listening

@@ -38,7 +38,7 @@ LINE = 40
 @pytest.fixture(autouse=True)
 def _tries(monkeypatch: pytest.MonkeyPatch, settings: Any, built: Path) -> None:
     small_tries(monkeypatch, settings)
-    monkeypatch.setattr("panapp.web_build.BUILD", built)
+    monkeypatch.setattr("pages.web_build.BUILD", built)
     # Whatever a page does in real time, the try has not opened by then.
     monkeypatch.setattr(tries, "LEAD", timedelta(hours=1))
     cache.clear()

@@ -7,11 +7,11 @@ import psutil
 import pytest
 from django.db import transaction
 
-from panapp.services import Services, wait_until
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from results.aggregation.models import Chunk, SubAggregate
 from results.models import Release
+from simulations.installation.services import Services, wait_until
 from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.patience import PATIENCE
 

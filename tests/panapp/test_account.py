@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import pytest
 from django.core.management import call_command
 
-from panapp.management.commands import account
+from ledger.management.commands import account
 from tests.patience import PATIENCE
 
 ROOT = Path(__file__).resolve().parents[2]

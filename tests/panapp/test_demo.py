@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
 
@@ -20,17 +21,17 @@ from devices_sim.workloads.flights import DatasetMissingError
 from ledger.models import Population, Spending
 from ledger.selectors import balance_of
 from ohttp.gateway.models import GatewayKey
-from panapp import services
-from panapp.demo_ledger import POPULATION, RECIPES, ledger_begin
-from panapp.management.commands import demo
-from panapp.management.commands.demo import EVENTS, PORT, STREAM, TOKENS, VALUES, Command, reset_account
-from panapp.pairing import HelperPairing, ShufflerPairing
-from panapp.services import ServiceError
 from panprivacy.device.trust_models import TRUST_MODELS
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.trust_models import TRUST_MODELS as TRUST_MODELS_OF_RECIPES
 from recipes.models import Recipe, RecipeKey
 from results.models import Release, SimulatedTruth
+from simulations.collect.demo_ledger import POPULATION, RECIPES, ledger_begin
+from simulations.installation import services
+from simulations.installation.pairing import HelperPairing, ShufflerPairing
+from simulations.installation.services import ServiceError
+from simulations.management.commands import demo
+from simulations.management.commands.demo import EVENTS, PORT, STREAM, TOKENS, VALUES, Command, reset_account
 from streams.models import Stream
 from tests.factories import recipe_members
 from tests.patience import PATIENCE
@@ -213,7 +214,8 @@ def test_demo_says_where_its_partners_are_and_with_which_settings(monkeypatch: p
         assert where in output.getvalue()
     (line,) = (line for line in output.getvalue().splitlines() if line.startswith("  export "))
     told = dict(word.split("=", 1) for word in line.split()[1:])
-    assert told == {"PANAPP_DATA_DIR": "/a"} | helper.site_variables() | shuffler.site_variables()
+    data = {"PANAPP_DATA_DIR": str(settings.DATA_DIR.resolve())}
+    assert told == data | helper.site_variables() | shuffler.site_variables()
 
 
 @pytest.mark.django_db

@@ -24,11 +24,11 @@ from kombu import Queue
 from packaging.requirements import Requirement
 from redis import AuthenticationError, Redis
 
+from pages.web_build import BUILD
 from panapp.celery import celery_application
 from panapp.process_kinds import KEYS, KINDS
 from panapp.roles import ROLES
-from panapp.services import wait_until
-from panapp.web_build import BUILD
+from simulations.installation.services import wait_until
 from tests.patience import PATIENCE
 
 ROOT: Path = settings.BASE_DIR
@@ -407,7 +407,7 @@ from django.urls import get_resolver
 get_resolver().url_patterns
 for name, app in get_commands().items():
     load_command_class(app, name)
-from panapp.services import ServiceError, running_services
+from simulations.installation.services import ServiceError, running_services
 try:
     with running_services():
         pass

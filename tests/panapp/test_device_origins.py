@@ -8,9 +8,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.core.exceptions import ImproperlyConfigured
 
 from panapp import environment
-from panapp.device_origins import DeviceOrigins
 from panapp.roles import ROLES
 from panprivacy.protocols.attestation import sign_capsule
+from reports.device_origins import DeviceOrigins
 
 LIBRARY = "https://library.example"
 RECIPE = f"/api/v1/recipes/{'a' * 64}/"

@@ -15,13 +15,13 @@ from django.db import OperationalError, close_old_connections, connection, conne
 from django.urls import reverse
 from django_prometheus.middleware import Metrics
 
-from panapp.door import Door
-from panapp.services import wait_until
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
+from reports.door import Door
 from reports.models import ReportNonce, StoredReports
 from reports.operations import SUBMISSIONS, Submission
 from reports.views import ReportView
+from simulations.installation.services import wait_until
 from storage import group_commit
 from storage.group_commit import QueueFullError, RowHeldError
 from streams.operations import BATCHES

@@ -8,10 +8,10 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from panapp.services import wait_until
 from publishing.publishing import recipe_close
 from results.models import Release
 from shuffle.analyzer.models import BatchFetch
+from simulations.installation.services import wait_until
 from tests.collections.shuffle.analyzer import scene
 from tests.factories import published_recipe
 from tests.processes import services_on_test_database

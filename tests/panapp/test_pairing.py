@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 from django.conf import settings
 
-from panapp.collection import roles_beside
-from panapp.environment import local_secrets
-from panapp.pairing import KINDS as PAIRINGS
-from panapp.pairing import HelperPairing, Pairing, ShufflerPairing, log_policy_text, pair
-from panapp.ports import HOST
 from panapp.roles import ROLES
-from panapp.services import ServiceError, running_services
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.recipe.draft import RecipeDraft
+from simulations.collect.collection import roles_beside
+from simulations.installation.pairing import KINDS as PAIRINGS
+from simulations.installation.pairing import HelperPairing, Pairing, ShufflerPairing, log_policy_text, pair
+from simulations.installation.ports import HOST
+from simulations.installation.services import ServiceError, running_services
 from storage.key_halves import public_half
+from storage.local_secrets import local_secrets
 from tests.factories import recipe_members
 from tests.panapp.scene import SHUFFLE_HISTOGRAM, shuffled_members
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from panapp.pairing import KINDS, pair
-from panapp.ports import HOST, held_lasting_port, held_port, is_free
+from simulations.installation.pairing import KINDS, pair
+from simulations.installation.ports import HOST, held_lasting_port, held_port, is_free
 
 
 def test_held_port_is_ours_before_and_between_servers() -> None:

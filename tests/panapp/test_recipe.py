@@ -13,13 +13,13 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from accounts.api_tokens.operations import token_create
-from panapp.remote_site import RemoteSite, SiteError
 from recipes.models import Recipe
 from results.models import Release
 from series.models import Series
 from tests.factories import recipe_members, stream_members
 from tests.panprivacy.device.server import listening
 from tests.scenes import analyst
+from web.remote_site import RemoteSite, SiteError
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -163,7 +163,7 @@ def test_post_that_must_not_be_repeated_is_sent_once(token: str) -> None:
 
 
 def test_answer_of_a_site_that_is_too_long_is_refused(monkeypatch: pytest.MonkeyPatch, token: str) -> None:
-    monkeypatch.setattr("panapp.remote_site.ANSWER_BYTES", 10)
+    monkeypatch.setattr("web.remote_site.ANSWER_BYTES", 10)
     with site_that_answers("200 OK", body=b'{"detail": "more than that"}') as (url, _):
         with pytest.raises(SiteError, match="longer than 10 bytes"):
             RemoteSite(url, token).get("recipes/")

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from panapp.services import Services, wait_until
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.models import ReportSegment, StoredReports
 from results.aggregation.models import Chunk
 from results.models import Release
+from simulations.installation.services import Services, wait_until
 from tests.factories import as_json, published_recipe, report_of_values
 from tests.object_store import StoreServer
 from tests.panapp import crashes
@@ -106,7 +106,7 @@ def test_acknowledged_reports_count_once_whatever_is_killed(
 ) -> None:
     """The web process, the worker with its child and the store, at random times, while reports come and while
     they are added up. A report is brought until it is acknowledged, so some are stored twice."""
-    monkeypatch.setattr("panapp.services.MOST_RESTARTS", 10 * KILLS)
+    monkeypatch.setattr("simulations.installation.services.MOST_RESTARTS", 10 * KILLS)
     recipe = published_recipe(cohort_size=50)
     ones, reports = 130, 400
     waiting = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
-from panapp.management.commands.reproduce import COLOURS
+from pages.management.commands.reproduce import COLOURS
 from panprivacy.accounting.guarantees import Relation
 from research import stored_document
 from research.reproduction import results

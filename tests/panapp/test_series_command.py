@@ -7,8 +7,8 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from panapp.services import SIMULATING
 from series.models import Mark, Round, Series
+from simulations.installation.services import SIMULATING
 from tests.factories import recipe_members
 from tests.panapp.scene import PLACES, load
 

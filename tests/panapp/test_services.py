@@ -18,10 +18,17 @@ import pytest
 from celery import Celery
 from structlog.testing import capture_logs
 
-from panapp import services
-from panapp.interrupts import interrupts_remembered
-from panapp.queues import QueueNames
-from panapp.services import BASE_DIR, Program, ServiceError, Services, _worker_programs, wait_until
+from simulations.installation import services
+from simulations.installation.interrupts import interrupts_remembered
+from simulations.installation.services import (
+    BASE_DIR,
+    Program,
+    ServiceError,
+    Services,
+    _worker_programs,
+    wait_until,
+)
+from storage.queues import QueueNames
 from tests.patience import PATIENCE
 
 pytestmark = pytest.mark.processes
@@ -102,7 +109,8 @@ def test_check_raises_an_interrupt_again_that_was_lost(monkeypatch: pytest.Monke
 
 PARENT = """
 import multiprocessing, time
-from panapp.ending_together import end_with_server
+import panapp
+from web.ending_together import end_with_server
 
 def serve(ready):
     end_with_server()
@@ -204,7 +212,8 @@ def test_queues_on_a_shared_broker_are_gone_however_the_services_end(
 
 KILLED = """
 import time
-from panapp import services
+import panapp
+from simulations.installation import services
 with services._broker() as server:
     print(server.client().info()["process_id"], flush=True)
     time.sleep(600)

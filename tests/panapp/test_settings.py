@@ -355,7 +355,7 @@ def test_documented_as_required_are_those_without_which_production_stops(role: s
 
 
 def test_documented_metrics_are_those_that_are_served() -> None:
-    sources = [file.read_text() for file in (ROOT / "panapp").glob("*_metrics.py")]
+    sources = [file.read_text() for file in (ROOT / "collections").rglob("*metrics.py")]
     served = {name for source in sources for name in re.findall(r'"(panapp_\w+)"', source)}
     assert served
     assert set(re.findall(r"^\| `(panapp_\w+)` \|", TROUBLESHOOTING, re.MULTILINE)) == served

@@ -16,12 +16,12 @@ import pytest
 from django.contrib.staticfiles.storage import ManifestStaticFilesStorage
 from django.test import override_settings
 
-from panapp import shared_installation as module
-from panapp import static_files
-from panapp.services import ServiceError, Services
-from panapp.shared_installation import LOCK, Holder, shared_installation
+from simulations.installation import shared_installation as module
+from simulations.installation.services import ServiceError, Services
+from simulations.installation.shared_installation import LOCK, Holder, shared_installation
 from tests.factories import recipe_members
 from tests.patience import PATIENCE
+from web import static_files
 
 ROOT = Path(__file__).resolve().parents[2]
 OWN_URL = "http://127.0.0.1:1"
@@ -138,7 +138,7 @@ def test_files_that_another_process_collected_meanwhile_are_found(
 HOLDING = """
 import django, time
 django.setup()
-from panapp.shared_installation import shared_installation
+from simulations.installation.shared_installation import shared_installation
 with shared_installation(partners=["helper"], warn=print, lasts=True):
     print("runs", flush=True)
     time.sleep(600)

@@ -12,9 +12,9 @@ import pytest
 from django.conf import settings
 from django.core.management import CommandError, call_command
 
-from panapp import stream_simulation
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from recipes.models import Recipe
+from simulations.collect import stream_simulation
 from streams.models import Stream, StreamSample
 from tests.factories import stream_members
 from tests.statistic_members import small_members

@@ -4,13 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
-from panapp.collection import FAILED, INTERRUPTED, reason_of
 from publishing.publishing import recipe_publish_file
 from recipes.models import Recipe, RecipeKey
 from reports.models import ReportNonce, StoredReports
 from results.aggregation.models import Chunk, SubAggregate
 from results.models import Release
 from results.operations import collections_advance
+from simulations.collect.collection import FAILED, INTERRUPTED, reason_of
 from simulations.ending import simulation_give_up
 from streams.models import Stream
 from tests.factories import published_recipe, raw_reports_submit, report_of_values

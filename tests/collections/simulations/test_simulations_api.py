@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from panapp.collection import CollectionStalledError, _wait_for_release
 from results import rates
 from results.operations import result_release
 from simulations.api import EXAMPLE
+from simulations.collect.collection import CollectionStalledError, _wait_for_release
 from simulations.models import Simulation
 from simulations.running import chunk_run, chunks_take
 from simulations.selectors import HELD

@@ -9,8 +9,7 @@ from django.conf import settings
 from kombu.utils.scheduling import cycle_by_name
 
 from panapp.celery import celery_application
-from panapp.queues import QueueNames
-from panapp.services import wait_until
+from simulations.installation.services import wait_until
 from storage import clock, periodic
 from storage.models import PeriodicRun
 from storage.periodic import (
@@ -23,6 +22,7 @@ from storage.periodic import (
     periodic_turn,
     periodic_unclaim,
 )
+from storage.queues import QueueNames
 from tests.concurrency import at_once
 from tests.patience import PATIENCE
 

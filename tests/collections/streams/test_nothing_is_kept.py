@@ -14,9 +14,9 @@ import pytest
 import redis
 from django.db import connection
 
-from panapp.services import Services, wait_until
 from publishing.publishing import recipe_close
 from results.models import Release
+from simulations.installation.services import Services, wait_until
 from streams.sealed_state import key_slots
 from tests.collections.streams.scene import batch_body, in_database, in_files, stream_of
 from tests.factories import published_stream

@@ -70,5 +70,5 @@ def test_no_other_module_writes_csv_but_where_cells_are_exact() -> None:
     assert writing == {
         "collections/web/spreadsheets.py",
         "collections/tokens/attester/management/commands/attester.py",
-        "panapp/series_simulation.py",
+        "collections/simulations/collect/series_simulation.py",
     }

@@ -44,7 +44,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> Network:
     network = Network()
     partner = Partner(HELPER_URL, helper_verification_key(), LEADER_URL, LEADER_KEY, network)
     monkeypatch.setattr(PartnerRole, "configured", lambda role: partner)
-    monkeypatch.setattr("panapp.management.commands.task.peer_of", lambda task: partner.client())
+    monkeypatch.setattr("dap.leader.management.commands.task.peer_of", lambda task: partner.client())
     return network
 
 
@@ -129,7 +129,7 @@ def test_create_draws_no_identifier_that_reads_like_an_option(network: Network) 
         def randbytes(self, n: int) -> bytes:
             return next(drawn, None) or super().randbytes(n)
 
-    with patch("panapp.management.commands.task.secrets.SystemRandom", Source):
+    with patch("dap.leader.management.commands.task.secrets.SystemRandom", Source):
         assert task("create", *COUNT, *OF_3)["task_id"].startswith("AQ")
 
 

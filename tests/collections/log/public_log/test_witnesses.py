@@ -20,6 +20,7 @@ from django.utils import timezone
 from log.audit.models import Entry
 from log.public_log import cosigning
 from log.public_log.cosigning import witnesses_ask
+from log.public_log.metrics import LogCollector
 from log.public_log.models import (
     AskedWitness,
     Cosignature,
@@ -32,7 +33,6 @@ from log.public_log.models import (
 from log.public_log.selectors import latest_checkpoint, proof_of
 from log.public_log.verification import log_verify
 from log.public_log.witnessing import witness_verifier_key
-from panapp.log_metrics import LogCollector
 from panprivacy.protocols.transparency import checkpoint as checkpoints
 from panprivacy.protocols.transparency import signed_note
 from panprivacy.protocols.transparency.checkpoint import Checkpoint

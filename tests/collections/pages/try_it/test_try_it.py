@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from django.test import Client
 from django.urls import reverse
 
-from panapp.web_build import WebBuildFinder
+from pages.web_build import WebBuildFinder
 from recipes.models import Recipe
 from simulations import tries
 from simulations.models import Simulation
@@ -25,7 +25,7 @@ MISSING = "make web"
 @pytest.fixture(autouse=True)
 def _small(monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path) -> None:
     small_tries(monkeypatch, settings)
-    monkeypatch.setattr("panapp.web_build.BUILD", tmp_path)
+    monkeypatch.setattr("pages.web_build.BUILD", tmp_path)
     cache.clear()
 
 

@@ -10,7 +10,6 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import timezone
 
-from panapp.services import wait_until
 from partners import signed_views
 from publishing import trust_model_of
 from publishing.publishing import recipe_close
@@ -24,6 +23,7 @@ from shuffle.analyzer.peers import shuffler_of
 from shuffle.analyzer.storing import FETCHED_REASON, part_store
 from shuffle.shuffler.ending import batch_end, upkeep
 from shuffle.shuffler.models import Batch, Part, Submission, SubmissionNonce
+from simulations.installation.services import wait_until
 from tests.clock import time_is
 from tests.collections.shuffle.analyzer import scene
 from tests.collections.shuffle.analyzer.scene import (

@@ -1,0 +1,1 @@
+"""What `collect`, `series simulate`, `stream` and `demo` do."""

@@ -1,0 +1,171 @@
+"""Rounds of a series on simulated devices, one after the other."""
+
+import csv
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+from django.utils import timezone
+
+from devices_sim.devices import SimulatedDevices, simulated_class
+from devices_sim.workloads.events_file import SEGMENT
+from devices_sim.workloads.segments import checked_weights
+from panprivacy.formats.csv_table import CsvTable
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.parameters import as_typed
+from panprivacy.intervals.difference import Difference
+from panprivacy.recipe.series import SeriesDraft
+from results.changes import Change, change_between
+from results.models import Release
+from results.parts import hidden_reason
+from series.selectors import asked_segment
+from simulations.collect.collection import collection_run, roles_beside
+from simulations.collect.device_file import device_file
+from simulations.installation.services import SIMULATING
+from simulations.installation.shared_installation import Warn, shared_installation
+
+ROUND = "round"
+"""The column that an events or values file may have as its last one."""
+
+
+def series_simulate(
+    *,
+    draft: SeriesDraft,
+    rounds: int,
+    options: Mapping[str, Any],
+    say: Callable[[str], None],
+    warn: Warn,
+) -> list[dict[str, Any]]:
+    """Run rounds, and give what `collect` prints of each, with `change` since the last result.
+
+    All rounds have the same events, unless the file has the column `round`.
+
+    Args:
+        options: the files of devices, by their options; `seed`; `segment`, the one whose change is told (None
+            for everybody); and `weights` of the segments.
+        warn: as of `shared_installation`.
+
+    Raises:
+        FieldError: the file, the series or the parameters cannot be met. Nothing was started.
+        ServiceError, CollectionStalledError, FleetError, PartnerUnavailableError: as `collection_run`.
+    """
+    simulated_devices = simulated_class(draft.recipe)
+    path = device_file(simulated_devices, options, draft.recipe.statistic)
+    simulated = simulated_devices(draft.recipe.calibrated_statistic())
+    segment = asked_segment(draft.recipe.segments, options["segment"] or "")
+    checked_weights("weights", options["weights"], draft.recipe.segments)
+    optional = (*((SEGMENT,) if draft.recipe.segments else ()), ROUND)
+    table = partial(CsvTable, columns=simulated.columns, field=simulated.option, optional=optional)
+    by_round = _has_rounds(path, table)
+    if by_round:
+        for number in range(1, rounds + 1):
+            with _workload(simulated, path, table, number, rounds):
+                pass
+    opens_at = draft.openings(timezone.now())[0]
+    results: list[dict[str, Any]] = []
+    before: Release | None = None
+    beside, processes = roles_beside(draft.recipe), os.cpu_count() or 1
+    with shared_installation(
+        partners=beside, warn=warn, devices=processes, environment=SIMULATING
+    ) as services:
+        for number in range(1, rounds + 1):
+            say(f"round {number} of {rounds}")
+            with _workload(simulated, path, table, number if by_round else None, rounds) as workload:
+                result = collection_run(
+                    members=draft.round(number, rounds, opens_at).as_dict(),
+                    workload=workload,
+                    services=services,
+                    seed=None if options["seed"] is None else options["seed"] + number - 1,
+                    weights=options["weights"],
+                    eager=False,
+                    processes=processes,
+                    say=say,
+                )
+            release = result.release
+            told = release.outcome == Release.Outcome.RELEASED and not (
+                segment and hidden_reason(release, segment)
+            )
+            change = None
+            if told and before is not None:
+                change = change_between(before, release, segment, among=rounds)
+            results.append(result.as_dict() | {"change": _change(change, scalar=simulated.statistic.scalar)})
+            before = release if told else before
+    return results
+
+
+@contextmanager
+def _workload(
+    simulated: SimulatedDevices,
+    path: Path,
+    table: Callable[[BinaryIO], CsvTable],
+    number: int | None,
+    rounds: int,
+) -> Iterator[Any]:
+    """The devices of one round; of all where `number` is None."""
+    if number is None:
+        with simulated.workload(path) as workload:
+            yield workload
+        return
+    with tempfile.TemporaryDirectory(prefix="panapp-round-") as folder:
+        own = Path(folder) / "round.csv"
+        with path.open("rb") as source, own.open("w", encoding="utf-8", newline="") as file:
+            found = _write_round(table(source), number, rounds, file)
+        if not found:
+            raise FieldError(
+                ROUND, f"{number} has no row in {path}; each of the {rounds} rounds needs devices"
+            )
+        with simulated.workload(own) as workload:
+            yield workload
+
+
+def _has_rounds(path: Path, table: Callable[[BinaryIO], CsvTable]) -> bool:
+    if not path.is_file():
+        return False  # a pipe can be read only once
+    with path.open("rb") as file:
+        return ROUND in table(file).columns
+
+
+def _write_round(table: CsvTable, number: int, rounds: int, to: TextIO) -> bool:
+    """Write the rows of one round without that column, each in the line in which it stands in the whole file,
+    so that refusals name it; whether there are some."""
+    known = {str(one): one for one in range(1, rounds + 1)}
+    *columns, _ = table.columns
+    writer = csv.writer(to)
+    writer.writerow(columns)
+    written, found = 1, False
+    for *row, text in table:
+        where = known.get(text.strip())
+        if where is None:
+            raise FieldError(
+                ROUND,
+                f"line {table.line}, column {len(columns) + 1}: must be 1 to {rounds}, as in `--rounds`, "
+                f"not {as_typed(text)}",
+            )
+        if where == number:
+            to.write("\n" * (table.line - written - 1))
+            writer.writerow(row)
+            written, found = table.last_line, True
+    return found
+
+
+def _change(change: Change | None, *, scalar: bool) -> dict[str, Any] | None:
+    if change is None:
+        return None
+    share = None if change.shares is None else _difference(change.shares, scalar=scalar)
+    return {**_difference(change.estimates, scalar=scalar), "share": share}
+
+
+def _difference(found: Difference, *, scalar: bool) -> dict[str, Any]:
+    shape: Callable[[Any], Any] = itemgetter(0) if scalar else list
+    return {
+        "difference": shape(found.values),
+        "level": found.interval.level,
+        "low": shape(found.interval.low),
+        "high": shape(found.interval.high),
+        "more_than_noise": shape(found.more_than_noise),
+    }
