@@ -17,8 +17,8 @@ from log.audit.models import Entry, Head
 from notifications.kinds import BUDGET_NEARLY_SPENT, BY_ACTION, COHORT_REACHED, Kind
 from notifications.models import Delivery, Event, NearlySpent, Subscription, Watched
 from notifications.pauses import LONGEST
-from publishing import trust_model_of
 from recipes.models import Recipe
+from results.trust_models import collection_model_of
 from series.models import Series
 from storage import clock
 
@@ -62,7 +62,7 @@ def cohorts_watch() -> None:
     told = Event.objects.filter(kind=COHORT_REACHED.name).values("subject")
     for recipe in open_ones.exclude(identifier__in=told):
         try:
-            received = trust_model_of(recipe).progress(recipe).received
+            received = collection_model_of(recipe).progress(recipe).received
             if received >= recipe.cohort_size:
                 subject = str(recipe.identifier)
                 event = _event(COHORT_REACHED, subject, subject, recipe.name, _minute(clock.database_now()))

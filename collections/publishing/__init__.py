@@ -1,12 +1,11 @@
-"""What this site does under each trust model, one file each: publishing, closing, the outcome.
+"""How a draft becomes public under each trust model, one file each, and how a recipe is closed.
 
-`TRUST_MODELS` is the table. Others call `trust_model_of` and `unavailable_here`, `configured_partners` for
-the other servers that settings name, the operations in `publishing`, and `review` for what publishing would
-do. `admitting` knows the issuer of tokens and the relay, and `issued` the number of tokens. `targeting`
-checks which devices a recipe asks, and `of_rounds` is given the reader of documents of rounds. `outcomes` has
-what they get, and `api` is the same for programs.
+`TRUST_MODELS` is the table. Others call `unavailable_here`, `configured_partners` for the other servers that
+settings name, the operations in `publishing`, and `review` for what publishing would do. `admitting` knows
+the issuer of tokens and the relay. `approvals` are those of four eyes. `targeting` checks which devices a
+recipe asks, and `of_rounds` is given the reader of documents of rounds. `api` is the same for programs.
 
-It must not know pages, nor the content of a release.
+It must not know what becomes of a published recipe: that is in `results`.
 """
 
 from panprivacy.accounting.trust import Trust
@@ -16,30 +15,23 @@ from publishing.interface import Partners, TrustModel
 from publishing.shuffler import ShufflerModel
 from publishing.single_server import SingleServerModel
 from publishing.two_server import TwoServerModel
-from recipes.models import Recipe
 
 __all__ = [
     "TRUST_MODELS",
     "admitting",
+    "approvals",
+    "approvals_api",
     "configured_partners",
-    "issued",
     "of_rounds",
-    "outcomes",
     "publishing",
     "review",
     "targeting",
-    "trust_model_of",
     "unavailable_here",
 ]
 
 TRUST_MODELS: dict[Trust, TrustModel] = {
     model.trust: model for model in (SingleServerModel(), TwoServerModel(), ShufflerModel(), CuratorModel())
 }
-
-
-def trust_model_of(recipe: Recipe) -> TrustModel:
-    """That of a published recipe."""
-    return TRUST_MODELS[recipe.trust]
 
 
 def configured_partners() -> Partners:

@@ -11,11 +11,11 @@ from rest_framework.views import APIView
 
 from log.audit.access import signed_in_user
 from panprivacy.formats.errors import FieldError
+from publishing.approvals import approval_missing, approval_of_draft
+from publishing.approvals_api import ApprovalSerializer
 from publishing.publishing import recipe_close, recipe_publish
 from publishing.review import Expected, Review, review_of
 from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe
-from recipes.approvals import approval_missing, approval_of_draft
-from recipes.approvals_api import ApprovalSerializer
 from recipes.budget import Effect
 from recipes.drafts_api import (
     ABOUT_WARNING,

@@ -22,10 +22,10 @@ from publishing.admitting import (
     require_admitted,
     tokens_ask,
 )
+from publishing.approvals import approval_require, approval_spend
 from publishing.interface import Partners, Prepared, Wish
 from publishing.targeting import Targeted, target_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
-from recipes.approvals import approval_require, approval_spend
 from recipes.budget import affordable, saying_what_fits, spend
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees

@@ -9,13 +9,9 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.trust_models.single_server import OneServer
 from publishing.interface import Prepared, TrustModel, Wish
 from publishing.keys import recipe_key_make
-from publishing.outcomes import Outcome, Progress, Refused, ServerProgress, Sum, TooFew
 from recipes.models import Recipe, RecipeKey
 from reports.partitions import REPORTS
 from reports.segments import segments_begin
-from reports.selectors import rejections_by_reason
-from results.aggregation.selectors import progress_of
-from results.aggregation.summing import reports_lost, sum_advance, sum_forget, sum_is_settled, sum_of
 from storage.sealing import secret_seal
 
 
@@ -50,30 +46,3 @@ class SingleServerModel(TrustModel):
         private_key = recipe_key_make(wish.draft, secrets.SystemRandom())
         published = wish.publish(OneServer.of(private_key.public_key))
         return _ReportedHere(published, private_key)
-
-    def advance(self, recipe: Recipe) -> None:
-        sum_advance(recipe=recipe)
-
-    def is_settled(self, recipe: Recipe) -> bool:
-        return sum_is_settled(recipe)
-
-    def outcome(self, recipe: Recipe) -> Outcome | None:
-        if lost := reports_lost(recipe):
-            return Refused(lost)
-        # A closed recipe that cannot reach its cohort size has reports that are never planned.
-        found = sum_of(recipe, least=recipe.cohort_size)
-        if found is None:
-            return None
-        if found.reports < recipe.cohort_size:
-            return TooFew(found.received)
-        return Sum(found.total, found.reports)
-
-    def forget(self, recipe: Recipe, outcome: str) -> None:
-        sum_forget(recipe=recipe)
-
-    def progress(self, recipe: Recipe) -> Progress:
-        progress = progress_of(recipe)
-        server = ServerProgress(
-            name="Server", counted=progress.summed, public_rejections=rejections_by_reason(recipe)
-        )
-        return Progress(progress.received, progress.waiting, (server,))

@@ -1,13 +1,16 @@
-"""The one result of a recipe: released or withheld, once; and progress until then.
+"""From reports to the one result of a recipe: released or withheld, once; and progress until then.
 
-Others call `operations` (the periodic task, withholding), `selectors`, `counts` (of attributes), `exports`,
-`excerpt`, `parts`, `progress`, `servers`, `shares`, `rates` and `reasons` (held results), `changes`,
-`comparing` and `comparison_exports`, describe answers with `api_shapes`, and read `models`.
+Others call `operations` (what drives collections, withholding), `trust_models` (how each comes to its
+result), `selectors`, `counts` (of attributes), `exports`, `excerpt`, `parts`, `progress`, `servers`,
+`shares`, `rates` and `reasons` (held results), `issued` (tokens), `changes`, `comparing` and
+`comparison_exports`, describe answers with `api_shapes`, and read `models` and `outcomes`. `aggregation`
+adds stored reports up.
 
-It must not know where a sum comes from: it asks `publishing` for the outcome and reaches no further.
+It must not know pages.
 """
 
 __all__ = [
+    "aggregation",
     "api_shapes",
     "changes",
     "comparing",
@@ -15,8 +18,10 @@ __all__ = [
     "counts",
     "excerpt",
     "exports",
+    "issued",
     "models",
     "operations",
+    "outcomes",
     "parts",
     "progress",
     "rates",
@@ -24,4 +29,5 @@ __all__ = [
     "selectors",
     "servers",
     "shares",
+    "trust_models",
 ]

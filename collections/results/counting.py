@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from panprivacy.formats import base64_text
 from panprivacy.protocols.ed25519 import public_key_of
 from panprivacy.protocols.signed_count import CountRefusedError, ReleasedCount
-from publishing.outcomes import ServerProgress
+from results.outcomes import ServerProgress
 from storage.signing_key import signing_key
 
 

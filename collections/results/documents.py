@@ -7,13 +7,13 @@ from typing import Any
 from panprivacy.formats import base64_text
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.signed_result import sign_result
-from publishing import trust_model_of
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
 from results.models import Release, SignedResult
 from results.selectors import interval_of
 from results.servers import stated_servers
 from results.shares import shares_document, shares_of
+from results.trust_models import collection_model_of
 from storage.signing_key import signing_key
 
 SOFTWARE = "panapp 0.2.0"
@@ -55,7 +55,7 @@ def _document(recipe: Recipe, release: Release) -> dict[str, Any]:
     }
     if not recipe.unreadable and (robustness := recipe.published.calibrated_statistic.robustness):
         document["robustness"] = robustness.as_dict()
-    document |= trust_model_of(recipe).told_with_release(recipe)
+    document |= collection_model_of(recipe).told_with_release(recipe)
     if release.outcome == Release.Outcome.WITHHELD:
         return {**document, "cause": release.cause, "reason": release.reason}
     mechanism = recipe.published.calibrated_statistic

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice, repeat
 from typing import Any
 
-from publishing import trust_model_of
 from recipes.models import Recipe
 from results.documents import SOFTWARE, signed_document
 from results.models import Release, SimulatedTruth
 from results.segment_lines import COLUMNS, segment_lines
 from results.selectors import interval_of
 from results.shares import shares_of
+from results.trust_models import collection_model_of
 from web.spreadsheets import csv_lines
 
 LINES_AT_ONCE = 1_000
@@ -88,7 +88,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
             "robustness_each": repeat(robustness.each),
             "robustness_together": repeat(robustness.together),
         }
-    for name, members in trust_model_of(recipe).told_with_release(recipe).items():
+    for name, members in collection_model_of(recipe).told_with_release(recipe).items():
         columns[name] = repeat(len(members))
     columns["level"] = repeat(interval.level if interval else None)
     shares = shares_of(recipe, release)

@@ -15,8 +15,6 @@ from log.audit.operations import entry_append
 from panprivacy.accounting.rate_validation import RateCheck
 from panprivacy.formats.rounded_counts import rounding_step
 from panprivacy.protocols.signed_count import ReleasedCount
-from publishing import trust_model_of
-from publishing.outcomes import Outcome, Progress, Refused, SourceLostError, TooFew
 from publishing.publishing import recipe_close
 from recipes.errors import RecipeStateError, UnreadableRecipeError
 from recipes.models import Recipe
@@ -26,10 +24,12 @@ from results.counting import CountDisputedError, signatures_of
 from results.documents import SOFTWARE, result_sign
 from results.excerpt import release_excerpt
 from results.models import Release, SimulatedTruth
+from results.outcomes import Outcome, Progress, Refused, SourceLostError, TooFew
 from results.progress import progress_text
 from results.rates import check_of, count_is_missing, is_held, result_passes, told_of_check
 from results.reasons import require_reason
 from results.servers import ServerShown, servers_of
+from results.trust_models import collection_model_of
 from storage import clock
 from storage.erasing import log_truncate_on_commit
 
@@ -80,7 +80,7 @@ def result_release(*, recipe: Recipe) -> Release | None:
         None while the recipe is open, reports of it wait to be summed, the number of its tokens is not
         known, or its result is held (`results.rates`).
     """
-    model = trust_model_of(recipe)
+    model = collection_model_of(recipe)
     # Checked before locking: usually there is nothing to do.
     if recipe.status != Recipe.Status.CLOSED or not model.is_settled(recipe):
         return None
@@ -130,7 +130,7 @@ def _conclude(
 ) -> Release:
     """Store the release, delete what it was made of, and add an entry to the log. The recipe's row
     is locked."""
-    model = trust_model_of(recipe)
+    model = collection_model_of(recipe)
     # For a recipe that cannot be read, nothing is known of its servers.
     progress = Progress(0, 0, ()) if recipe.unreadable else model.progress(recipe)
     release = _release(recipe, outcome, progress)
@@ -183,7 +183,7 @@ def _release(recipe: Recipe, outcome: Outcome | GivenUp, progress: Progress) -> 
     if isinstance(outcome, TooFew):
         cohort_size = recipe.cohort_size
         release.cause = Cause.TOO_FEW
-        model = trust_model_of(recipe)
+        model = collection_model_of(recipe)
         noisy = recipe.published.calibrated_statistic.noisy_count
         fewer, than = ("too few", "for") if noisy else ("fewer", "than")
         release.reason = f"{fewer} {model.cohort_of} {than} the cohort size of {cohort_size:,}"
@@ -260,7 +260,7 @@ def truth_record(
 
 
 def _advance(recipe: Recipe, now: datetime) -> None:
-    model = trust_model_of(recipe)
+    model = collection_model_of(recipe)
     is_open = recipe.status == Recipe.Status.PUBLISHED
     if is_open and (_is_overdue(recipe, now) or model.is_over(recipe)):
         _close_if_open(recipe)

@@ -15,14 +15,14 @@ from django.db import transaction
 from log.audit.operations import entry_append
 from panprivacy.accounting import noisy_count
 from panprivacy.accounting.rate_validation import RateCheck, Verdict, rate_check
-from publishing import trust_model_of
-from publishing.issued import has_tokens, issued_of
-from publishing.outcomes import Outcome, Sum
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from results.actions import RESULT_ALLOWED, RESULT_HELD
+from results.issued import has_tokens, issued_of
 from results.models import HeldResult, Release
+from results.outcomes import Outcome, Sum
 from results.reasons import require_reason
+from results.trust_models import collection_model_of
 from storage import clock
 
 
@@ -57,7 +57,7 @@ def check_of(recipe: Recipe, outcome: Outcome) -> RateCheck | None:
         if recipe.published.target is None
         else (0.0, statistic.reporting_rates[1]),
         count_scale=noisy_count.scale(statistic.cohort_size) if statistic.noisy_count else None,
-        taken=recipe.cohort_size if trust_model_of(recipe).takes_one_cohort else None,
+        taken=recipe.cohort_size if collection_model_of(recipe).takes_one_cohort else None,
     )
 
 

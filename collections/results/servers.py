@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from panprivacy.formats.rounded_counts import rounded_rejections
-from publishing.outcomes import Progress
 from results.models import Release
+from results.outcomes import Progress
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from rest_framework.views import APIView
 
 from log.audit.access import signed_in_user
 from panprivacy.formats.times import parse_time
-from recipes.approvals_api import ApprovalSerializer
+from publishing.approvals_api import ApprovalSerializer
 from recipes.drafts_api import BODY_BYTES, RECIPE_FILE, REFUSED, RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.planner.guarantees import NotComputedError

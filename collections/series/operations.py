@@ -16,8 +16,8 @@ from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.series import SeriesDraft, repetition_of
+from publishing.approvals import approval_require, approval_spend, content_approval_ask
 from publishing.publishing import recipe_publish_file
-from recipes.approvals import approval_require, approval_spend, content_approval_ask
 from recipes.budget import affordable, reserve, saying_what_fits
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe

@@ -1,17 +1,21 @@
 """Simulations: a copy of a recipe, and workers that report to it for simulated devices.
 
 Others call `operations` (start, cancel), which raise `errors`, `selectors`, `ending`, `access` and
-`workloads` (what devices there may be), read `models`, and use `outcome` (what `collect` prints). `tries` has
-those that browsers join. `api` is the REST API.
+`workloads` (what devices there may be), read `models`, and use `outcome` (what `collect` prints). `tries`
+has those that browsers join. `api` is the REST API. `installation` runs servers on this machine, and
+`collect` has what commands do with them.
 
-It must not know pages, nor how reports are stored or added up: its devices speak to the site as real ones do.
+It must not know pages, nor how reports are stored or added up: its devices speak to the site as real ones
+do.
 """
 
 __all__ = [
     "access",
     "api",
+    "collect",
     "ending",
     "errors",
+    "installation",
     "models",
     "operations",
     "outcome",

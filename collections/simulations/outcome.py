@@ -8,12 +8,12 @@ from typing import Any
 
 from devices_sim.fleet_result import FleetResult
 from panprivacy.recipe.token import REASONS
-from publishing import trust_model_of
-from publishing.issued import has_tokens, issued_of
 from recipes.models import Recipe
 from results.exports import segments_document
+from results.issued import has_tokens, issued_of
 from results.models import Release, SimulatedTruth
 from results.selectors import interval_of
+from results.trust_models import collection_model_of
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "duplicate_report", "report_replayed", "batch_full")
 """Reasons for rejections of which the devices know better how many there were: a server counts also what was
@@ -115,7 +115,7 @@ def rejections(recipe: Recipe, fleet: FleetResult) -> dict[str, int]:
     own first try."""
     first, *others = (
         Counter({**server.public_rejections, **server.hidden_rejections})
-        for server in trust_model_of(recipe).progress(recipe).servers
+        for server in collection_model_of(recipe).progress(recipe).servers
     )
     first.update({reason: fleet.rejected[reason] - first[reason] for reason in KNOWN_TO_THE_FLEET})
     rejected = sum(others, first)

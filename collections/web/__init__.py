@@ -3,10 +3,12 @@
 Others call `problems`, `api_problems` and `problem_errors` (RFC 9457), `refusing` (the domain's errors as
 such), `failures`, `errors` and `missing` (error answers), `plain_address` (refusing addresses that no client
 sends), `htmx` (requests for a part of a page), `bodies`, `json_requests` and `strict_json` (reading what is
-sent), `scopes` (what API tokens may be for), `askers` (how often an address sent requests), `failed_sign_ins`
-(how axes counts), `turns` (how many requests may compute at once), `bounded_logging`, `compression`,
-`paging`, `serializers` and `dataclass_serializers` (bodies of the API), `openapi`, `numbers` (how figures are
-shown) and `spreadsheets`.
+sent), `scopes` (what API tokens may be for), `askers` (how often an address sent requests),
+`failed_sign_ins` (how axes counts), `turns` (how many requests may compute at once), `bounded_logging`,
+`compression`, `paging`, `serializers` and `dataclass_serializers` (bodies of the API), `openapi`, `numbers`
+(how figures are shown), `spreadsheets`, `metrics` and `request_metrics`, and `static_files`. `transport`
+sends one request by a deadline, `remote_site` those of commands to another site, and `probe` asks a server
+whether it answers; `ending_together` ends processes with each other.
 
 It must not know any package but the mathematics, nor the purpose of a site.
 """
@@ -18,22 +20,29 @@ __all__ = [
     "bounded_logging",
     "compression",
     "dataclass_serializers",
+    "ending_together",
     "errors",
     "failed_sign_ins",
     "failures",
     "htmx",
     "json_requests",
+    "metrics",
     "missing",
     "numbers",
     "openapi",
     "paging",
     "plain_address",
+    "probe",
     "problem_errors",
     "problems",
     "refusing",
+    "remote_site",
+    "request_metrics",
     "scopes",
     "serializers",
     "spreadsheets",
+    "static_files",
     "strict_json",
+    "transport",
     "turns",
 ]

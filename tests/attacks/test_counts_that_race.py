@@ -20,7 +20,7 @@ from log.audit.actions import SIGN_IN_FAILED
 from log.audit.models import Entry
 from notifications import operations as notifications
 from notifications.models import Subscription
-from recipes import approvals
+from publishing import approvals
 from recipes.models import Approval
 from tests.factories import recipe_members
 from tests.scenes import account, analyst

@@ -19,8 +19,8 @@ from notifications.mail import confirm_address, unsubscribe_address
 from notifications.operations import mail_subscribe
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
+from publishing.approvals import draft_approval_ask
 from publishing.publishing import recipe_close
-from recipes.approvals import draft_approval_ask
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
 from results.models import HeldResult

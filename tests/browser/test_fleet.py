@@ -19,8 +19,8 @@ from devices_sim.workloads.bucket import EventWorkload, listed
 from log.public_log.integrating import integrate
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.transport import HttpTransport
-from publishing.issued import issued_of
 from publishing.publishing import recipe_publish_file
+from results.issued import issued_of
 from results.models import Release
 from simulations.collect.collection import admitting_beside
 from simulations.ending import simulation_close

@@ -38,12 +38,12 @@ from panprivacy.device.rounds_check import Turn
 from panprivacy.device.transport import HttpTransport, WireReport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
-from publishing import trust_model_of
 from publishing.publishing import recipe_close
 from recipes.api import ServedRecipeSerializer
 from recipes.models import Recipe
 from recipes.planner.api import EXAMPLE
 from results.models import Release, SimulatedTruth
+from results.trust_models import collection_model_of
 from series.models import RoundsDocument
 from simulations.collect import collecting, series_simulation
 from simulations.collect.collection import CollectionResult, collection_run
@@ -367,7 +367,7 @@ def test_interrupted_collect_is_withheld_and_the_shuffler_hears_of_it(
         forewarned = interrupted(installation, members, workload)
     assert [(forecast.users, forecast.messages) for forecast in forewarned] == [(60, 6)]
     recipe = Recipe.objects.get()
-    assert trust_model_of(recipe).partner_must_hear(recipe) is False
+    assert collection_model_of(recipe).partner_must_hear(recipe) is False
     assert helper_rows(installation.shuffler, "SELECT count(*) FROM shuffler_submission") == [(0,)]
 
 

@@ -23,9 +23,9 @@ from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload,
 from log.public_log.integrating import integrate
 from panprivacy.formats import base64_text
 from panprivacy.recipe.draft import RecipeDraft
-from publishing.issued import issued_of
 from publishing.publishing import recipe_close, recipe_publish_file
 from reports.models import ReportNonce
+from results.issued import issued_of
 from simulations.collect import collecting, series_simulation
 from simulations.collect.collection import admitting_beside, wait_until_heard
 from simulations.installation import shared_installation as starting

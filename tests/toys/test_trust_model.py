@@ -15,11 +15,12 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.events.histogram import Histogram
 from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from publishing import TRUST_MODELS as ON_THIS_SITE
+from results.trust_models import COLLECTIONS
 from storage.signing_key import verification_key
 from tests.factories import as_json, recipe_members, report_of_values
 from tests.scenes import finish
 from tests.toys.collecting import collected
-from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyModel, ToyPath
+from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyCollection, ToyModel, ToyPath
 from tests.toys.walk import publish_by_form, result_of, text_of
 
 pytestmark = pytest.mark.django_db
@@ -30,12 +31,13 @@ def _toy(monkeypatch: pytest.MonkeyPatch) -> None:
     """One line of each table."""
     monkeypatch.setitem(TRUST_MODELS, TOY, ToyBox)
     monkeypatch.setitem(ON_THIS_SITE, TOY, ToyModel())
+    monkeypatch.setitem(COLLECTIONS, TOY, ToyCollection())
     monkeypatch.setitem(SHOWN, TOY, SHOWN_TOY)
     monkeypatch.setitem(ON_DEVICES, TOY, ToyPath)
 
 
 def test_every_trust_model_has_its_line_in_the_table_of_every_layer() -> None:
-    for table in (TRUST_MODELS, ON_THIS_SITE, SHOWN, ON_DEVICES):
+    for table in (TRUST_MODELS, ON_THIS_SITE, COLLECTIONS, SHOWN, ON_DEVICES):
         assert list(table) == list(Trust)
 
 

@@ -22,11 +22,12 @@ from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.trust_models import Servers
 from panprivacy.statistics.trust_models.members import read_public_key, read_server
 from publishing.interface import Prepared, TrustModel, Wish
-from publishing.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
 from publishing.single_server import KeptKey
 from recipes.models import Recipe
 from results.aggregation.selectors import progress_of
 from results.aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
+from results.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
+from results.trust_models.interface import CollectionModel
 
 TOY = str.__new__(Trust, "toy")
 TOY._name_, TOY._value_ = "TOY", "toy"
@@ -58,15 +59,21 @@ class ToyBox(Servers, trust=TOY, member_names=("toy_box",), device_inputs=(Devic
 
 
 class ToyModel(TrustModel):
-    """The sum is that of the reports that came here."""
+    """The box has one key."""
 
     trust = TOY
-    cohort_of = "valid toys"
 
     def prepare(self, wish: Wish) -> Prepared:
         key = generate_private_key(str(wish.draft.encryption), secrets.SystemRandom())
         box = ToyBox(owner="Christopher", key_members=key.public_key.to_json())
         return KeptKey(wish.publish(box), key)
+
+
+class ToyCollection(CollectionModel):
+    """The sum is that of the reports that came here."""
+
+    trust = TOY
+    cohort_of = "valid toys"
 
     def advance(self, recipe: Recipe) -> None:
         sum_advance(recipe=recipe)

@@ -7,11 +7,11 @@ from django.contrib.auth.models import User
 from django.urls import reverse
 
 from pages.recipe.troubles import troubles_of
-from publishing import trust_model_of
-from recipes.approvals import approvals_answered, approvals_waiting
+from publishing.approvals import approvals_answered, approvals_waiting
 from recipes.models import Approval, Recipe
 from results.progress import progress_text
 from results.selectors import unfinished_recipes
+from results.trust_models import collection_model_of
 
 SOON = timedelta(days=1)
 """Time before its end at which a recipe that may release nothing is listed."""
@@ -37,7 +37,7 @@ def attention_of(now: datetime) -> list[Attention]:
         if recipe.unreadable:
             found.append(Attention(recipe, "Its document cannot be read."))
             continue
-        so_far = trust_model_of(recipe).progress(recipe)
+        so_far = collection_model_of(recipe).progress(recipe)
         troubles = troubles_of(recipe, so_far, everything=True)
         if troubles:
             names = " and ".join(trouble.name for trouble in troubles)

@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from log.audit.access import signed_in_user
-from recipes.approvals import (
+from publishing.approvals import (
     approval_decide,
     approval_missing,
     approval_of_draft,

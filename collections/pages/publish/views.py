@@ -35,8 +35,8 @@ from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trust_named, trusts_of
+from publishing.approvals import approval_of_content, draft_approval_ask
 from publishing.publishing import recipe_publish
-from recipes.approvals import approval_of_content, draft_approval_ask
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from publishing.issued import issuer_trouble
-from publishing.outcomes import Progress
 from recipes.models import Recipe
+from results.issued import issuer_trouble
+from results.outcomes import Progress
 
 
 @dataclass(frozen=True)

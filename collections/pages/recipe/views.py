@@ -58,14 +58,13 @@ from pages.words.sentences import (
 )
 from pages.words.target import target_rows, target_sentence
 from panprivacy.formats.rounded_counts import rounded_beyond
-from publishing import trust_model_of
-from publishing.issued import issued_of
 from publishing.publishing import recipe_close
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of, stated_plan
 from results.exports import file_version, release_csv, release_document, release_json
+from results.issued import issued_of
 from results.models import NUMBERS, Release, SimulatedTruth
 from results.progress import progress_text
 from results.rates import held_of
@@ -81,6 +80,7 @@ from results.servers import (
     servers_of,
     stated_servers,
 )
+from results.trust_models import collection_model_of
 from simulations.access import may_simulate
 from simulations.selectors import simulation_of
 from web.paging import text_of
@@ -277,7 +277,7 @@ def _truth(recipe: Recipe) -> SimulatedTruth | None:
 
 
 def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
-    so_far = trust_model_of(recipe).progress(recipe)
+    so_far = collection_model_of(recipe).progress(recipe)
     now = timezone.now()
     status = status_of(recipe, release_of(recipe), now)
     # The exact number ends here: whatever else is shown follows from this one.

@@ -8,7 +8,7 @@ from django.shortcuts import redirect
 
 from log.audit.access import signed_in_user
 from panprivacy.formats.errors import FieldError
-from recipes.approvals import approval_needed
+from publishing.approvals import approval_needed
 from recipes.errors import RecipeStateError
 from series.operations import series_approval_ask, series_publish
 

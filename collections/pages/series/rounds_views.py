@@ -14,7 +14,7 @@ from pages.series.publishing import published_or_asked
 from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
-from recipes.approvals import approval_needed
+from publishing.approvals import approval_needed
 from recipes.models import Recipe
 
 PREVIEW = "preview"

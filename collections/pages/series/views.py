@@ -29,8 +29,8 @@ from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import rounds_guarantees
 from panprivacy.recipe.series import DEFAULT_ZONE, repetition_of
 from panprivacy.statistics.trust_models import under_trust
+from publishing.approvals import approval_needed, content_approval_missing
 from recipes.access import may_publish
-from recipes.approvals import approval_needed, content_approval_missing
 from recipes.errors import RecipeStateError
 from recipes.models import Approval, Recipe
 from series.errors import SeriesStateError

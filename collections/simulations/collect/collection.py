@@ -19,10 +19,11 @@ from panprivacy.device.transport import HttpTransport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.round import RoundPlace
-from publishing import TRUST_MODELS, trust_model_of
+from publishing import TRUST_MODELS
 from publishing.admitting import Admitting
 from recipes.models import Recipe
 from results.rates import held_of
+from results.trust_models import collection_model_of
 from simulations.errors import SimulationRefusedError
 from simulations.installation.pairing import Pairing, RelayPairing
 from simulations.installation.services import (
@@ -238,7 +239,7 @@ def _wait_for_release(simulation: Simulation, what: str, services: Services, say
         if held_of(recipe) is not None:
             raise CollectionStalledError(HELD)
         services.check()
-        so_far = trust_model_of(recipe).progress(recipe)
+        so_far = collection_model_of(recipe).progress(recipe)
         progress = (so_far.servers[0].counted, so_far.waiting)
         if progress != last_progress:
             say(f"{progress[0]:,} reports summed, {progress[1]:,} {what} waiting")
@@ -257,9 +258,9 @@ def _wait_for_release(simulation: Simulation, what: str, services: Services, say
 
 def wait_until_heard(recipe: Recipe, say: Say, *, briefly: bool = False) -> None:
     """Until nothing is left to tell others of a recipe: the processes that tell them end with the command."""
-    model = trust_model_of(recipe)
+    partner, model = TRUST_MODELS[recipe.trust].partner, collection_model_of(recipe)
     seconds = SHORT_PARTNER_SECONDS if briefly else PARTNER_SECONDS
-    if model.partner and not wait_until(lambda: not model.partner_must_hear(recipe), seconds, POLL_SECONDS):
-        say(f"the {model.partner.name} was not notified of the end; it will be when both run again")
+    if partner and not wait_until(lambda: not model.partner_must_hear(recipe), seconds, POLL_SECONDS):
+        say(f"the {partner.name} was not notified of the end; it will be when both run again")
     if not wait_until(lambda: not issuer_must_hear(recipe), seconds, POLL_SECONDS):
         say("the issuer was not notified of the end; it will be when both run again")

@@ -36,10 +36,10 @@ from panprivacy.protocols.privacy_pass.tokens import Token
 from panprivacy.recipe.dap_task import REPORT_TIME, task_of
 from panprivacy.recipe.token import report_nonce
 from partners.partner import Partner
-from publishing import trust_model_of
 from publishing.publishing import recipe_close, recipe_publish_file
 from recipes.models import Recipe
 from results.models import Release
+from results.trust_models import collection_model_of
 from tests import network
 from tests.factories import recipe_members
 from tests.network import Answer, Transport, deliver, verification_key_of
@@ -208,7 +208,7 @@ def collected(*bits: int, bad: int = 0, **changes: Any) -> Recipe:
 
 def rejected(recipe: Recipe) -> list[dict[str, int]]:
     """What the leader and the helper counted as rejected, most of which is shown to nobody."""
-    servers = trust_model_of(recipe).progress(recipe).servers
+    servers = collection_model_of(recipe).progress(recipe).servers
     return [{**server.public_rejections, **server.hidden_rejections} for server in servers]
 
 

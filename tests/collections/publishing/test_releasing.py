@@ -20,7 +20,6 @@ from pages.recipe.charts import release_chart
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.protocols.dap.basics import ReportError
 from panprivacy.statistics.randomized.vector_mean import VectorMean
-from publishing import trust_model_of
 from publishing.publishing import recipe_publish_file
 from recipes.models import Recipe
 from results.excerpt import MOST_SHOWN, release_excerpt
@@ -29,6 +28,7 @@ from results.models import Release
 from results.operations import collections_advance, result_release
 from results.selectors import excerpt_of
 from results.servers import servers_of
+from results.trust_models import collection_model_of
 from tests.collections.publishing import scene
 from tests.collections.publishing.scene import (
     closed,
@@ -117,7 +117,7 @@ def test_nothing_is_released_while_reports_wait_for_the_helper() -> None:
     recipe = closed(reported(two_server_recipe(), *ONES))
     tick(transport=scene.unreachable)
     assert result_release(recipe=recipe) is None
-    helper = trust_model_of(recipe).progress(recipe).servers[1]
+    helper = collection_model_of(recipe).progress(recipe).servers[1]
     assert helper.trouble is not None
     assert helper.trouble.waiting >= 1
     settle(after=timedelta(hours=1))
@@ -138,7 +138,7 @@ def test_release_tells_of_the_helper_what_it_says_itself(monkeypatch: pytest.Mon
     assert [server["counted"] for server in release.servers] == [5, 7]
     settle()
     # When the task has ended on both sides, too.
-    assert [server.counted for server in trust_model_of(recipe).progress(recipe).servers] == [5, 7]
+    assert [server.counted for server in collection_model_of(recipe).progress(recipe).servers] == [5, 7]
 
 
 @pytest.mark.parametrize(("lost", "counted"), [(COUNT_ATTEMPTS + 2, None), (3, 5)])
@@ -157,7 +157,7 @@ def test_what_verifying_found_is_told_to_nobody() -> None:
     """The leader's half of an old copy of a device's state with the helper's half of a newer one verifies
     only if nothing happened in between."""
     recipe = collected(*ONES, bad=2)
-    so_far = trust_model_of(recipe).progress(recipe)
+    so_far = collection_model_of(recipe).progress(recipe)
     release = released(recipe)
     assert (release.reports, release.rejected) == (5, {})
     assert all(server["rejected"] == {} for server in release.servers)
@@ -172,7 +172,7 @@ def test_nothing_that_the_helper_rejects_is_public_not_even_replays() -> None:
     ReportRejection.objects.create(task=task, side=Side.HELPER, reason="report_replayed", count=3)
     ReportRejection.objects.create(task=task, side=Side.LEADER, reason="report_replayed", count=4)
     ReportRejection.objects.create(task=task, side=Side.LEADER, reason="invalid_message", count=5)
-    leader, helper = servers_of(trust_model_of(recipe).progress(recipe))
+    leader, helper = servers_of(collection_model_of(recipe).progress(recipe))
     assert (leader.rejected, helper.rejected) == ({"report_replayed": 4}, {})
 
 

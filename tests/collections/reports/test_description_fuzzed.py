@@ -27,7 +27,7 @@ from accounts.api_tokens.operations import token_create
 from ledger.operations import population_create
 from notifications.operations import mail_subscribe, trial_send, webhook_create
 from panapp.wsgi import application
-from recipes.approvals import content_approval_ask
+from publishing.approvals import content_approval_ask
 from recipes.models import Recipe
 from series.operations import series_publish
 from simulations.operations import simulation_start

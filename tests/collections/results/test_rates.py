@@ -13,15 +13,15 @@ from log.audit.models import Entry
 from panprivacy.accounting.rate_validation import Verdict
 from panprivacy.accounting.trust import Trust
 from panprivacy.statistics.events.count_nonzero import CountNonzero
-from publishing import TRUST_MODELS
-from publishing.outcomes import Sum
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from results import rates
 from results.exports import release_csv, release_document
 from results.models import HeldResult, Release
 from results.operations import result_release, result_withhold
+from results.outcomes import Sum
 from results.rates import result_allow
+from results.trust_models import COLLECTIONS
 from tests.collections.results.test_release_operations import collected
 from tests.factories import published_recipe
 from tests.page_text import page_text
@@ -184,4 +184,4 @@ def test_noise_in_the_number_of_reports_is_allowed_for(tokens: Any, monkeypatch:
 
 
 def test_only_a_shuffler_takes_no_more_than_a_cohort() -> None:
-    assert [trust for trust, model in TRUST_MODELS.items() if model.takes_one_cohort] == [Trust.SHUFFLER]
+    assert [trust for trust, model in COLLECTIONS.items() if model.takes_one_cohort] == [Trust.SHUFFLER]

@@ -9,13 +9,13 @@ from dap.helper.status import tasks_status
 from dap.leader.models import CountNoise
 from dap.models import Side
 from panprivacy.accounting import noisy_count
-from publishing import trust_model_of
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from results.exports import release_document
 from results.models import Release
 from results.operations import result_release
 from results.servers import servers_of
+from results.trust_models import collection_model_of
 from tests.clock import time_is
 from tests.collections.publishing import scene
 from tests.collections.publishing.scene import sealed_report, settle, two_server_recipe, upload
@@ -85,7 +85,9 @@ def test_two_servers_draw_and_show_the_same_simulated_or_real(
     shown, live, made = [], [], []
     for simulation in (False, True):
         recipe = opened(good=good, bad=3, simulation=simulation)
-        live.append([server.rounded(5) for server in servers_of(trust_model_of(recipe).progress(recipe))])
+        live.append(
+            [server.rounded(5) for server in servers_of(collection_model_of(recipe).progress(recipe))]
+        )
         release = finished(recipe)
         shown.append(shown_of(release))
         assert release.outcome == outcome

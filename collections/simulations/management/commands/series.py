@@ -15,7 +15,7 @@ from devices_sim.fleet import FleetError
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time, parse_time
 from panprivacy.recipe.series import ROUNDS, SeriesDraft, repetition_of, zone_warning
-from recipes.approvals import approval_needed
+from publishing.approvals import approval_needed
 from recipes.errors import PartnerUnavailableError
 from recipes.recipe_file import WITHOUT_APPROVAL, read_recipe_file, require_clocked_file, require_series_file
 from series.api import series_document

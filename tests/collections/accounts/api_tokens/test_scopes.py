@@ -14,8 +14,8 @@ from accounts.api_tokens.operations import token_create
 from ledger.models import Population
 from notifications.models import Delivery, Event, Subscription
 from notifications.operations import mail_subscribe, webhook_create
+from publishing.approvals import draft_approval_ask
 from publishing.publishing import recipe_close
-from recipes.approvals import draft_approval_ask
 from recipes.models import Recipe
 from results.models import HeldResult
 from series.operations import series_publish

@@ -20,12 +20,13 @@ from pages.trust_models import SHOWN
 from pages.words.rejections import EXPLANATIONS
 from panprivacy.accounting.trust import Trust
 from panprivacy.protocols.dap.basics import ReportError
-from publishing import TRUST_MODELS, publishing
+from publishing import publishing
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.parsing import ARRIVAL_REASONS
 from reports.segments import DUPLICATE
 from results.operations import result_release
+from results.trust_models import COLLECTIONS
 from tests.clock import time_is
 from tests.collections.pages.scene import draft_page, form_data, new_url, publish, recipe_page
 from tests.collections.publishing import scene
@@ -72,7 +73,7 @@ def test_report_verified_while_progress_is_read_is_counted_once(monkeypatch: pyt
         return counted(task)
 
     monkeypatch.setattr(selectors, "report_count", verified_meanwhile)
-    so_far = TRUST_MODELS[Trust.TWO_SERVER].progress(recipe)
+    so_far = COLLECTIONS[Trust.TWO_SERVER].progress(recipe)
     assert so_far.waiting == 0, "all are in the sum"
 
 

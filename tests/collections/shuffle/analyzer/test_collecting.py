@@ -11,12 +11,12 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from partners import signed_views
-from publishing import trust_model_of
 from publishing.publishing import recipe_close
 from recipes.models import Recipe, RecipeKey
 from reports.models import RejectionCount, StoredReports
 from results.models import Release
 from results.operations import collections_advance, result_withhold
+from results.trust_models import collection_model_of
 from shuffle.analyzer.fetching import REQUESTS_SECONDS, fetch_begin, fetch_drive, fetch_end, fetches_take
 from shuffle.analyzer.models import BatchFetch
 from shuffle.analyzer.peers import shuffler_of
@@ -111,7 +111,7 @@ def test_result_is_given_up_if_the_shuffler_is_gone() -> None:
     fill(recipe, [0, 1, 1])
     settle(transport=scene.unreachable)
     recipe = recipe_close(recipe=recipe, actor=None)
-    trouble = trust_model_of(recipe).progress(recipe).servers[1].trouble
+    trouble = collection_model_of(recipe).progress(recipe).servers[1].trouble
     assert trouble is not None
     assert "ConnectionRefusedError" in trouble.error
     release = result_withhold(recipe=recipe, reason="the shuffler is gone", actor=None)

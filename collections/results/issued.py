@@ -1,7 +1,7 @@
 """How many tokens were issued for a recipe: what its number of reports is compared with."""
 
-from publishing.outcomes import Trouble
 from recipes.models import Recipe
+from results.outcomes import Trouble
 from tokens.admission.selectors import issuance_of
 from tokens.admission.selectors import (
     issued_of as issued_of,  # `results` asks this package

@@ -10,7 +10,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from log.audit.access import signed_in_user
-from recipes.approvals import (
+from publishing.approvals import (
     approval_decide,
     approval_of_content,
     approvals_list,

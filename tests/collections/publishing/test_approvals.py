@@ -16,8 +16,8 @@ from ledger.operations import population_change
 from log.audit.models import Entry
 from log.audit.selectors import entries_of_recipe
 from panprivacy.formats.errors import FieldError
+from publishing.approvals import approval_decide, approvals_waiting, draft_approval_ask
 from publishing.publishing import recipe_publish, recipe_publish_file
-from recipes.approvals import approval_decide, approvals_waiting, draft_approval_ask
 from recipes.errors import ApprovalNeededError, RecipeStateError
 from recipes.models import APPROVAL_VALID, Approval, Recipe
 from recipes.operations import recipe_draft_save
