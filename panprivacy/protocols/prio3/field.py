@@ -5,7 +5,17 @@ import operator
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import gmpy2
+
 from panprivacy.protocols.prio3.interface import InvalidShareError
+
+
+def little_endian(encoded: bytes, size: int) -> list[int]:
+    """The numbers of `size` bytes each, one after the other."""
+    numbers = gmpy2.unpack(gmpy2.mpz.from_bytes(encoded, "little"), 8 * size)
+    count = len(encoded) // size
+    # What `unpack` leaves out at the end are zeros.
+    return [*map(int, numbers), *[0] * (count - len(numbers))][:count]
 
 
 @dataclass(frozen=True)
@@ -26,7 +36,10 @@ class Field:
 
     def encode(self, elements: Iterable[int]) -> bytes:
         """Elements of [0, modulus), one after the other (`encode_vec`, section 6.1.1)."""
-        return b"".join([element.to_bytes(self.encoded_size, "little") for element in elements])
+        elements = list(elements)
+        size = self.encoded_size
+        encoded: bytes = gmpy2.pack(elements, 8 * size).to_bytes(size * len(elements), "little")
+        return encoded
 
     def decode(self, encoded: bytes, length: int, name: str) -> list[int]:
         """The inverse of `encode` for `length` elements (`decode_vec`, section 6.1.1).
@@ -37,7 +50,7 @@ class Field:
         size = self.encoded_size
         if len(encoded) != length * size:
             raise InvalidShareError(f"{name}: must be {length * size} bytes, not {len(encoded)}")
-        elements = [int.from_bytes(encoded[at : at + size], "little") for at in range(0, len(encoded), size)]
+        elements = little_endian(encoded, size)
         if any(element >= self.modulus for element in elements):
             raise InvalidShareError(f"{name}: a field element must be below the modulus {self.modulus}")
         return elements

@@ -13,10 +13,9 @@ from typing import Any
 from panprivacy.protocols.prio3.circuits import Circuit
 from panprivacy.protocols.prio3.interface import VerificationError
 from panprivacy.protocols.prio3.polynomial import (
-    coefficients_of,
     lagrange_basis,
     next_power_of_2,
-    values_at_roots,
+    values_at_more_roots,
 )
 
 
@@ -59,13 +58,10 @@ class FullyLinearProof:
         # Evaluate the validity circuit on the measurement itself.
         self.circuit.evaluate(measurement, joint_randomness, 1, call)
         # The wire polynomials, from their values at the p-th roots of unity to those at the n-th.
-        wires = [
-            values_at_roots(field, coefficients_of(field, wire), self.gadget_order)
-            for wire in self._wires(calls)
-        ]
+        points = values_at_more_roots(field, calls, self.wire_length, self.gadget_order)
         # The gadget polynomial: the gadget on the wire polynomials' values. Proof: seeds, then these values.
-        points = list(zip(*wires, strict=True))[: self.gadget_length]
-        return [*prove_randomness, *(gadget.evaluate(field, inputs) for inputs in points)]
+        values = (int(gadget.evaluate(field, inputs)) for inputs in points[: self.gadget_length])
+        return [*prove_randomness, *values]
 
     def query(
         self,

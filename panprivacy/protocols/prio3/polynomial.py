@@ -6,7 +6,10 @@ and the draft sends no more values than determine it: there m < n.
 """
 
 import functools
+import operator
 from collections.abc import Sequence
+
+import gmpy2
 
 from panprivacy.protocols.prio3.field import Field
 
@@ -16,33 +19,42 @@ def next_power_of_2(n: int) -> int:
     return 1 << (n - 1).bit_length()
 
 
-def values_at_roots(field: Field, coefficients: Sequence[int], n: int) -> list[int]:
-    """The values of a polynomial at all n-th roots of unity: the number theoretic transform.
+def values_at_more_roots(
+    field: Field, values: Sequence[Sequence[int]], m: int, n: int
+) -> list[Sequence[int]]:
+    """The values of many polynomials of degree below m at all n-th roots of unity.
 
-    p(x) = even(x²) + x·odd(x²), and the squares of the n-th roots are the roots of half the order.
+    Each is a sum of the given values, weighed by the Lagrange basis. The values of all polynomials at one
+    root are digits of one large integer, so that one multiplication weighs all of them.
+
+    Args:
+        values: elements of the field, at the first of the m-th roots, for each root those of all polynomials;
+            at the other m-th roots all are 0.
+        n: a multiple of m.
+
+    Returns:
+        For each n-th root the values of all polynomials, up to multiples of the modulus.
     """
-    if n == 1:
-        return [coefficients[0] if coefficients else 0]
-    half, modulus = n // 2, field.modulus
-    if half == 1:
-        # Most calls are this small.
-        first, second = (*coefficients, 0, 0)[:2]
-        return [(first + second) % modulus, (first - second) % modulus]
-    even = values_at_roots(field, coefficients[0::2], half)
-    odd = values_at_roots(field, coefficients[1::2], half)
-    turned = [root * value % modulus for root, value in zip(field.roots(n), odd, strict=False)]
-    return [(x + y) % modulus for x, y in zip(even, turned, strict=True)] + [
-        (x - y) % modulus for x, y in zip(even, turned, strict=True)
-    ]
+    polynomials = len(values[0])
+    # A sum of products of two elements does not overflow into the next digit.
+    bits = 2 * field.modulus.bit_length() + len(values).bit_length()
+    packed = [gmpy2.pack(list(row), bits) for row in values]
+    zeros = [0] * polynomials
+    points: list[Sequence[int]] = []
+    for root, basis in enumerate(_bases(field, m, n)):
+        place, is_between = divmod(root * m, n)
+        if not is_between:
+            points.append(values[place] if place < len(values) else zeros)
+            continue
+        digits = gmpy2.unpack(sum(map(operator.mul, basis, packed)), bits)
+        points.append([*digits, *zeros[len(digits) :]])
+    return points
 
 
-def coefficients_of(field: Field, values: Sequence[int]) -> list[int]:
-    """The inverse of `values_at_roots`, for one value for each root."""
-    n = len(values)
-    transformed = values_at_roots(field, values, n)
-    scale = field.inverse(n)
-    # The inverse transform is the transform at the inverse roots, which are the roots in reverse order.
-    return [scale * value % field.modulus for value in transformed[:1] + transformed[:0:-1]]
+@functools.cache
+def _bases(field: Field, m: int, n: int) -> list[list[gmpy2.mpz]]:
+    """For each n-th root, what the values at the m-th roots weigh in the value there."""
+    return [[gmpy2.mpz(weight) for weight in lagrange_basis(field, m, m, root)] for root in field.roots(n)]
 
 
 @functools.cache

@@ -141,7 +141,7 @@ class Prio3(Generic[Measurement]):
         helper_shares = [
             self._helper_measurement_share(context, helper, seeds[helper - 1]) for helper in helpers
         ]
-        leader_share = [element % self.field.modulus for element in encoded]
+        leader_share = encoded = [element % self.field.modulus for element in encoded]
         for share in helper_shares:
             leader_share = self.field.subtract(leader_share, share)
 

@@ -3,7 +3,7 @@
 from Cryptodome.Hash import TurboSHAKE128
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.protocols.prio3.field import Field
+from panprivacy.protocols.prio3.field import Field, little_endian
 
 SEED_SIZE = 32
 VERSION = 18
@@ -78,8 +78,7 @@ def elements(field: Field, message: bytes, length: int) -> list[int]:
     while len(found) < length:
         # All that is still missing at once; the draft takes one element at a time.
         wanted = (length - len(found)) * size
-        output = xof.read(wanted)
-        numbers = (int.from_bytes(output[at : at + size], "little") for at in range(0, wanted, size))
+        numbers = little_endian(xof.read(wanted), size)
         # x &= 2^bits − 1 changes nothing; x below the modulus is an element, any other is skipped.
         found += [number for number in numbers if number < field.modulus]
     return found

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.prio3 import xof
 from panprivacy.protocols.prio3.circuits import Circuit, CountCircuit, digit_weights, digits
-from panprivacy.protocols.prio3.field import FIELD64, FIELD128
+from panprivacy.protocols.prio3.field import FIELD64, FIELD128, Field, little_endian
 from panprivacy.protocols.prio3.gadgets import PolynomialEvaluation
 from panprivacy.protocols.prio3.interface import InvalidShareError, VerificationError
+from panprivacy.protocols.prio3.polynomial import values_at_more_roots
 from panprivacy.protocols.prio3.prio3 import (
     Prio3,
     Prio3Count,
@@ -232,3 +233,27 @@ def test_verifier_shares_in_the_wrong_order_are_refused():
     message = vdaf.verifier_shares_to_message(CONTEXT, [share for _, share in reversed(views)])
     with pytest.raises(VerificationError, match="joint randomness"):
         vdaf.verify_next(views[0][0], message)
+
+
+@pytest.mark.parametrize("field", [FIELD64, FIELD128])
+def test_values_at_more_roots_are_those_of_the_coefficients(field: Field) -> None:
+    generator = random.Random(1)
+    polynomials = [[generator.randrange(field.modulus) for _ in range(4)] for _ in range(3)]
+    largest = [field.modulus - 1] * 4  # the digits of the packed sums at their largest
+
+    def value(coefficients: list[int], at: int) -> int:
+        return sum(c * pow(at, power, field.modulus) for power, c in enumerate(coefficients)) % field.modulus
+
+    known = [[*(value(p, root) for p in polynomials), 0] for root in field.roots(4)]
+    for row, at in zip(known, largest, strict=True):
+        row[3] = at
+    found = values_at_more_roots(field, known, 4, 16)
+    expected = [[*(value(p, root) for p in polynomials), field.modulus - 1] for root in field.roots(16)]
+    assert [[v % field.modulus for v in row] for row in found] == expected
+
+
+def test_numbers_of_bytes_are_kept_when_they_are_zeros_or_none() -> None:
+    assert little_endian(bytes(24), 8) == [0, 0, 0]
+    assert little_endian(b"", 8) == []
+    assert FIELD128.encode([1, 0]) == b"\1" + bytes(31)
+    assert FIELD128.encode([]) == b""
