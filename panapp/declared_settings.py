@@ -164,6 +164,13 @@ _ALL = (
         shown="`erasable-keys/` in the data directory",
     ),
     Setting(
+        "PANAPP_KEY_SERVICE",
+        "where erasable keys are: `files`, or a [PKCS#11 token](install.md#more-than-one-web-host) as "
+        "`pkcs11:token=label?module-path=/path/module.so`",
+        default="files",
+    ),
+    Setting("PANAPP_KEY_SERVICE_PIN", "the token's PIN", condition="with a token"),
+    Setting(
         "PANAPP_REPORT_STORE",
         "[object storage](install.md#object-storage) of reports, as `s3://bucket/prefix`",
         shown="the database",

@@ -1,8 +1,9 @@
 """Databases and files: append-only tables, sealed secrets, erasing, the signing key, the time.
 
 Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
-can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which clients seal; `key_command` lists
-them), `erasing` (so that what is deleted is gone), `device_rows` (which reveal no order), `signing_key` (this
+can be erased: `erasable_keys`, in a `key_service`, which is `key_files` or `key_token`; `key_slots`),
+`rotating_keys` (to which clients seal; `key_command` lists them),
+`erasing` (so that what is deleted is gone), `device_rows` (which reveal no order), `signing_key` (this
 installation's own; `key_halves` knows no settings), `clock` (what time it is), `waits` (pauses until what
 failed is tried again), `caches` (that run nothing), `writing` (whether there is space on the disk),
 `group_commit` (jobs of many threads in one transaction), `connections` (that threads share), `kept_rows`
@@ -27,8 +28,11 @@ __all__ = [
     "group_commit",
     "kept_rows",
     "key_command",
+    "key_files",
     "key_halves",
+    "key_service",
     "key_slots",
+    "key_token",
     "object_store",
     "partition_functions",
     "partitions",

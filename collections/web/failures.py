@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from storage.key_service import KeyServiceError
 from web.problems import Problem, method_not_allowed, unavailable
 
 logger = structlog.get_logger(__name__)
@@ -22,9 +23,13 @@ FAILURES = (Problem, OperationalError)
 """What `failure_response` answers; anything else is a fault of ours."""
 
 
-def database_is_down() -> bool:
-    """Whether the exception being handled is one: for handlers that Django calls without it."""
-    return isinstance(sys.exception(), OperationalError | InterfaceError)
+def silent_service() -> str | None:
+    """What did not answer, as a sentence begins, if that is the exception being handled; else None. For
+    handlers that Django calls without it."""
+    failure = sys.exception()
+    if isinstance(failure, OperationalError | InterfaceError):
+        return "The database"
+    return "The key service" if isinstance(failure, KeyServiceError) else None
 
 
 def failure_response(
