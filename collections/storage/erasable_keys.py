@@ -102,7 +102,8 @@ def key_erase(name: bytes) -> None:
     deleted, _ = row.filter(service=service.kind).delete()
     if not deleted and (other := row.first()):
         _require_kind(other, service)
-    transaction.on_commit(partial(_erase, name), robust=True)
+    # No `partial`: if it fails, Django asks a function for its name. Then upkeep erases the key.
+    transaction.on_commit(lambda: _erase(name), robust=True)
 
 
 def old_keys_erase() -> None:

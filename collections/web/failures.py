@@ -1,4 +1,5 @@
-"""Answering failures: problem documents for what was refused, and for a database that is busy."""
+"""Answering failures: problem documents for what was refused, and for a database that is busy or keys that
+are out of reach."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -19,7 +20,7 @@ View = Callable[..., HttpResponse]
 About = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Fields of a problem document in addition to its own, made from a view's arguments."""
 
-FAILURES = (Problem, OperationalError)
+FAILURES = (Problem, OperationalError, KeyServiceError)
 """What `failure_response` answers; anything else is a fault of ours."""
 
 
@@ -33,7 +34,7 @@ def silent_service() -> str | None:
 
 
 def failure_response(
-    failure: Problem | OperationalError,
+    failure: Problem | OperationalError | KeyServiceError,
     *,
     methods: Sequence[str],
     undone: str,
@@ -51,6 +52,9 @@ def failure_response(
     """
     if isinstance(failure, Problem):
         problem = failure
+    elif isinstance(failure, KeyServiceError):
+        problem = unavailable("The key service does not answer. Nothing was changed. Ask again.")
+        logger.error("key_service_failed", reason=str(failure))
     else:
         problem = unavailable(undone)
         # The code that raised it may have logged it already (reports.object_store).
