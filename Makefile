@@ -63,6 +63,7 @@ $(READY): requirements-setup.txt requirements-dev.txt
 pins: setup ## Write the requirement files from their .in files
 	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt $(PINS)
 	$(COMPILE) requirements-demo.in --constraints requirements-dev.txt --output-file requirements-demo.txt
+	$(COMPILE) requirements-pkcs11.in --constraints requirements-dev.txt --output-file requirements-pkcs11.txt
 	$(COMPILE) requirements.in --constraints requirements-dev.txt --output-file requirements.txt
 	$(COMPILE) requirements-setup.in --output-file requirements-setup.txt $(PINS)
 

@@ -160,9 +160,15 @@ _ALL = (
     ),
     Setting(
         "PANAPP_ERASABLE_KEYS_DIR",
-        "[erasable keys](backup-and-restore.md#erasable-keys); no backup, same for web and workers",
+        "[erasable keys](backup-and-restore.md#erasable-keys) in files; no backup, same for web and workers",
         shown="`erasable-keys/` in the data directory",
     ),
+    Setting(
+        "PANAPP_KEY_SERVICE",
+        "`files`, or a [PKCS#11 token](install.md#more-than-one-web-host) for erasable keys",
+        default="files",
+    ),
+    Setting("PANAPP_KEY_SERVICE_PIN", "the token's PIN", condition="with a token"),
     Setting(
         "PANAPP_REPORT_STORE",
         "[object storage](install.md#object-storage) of reports, as `s3://bucket/prefix`",

@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
@@ -14,6 +15,7 @@ from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.protocols.transparency.policy import Policy, PolicyError
 from panprivacy.protocols.transparency.signed_note import ED25519, NoteError, VerifierKey, is_name
 from storage.key_halves import log_name, public_half
+from storage.key_service import TokenAddress
 from storage.local_secrets import key_of_32_bytes
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -387,6 +389,65 @@ def report_store(name: str, *, local: bool) -> str:
         endpoint = urlsplit(os.environ.get(variable, ""))
         if endpoint.scheme == "http" and not _is_this_machine(endpoint.hostname or ""):
             raise ImproperlyConfigured(f"{variable} must be https, except on this machine")
+    return value
+
+
+def key_token(name: str) -> TokenAddress | None:
+    """The token of a URI as `pkcs11:token=label?module-path=/path` (RFC 7512); None for `files`.
+
+    Of the attributes, `token`, `serial` and `module-path` are known. No message has the value: a PIN may be
+    in it.
+    """
+    value = _given_or_default(name)
+    if value == "files":
+        return None
+    scheme, _, rest = value.partition(":")
+    path, _, query = rest.partition("?")
+    in_path, in_query = _attributes(path, ";"), _attributes(query, "&")
+    if in_query.keys() & {"pin-value", "pin-source"}:
+        raise ImproperlyConfigured(f"{name} must hold no PIN, which is PANAPP_KEY_SERVICE_PIN")
+    address = TokenAddress(
+        in_query.get("module-path", ""), in_path.get("token", ""), in_path.get("serial", "")
+    )
+    if (
+        scheme != "pkcs11"
+        or not {"token", "serial"} >= in_path.keys()
+        or in_query.keys() != {"module-path"}
+        or not address.module.startswith("/")
+        or not (address.token or address.serial)
+    ):
+        raise ImproperlyConfigured(
+            f"{name} must be files, or a URI of the form pkcs11:token=label?module-path=/path/module.so; "
+            ";serial=number may follow the label"
+        )
+    if find_spec("pkcs11") is None:
+        raise ImproperlyConfigured(f"{name} needs what requirements-pkcs11.txt installs")
+    return address
+
+
+def _attributes(text: str, separator: str) -> dict[str, str]:
+    """Those of one part of a URI; a repeated one makes a name that no part knows."""
+    found: dict[str, str] = {}
+    for pair in filter(None, text.split(separator)):
+        attribute, _, value = pair.partition("=")
+        found[pair if attribute in found else attribute] = unquote(value)
+    return found
+
+
+def pin(name: str, *, needed: bool) -> str:
+    """A PIN; empty if the variable is unset or empty.
+
+    Args:
+        needed: whether it must be set; otherwise it is not read.
+    """
+    value = _given(name) or "" if needed else ""
+    if needed and not value:
+        raise ImproperlyConfigured(f"{name} must be set if PANAPP_KEY_SERVICE is a token")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        # Without the value.
+        raise ImproperlyConfigured(f"{name} must be UTF-8 text") from None
     return value
 
 

@@ -15,6 +15,7 @@ from panapp.celery import celery_application
 from reports.object_store import store_check
 from storage import clock
 from storage.database import is_migrated
+from storage.key_service import KeyServiceError
 from storage.writing import require_room
 
 logger = structlog.get_logger(__name__)
@@ -84,7 +85,11 @@ def _keys() -> None:
     # Here: a role without this check seals nothing.
     from storage.erasable_keys import keys_lost
 
-    lost, needed = keys_lost()
+    try:
+        lost, needed = keys_lost()
+    except KeyServiceError as error:
+        logger.error("key_service_failed", reason=str(error))
+        raise _NotReadyError from error
     if lost:
         logger.error("keys_lost", lost=lost, needed=needed)
     if lost == needed > 0:

@@ -11,6 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 
 SECRET, SIGNING, SEALING = "PANAPP_SECRET_KEY", "PANAPP_SIGNING_KEY", "PANAPP_KEY_ENCRYPTION_KEY"
 KEYS = (SECRET, SIGNING, SEALING)
+KEY_SERVICE_PIN = "PANAPP_KEY_SERVICE_PIN"
 
 
 @dataclass(frozen=True)
@@ -20,6 +21,7 @@ class ProcessKind:
     Attributes:
         name: value of PANAPP_PROCESS.
         keys: variables of the secrets that it needs, of `KEYS`; it refuses the others.
+        erases: whether it uses erasable keys: it opens what is sealed under them, or only erases them.
         broker: whether it speaks to it. Without a broker it has no cache either. All speak to the database.
         threads: whether threads share its connections to the database.
         mails: whether it uses the mail server, if there is one.
@@ -28,6 +30,7 @@ class ProcessKind:
 
     name: str
     keys: tuple[str, ...] = ()
+    erases: bool = False
     broker: bool = True
     threads: bool = False
     owns_tables: bool = False
@@ -39,8 +42,9 @@ class ProcessKind:
         Raises:
             ImproperlyConfigured: names the variable.
         """
-        for name in KEYS:
-            if name not in self.keys and variables.get(name):
+        needed = {*self.keys, *([KEY_SERVICE_PIN] if self.erases else ())}
+        for name in (*KEYS, KEY_SERVICE_PIN):
+            if name not in needed and variables.get(name):
                 raise ImproperlyConfigured(
                     f"PANAPP_PROCESS={self.name} has no use for {name}; take it out of its environment"
                 )
@@ -49,19 +53,19 @@ class ProcessKind:
 KINDS = {
     kind.name: kind
     for kind in (
-        ProcessKind("all", keys=KEYS, threads=True, mails=True),
-        ProcessKind("web", keys=KEYS, threads=True),
+        ProcessKind("all", keys=KEYS, erases=True, threads=True, mails=True),
+        ProcessKind("web", keys=KEYS, erases=True, threads=True),
         # Signs the rounds of series, which open by the clock.
-        ProcessKind("worker", keys=(SIGNING, SEALING)),
+        ProcessKind("worker", keys=(SIGNING, SEALING), erases=True),
         # Verifies reports, too: it opens what clients sealed.
-        ProcessKind("worker-to-helper", keys=(SIGNING, SEALING)),
+        ProcessKind("worker-to-helper", keys=(SIGNING, SEALING), erases=True),
         ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
         # Opens the secrets with which webhooks are signed.
-        ProcessKind("worker-to-subscribers", keys=(SEALING,), mails=True),
+        ProcessKind("worker-to-subscribers", keys=(SEALING,), erases=True, mails=True),
         # Asks the database which periodic tasks wait or run.
         ProcessKind("beat"),
         ProcessKind("migrate", broker=False, owns_tables=True),
-        ProcessKind("upkeep", broker=False),
+        ProcessKind("upkeep", erases=True, broker=False),
         # An attester's, which notifies the issuer of withheld tokens.
         ProcessKind("signing-upkeep", broker=False, keys=(SIGNING,)),
     )

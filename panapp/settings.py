@@ -218,6 +218,9 @@ STREAM_BYTES_PER_MINUTE = environment.whole_number("PANAPP_STREAM_BYTES_PER_MINU
 
 # Keys without which no sealed secret of the database opens: as the former.
 ERASABLE_KEYS_DIR = Path(environment.text("PANAPP_ERASABLE_KEYS_DIR", str(DATA_DIR / "erasable-keys")))
+# The PKCS#11 token that has them instead, which many hosts share; None: files in that directory.
+KEY_TOKEN = environment.key_token("PANAPP_KEY_SERVICE")
+KEY_TOKEN_PIN = environment.pin("PANAPP_KEY_SERVICE_PIN", needed=KEY_TOKEN is not None and PROCESS.erases)
 
 # Object store for reports of newly published recipes with one server; empty: they are in the database.
 OBJECT_STORE = environment.report_store("PANAPP_REPORT_STORE", local=LOCAL)

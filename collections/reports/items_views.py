@@ -13,6 +13,7 @@ from reports import openapi
 from reports.items import BODY_BYTES, invalid_item, read_items
 from reports.receiving import ReceivingView
 from storage.group_commit import QueueFullError
+from storage.key_service import KeyServiceError
 from streams.errors import StreamBusyError, StreamClosedError, StreamLostError
 from streams.operations import items_fold
 from web.bodies import read_body, require_json
@@ -75,7 +76,7 @@ class ItemsView(ReceivingView):
         except StreamLostError:
             logger.error("stream_lost", recipe=identifier)
             raise _broken("The state of this stream cannot be read.") from None
-        except OperationalError:
+        except (OperationalError, KeyServiceError):
             raise
         except Exception as error:
             # Only what is ours: the message of an unexpected error might quote an item.

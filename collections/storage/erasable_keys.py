@@ -1,16 +1,14 @@
-"""Erasable keys: one for each sealed secret, in a small file of its own outside of the database.
+"""Erasable keys: one for each sealed secret, in a key service outside of the database.
 
 What a database deletes can still be read: PostgreSQL keeps it in its pages and its write-ahead log, any
 database in its backups. So a secret is sealed under a key that is nowhere in the database, and erasing that
-one file makes all these copies useless, even to an attacker who has the key-encryption key.
+one key makes all these copies useless, even to an attacker who has the key-encryption key.
 
-The table `ErasableKey` lists the keys that are needed; the directory follows it. A key is on the disk before
+The table `ErasableKey` lists the keys that are needed; the service follows it. A key is there for good before
 the transaction that needs it commits, and is erased after the one that deletes it has. What a crash leaves in
-between are files without a row: `old_keys_erase` finds them.
+between are keys without a row: `old_keys_erase` finds them.
 """
 
-import secrets
-from collections.abc import Iterator
 from functools import partial
 from uuid import UUID
 
@@ -18,16 +16,10 @@ from django.conf import settings
 from django.db import connection, transaction
 
 from storage.erasing import sync_committed
-from storage.key_slots import KEY_BYTES, KeySlots, all_erased
+from storage.key_files import KeyFiles
+from storage.key_service import PREFIX_BYTES, KeyAbsentError, KeyService
+from storage.key_slots import all_erased
 from storage.models import Database, ErasableKey
-
-VERSION = 0
-"""Of every key here: it is written once, and never changed."""
-
-SUFFIX = ".key"
-
-NAME_BYTES = 32
-"""Of the name of a key: its database's identifier and its own."""
 
 
 class KeyLostError(RuntimeError):
@@ -36,43 +28,65 @@ class KeyLostError(RuntimeError):
     """
 
 
+class OtherKeyServiceError(KeyLostError):
+    """The key of a sealed secret is in a service of another kind than this process uses."""
+
+
 class KeyErasedError(RuntimeError):
     """The key of a sealed secret was erased, and the secret deleted."""
 
 
-def key_make() -> tuple[bytes, bytes]:
-    """A new key, for what is stored in this transaction.
+def key_service() -> KeyService:
+    """The service that the settings name."""
+    if settings.KEY_TOKEN is None:
+        return KeyFiles(settings.ERASABLE_KEYS_DIR)
+    # Here: its library is installed only if there is a token.
+    from storage.key_token import KeyToken
 
-    Returns:
-        Its name, `NAME_BYTES` bytes that are no secret, and the key, `KEY_BYTES` bytes. It is on the disk.
+    return KeyToken(settings.KEY_TOKEN, settings.KEY_TOKEN_PIN)
+
+
+def key_name() -> bytes:
+    """The name of a new key, for what is stored in this transaction. `key_seal` makes the key.
 
     Raises:
         TransactionManagementError: not in a transaction, which would part the key from what it is for.
     """
     _require_transaction()
-    # Before the file: a process that sees a file knows by the row whether its transaction is still under way.
-    row = ErasableKey.objects.create()
-    name = Database.objects.get().id.bytes + row.id.bytes
-    key = secrets.token_bytes(KEY_BYTES)
-    _slots(name).write(VERSION, key)
-    return name, key
+    # Before the key: a process that sees a key knows by the row whether its transaction is still under way.
+    row = ErasableKey.objects.create(service=key_service().kind)
+    return Database.objects.get().id.bytes + row.id.bytes
 
 
-def key_read(name: bytes) -> bytes:
-    """The key of that name.
+def key_seal(name: bytes, secret: bytes, associated_data: bytes) -> bytes:
+    """The secret, sealed under a new key of that name, which survives a crash when this returns.
 
     Raises:
-        KeyErasedError: it was erased.
-        KeyLostError: it was not, and is not in the directory.
+        KeyServiceError: the service failed: roll the transaction back.
     """
-    key = _slots(name).read(VERSION)
-    if key is not None:
-        return key
-    if not ErasableKey.objects.filter(id=_id_of(name)).exists():
+    return key_service().seal(name, secret, associated_data)
+
+
+def key_unseal(name: bytes, sealed: bytes, associated_data: bytes) -> bytes:
+    """Inverse of `key_seal`.
+
+    Raises:
+        KeyErasedError: the key was erased.
+        KeyLostError: it was not, and is not in the service, or in one of another kind.
+        KeyServiceError: the service failed.
+        SealFormatError, SealBrokenError: the key does not open this.
+    """
+    service = key_service()
+    try:
+        return service.unseal(name, sealed, associated_data)
+    except KeyAbsentError:
+        row = ErasableKey.objects.filter(id=_id_of(name)).first()
+    if row is None:
         raise KeyErasedError("the key of this secret was erased")
+    _require_kind(row, service)
     raise KeyLostError(
-        f"the key of a sealed secret is not in {settings.ERASABLE_KEYS_DIR}: this must be the directory of "
-        "the process that sealed it (docs/operations/backup-and-restore.md)"
+        f"the key of a sealed secret is not in {service.place}: this must be the place of the process that "
+        "sealed it (docs/operations/backup-and-restore.md)"
     )
 
 
@@ -80,29 +94,39 @@ def key_erase(name: bytes) -> None:
     """Erase the key once this transaction, which deletes what is sealed under it, is committed.
 
     Raises:
+        OtherKeyServiceError: it is in a service of another kind, which this process cannot make erase it.
         TransactionManagementError: not in a transaction.
     """
     _require_transaction()
-    ErasableKey.objects.filter(id=_id_of(name)).delete()
-    transaction.on_commit(partial(_erase, name), robust=True)
+    service, row = key_service(), ErasableKey.objects.filter(id=_id_of(name))
+    deleted, _ = row.filter(service=service.kind).delete()
+    if not deleted and (other := row.first()):
+        _require_kind(other, service)
+    # No `partial`: if it fails, Django asks a function for its name. Then upkeep erases the key.
+    transaction.on_commit(lambda: _erase(name), robust=True)
 
 
 def old_keys_erase() -> None:
     """Erase what a crash left: keys that nothing in the database needs. Safe to run at any time, even twice.
 
     Raises:
-        KeysNotErasedError: some files could not be read or written; of all others the keys are erased.
+        KeysNotErasedError: some could not be erased; all others are.
+        KeyServiceError: the service failed.
     """
-    names = list(_names())
+    names = _names()
     needed = set(ErasableKey.objects.values_list("id", flat=True))
     suspects = (name for name in names if _id_of(name) not in needed)
-    all_erased((_slots(name).path.name, partial(_erase_unless_needed, name)) for name in suspects)
+    all_erased((name.hex(), partial(_erase_unless_needed, name)) for name in suspects)
 
 
 def keys_lost() -> tuple[int, int]:
-    """How many of the keys that are needed are not in the directory, and how many are needed."""
+    """How many of the keys that are needed are not in the service, and how many are needed.
+
+    Raises:
+        KeyServiceError: the service failed.
+    """
     needed = set(ErasableKey.objects.values_list("id", flat=True))
-    # The directory after the table: a key is there before its row can be seen, and gone after it.
+    # The service after the table: a key is there before its row can be seen, and gone after it.
     there = {_id_of(name) for name in _names()} if needed else set()
     missing = needed - there
     still = ErasableKey.objects.filter(id__in=missing).count() if missing else 0
@@ -116,32 +140,32 @@ def _require_transaction() -> None:
 
 def _erase(name: bytes) -> None:
     sync_committed()
-    _slots(name).delete()
+    key_service().erase(name)
 
 
 def _erase_unless_needed(name: bytes) -> None:
     with transaction.atomic(durable=True):
-        # The transaction that made the key may not have ended. Then its row, which came before the file,
+        # The transaction that made the key may not have ended. Then its row, which came before the key,
         # makes ours wait: it is committed and found, or rolled back and never will be.
-        row, is_free = ErasableKey.objects.get_or_create(id=_id_of(name))
+        kind = key_service().kind
+        row, is_free = ErasableKey.objects.get_or_create(id=_id_of(name), defaults={"service": kind})
         if is_free:
             _erase(name)
             row.delete()
 
 
-def _names() -> Iterator[bytes]:
-    """Of all keys in the directory that are this database's."""
-    ours = Database.objects.get().id.hex
-    if settings.ERASABLE_KEYS_DIR.exists():
-        for path in settings.ERASABLE_KEYS_DIR.iterdir():
-            if path.name.startswith(ours) and path.suffix == SUFFIX:
-                yield bytes.fromhex(path.stem.replace("-", ""))
+def _require_kind(row: ErasableKey, service: KeyService) -> None:
+    if row.service != service.kind:
+        raise OtherKeyServiceError(
+            f"the key of a sealed secret is in a key service of the kind {row.service!r}, not "
+            f"{service.kind!r}: PANAPP_KEY_SERVICE must be the one of the process that sealed it"
+        )
+
+
+def _names() -> list[bytes]:
+    """Of all keys in the service that are this database's."""
+    return list(key_service().names(Database.objects.get().id.bytes))
 
 
 def _id_of(name: bytes) -> UUID:
-    return UUID(bytes=name[NAME_BYTES // 2 :])
-
-
-def _slots(name: bytes) -> KeySlots:
-    database, key = name[: NAME_BYTES // 2], name[NAME_BYTES // 2 :]
-    return KeySlots(settings.ERASABLE_KEYS_DIR / f"{database.hex()}-{key.hex()}{SUFFIX}")
+    return UUID(bytes=name[PREFIX_BYTES:])

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from storage.key_service import KeyServiceError
 from storage.rotating_keys import KeyRing, NoKeyError, grace
 
 
@@ -23,7 +24,7 @@ class KeyCommand(BaseCommand):
         if action == "rotate":
             try:
                 key = self.ring.rotate(now=timezone.now())
-            except NoKeyError as error:
+            except (NoKeyError, KeyServiceError) as error:
                 raise CommandError(str(error)) from None
             # Nothing is deleted here: only the package that stores sealed data knows which keys are still
             # needed.

@@ -20,6 +20,8 @@ from pathlib import Path
 
 import structlog
 
+from storage.key_service import KeyServiceError
+
 logger = structlog.get_logger(__name__)
 
 KEY_BYTES = 32
@@ -33,7 +35,7 @@ _ENTRY_BYTES = _ENTRY.size + _CHECKSUM_BYTES
 
 
 class KeysNotErasedError(RuntimeError):
-    """Keys are left that should be erased, in files that could not be read or written."""
+    """Keys are left that should be erased, because a file or the key service failed."""
 
 
 @dataclass(frozen=True)
@@ -96,25 +98,25 @@ class KeySlots:
 
 
 def all_erased(erasures: Iterable[tuple[str, Callable[[], None]]]) -> None:
-    """Erase what is left in many files: one that fails keeps no other from being erased.
+    """Erase what is left in many places: one that fails keeps no other from being erased.
 
     Args:
-        erasures: name of the file, and what erases in it.
+        erasures: name of the place, and what erases in it.
 
     Raises:
-        KeysNotErasedError: some files could not be read or written; of all others the keys are erased.
+        KeysNotErasedError: some could not be read or written; of all others the keys are erased.
     """
     outcomes = [_succeeds(name, erase) for name, erase in erasures]
     if not all(outcomes):
         failed = outcomes.count(False)
-        raise KeysNotErasedError(f"{failed} of {len(outcomes)} files of keys could not be read or written")
+        raise KeysNotErasedError(f"{failed} of {len(outcomes)} keys or files of keys could not be erased")
 
 
 def _succeeds(name: str, erase: Callable[[], None]) -> bool:
     try:
         erase()
-    except OSError as error:
-        logger.error("keys_not_erased", file=name, error=type(error).__name__)
+    except (OSError, KeyServiceError) as error:
+        logger.error("keys_not_erased", place=name, error=type(error).__name__)
         return False
     return True
 

@@ -1,7 +1,7 @@
 """Which erasable keys there are, a row to try writing, what machines remember of the database's clock, and
 which periodic tasks wait or run.
 
-The keys themselves are files outside of the database.
+The keys themselves are outside of the database (key_service.py).
 """
 
 import uuid
@@ -10,9 +10,9 @@ from django.db import models
 
 
 class Database(models.Model):
-    """The one row by which this database knows its own files of keys. It moves with copies of the database.
+    """The one row by which this database knows its own keys. It moves with copies of the database.
 
-    A process that is pointed at another database, an empty one for example, finds no file that is its own,
+    A process that is pointed at another database, an empty one for example, finds no key that is its own,
     and erases none.
     """
 
@@ -28,6 +28,7 @@ class ErasableKey(models.Model):
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    service = models.CharField(max_length=16, help_text="The kind of key service that has the key.")
 
     def __str__(self) -> str:
         return f"erasable key {self.id}"

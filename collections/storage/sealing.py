@@ -1,6 +1,6 @@
 """Secrets at rest, sealed under an erasable key of their own and the key-encryption key: both open it.
 
-Format, version 1: `b"PPSE"`, one byte 1, the key's name (erasable_keys.py), then the secret sealed under the
+Format, version 1: `b"PPSE"`, one byte 1, the key's name (key_service.py), then the secret sealed under the
 erasable key, sealed under the key-encryption key (panprivacy/encryption/sealing.py).
 
 The associated data names what is sealed and whose it is: sealed secrets cannot be swapped in the database.
@@ -12,13 +12,14 @@ from django.conf import settings
 from django.db import models, transaction
 
 from panprivacy.encryption.sealing import SealFormatError, seal, unseal
-from storage.erasable_keys import NAME_BYTES, key_erase, key_make, key_read
+from storage.erasable_keys import key_erase, key_name, key_seal, key_unseal
+from storage.key_service import NAME_BYTES
 
 _HEADER = b"PPSE" + bytes([1])
 
 
 def secret_seal(secret: bytes, *, kind: bytes, owner: bytes) -> bytes:
-    """`secret` as it is stored in this transaction; its erasable key is on the disk when this returns.
+    """`secret` as it is stored in this transaction; its erasable key survives a crash when this returns.
 
     `secret_erase` or `secrets_delete` erase that key: nothing else deletes a sealed secret for good.
 
@@ -29,11 +30,12 @@ def secret_seal(secret: bytes, *, kind: bytes, owner: bytes) -> bytes:
 
     Raises:
         TransactionManagementError: not in a transaction.
+        KeyServiceError: the service of erasable keys failed.
     """
-    name, key = key_make()
+    name = key_name()
     associated_data = _HEADER + name + kind + owner
+    inner = key_seal(name, secret, associated_data)
     source = secrets.SystemRandom()
-    inner = seal(secret, key, associated_data, source)
     return _HEADER + name + seal(inner, settings.KEY_ENCRYPTION_KEY, associated_data, source)
 
 
@@ -44,19 +46,23 @@ def secret_unseal(sealed: bytes | memoryview, *, kind: bytes, owner: bytes) -> b
         SealFormatError, SealBrokenError: it is none, or another's, or another key-encryption key's.
         KeyErasedError: it was deleted after it was read from the database.
         KeyLostError: its erasable key is not where it should be.
+        KeyServiceError: the service of erasable keys failed.
     """
     sealed = bytes(sealed)
     name = _name_of(sealed)
     prefix = _HEADER + name
     associated_data = prefix + kind + owner
     inner = unseal(sealed[len(prefix) :], settings.KEY_ENCRYPTION_KEY, associated_data)
-    return unseal(inner, key_read(name), associated_data)
+    return key_unseal(name, inner, associated_data)
 
 
 def secret_erase(sealed: bytes | memoryview | None) -> None:
     """Erase the key of a secret once this transaction, which deletes the secret, is committed.
 
     Nothing is done for None.
+
+    Raises:
+        OtherKeyServiceError: that key is in a service of another kind.
     """
     if sealed is not None:
         key_erase(_name_of(bytes(sealed)))

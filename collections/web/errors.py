@@ -11,7 +11,7 @@ from django.template import loader
 from django.views import csrf, defaults
 
 from web import problems
-from web.failures import database_is_down
+from web.failures import silent_service
 from web.missing import MissingError
 from web.problems import Problem, is_api_request
 from web.turns import BusyError
@@ -67,17 +67,19 @@ def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """handler500, and 503 if the database does not answer; the log has the exception."""
-    if database_is_down():
-        undone = "The database does not answer. Nothing was changed. Ask again."
-        return problems.unavailable(undone).response() if is_api_request(request) else _unavailable_page()
+    """handler500, and 503 if the database or the key service does not answer; the log has the exception."""
+    if silent := silent_service():
+        reason = f"{silent} does not answer"
+        if not is_api_request(request):
+            return _unavailable_page(reason)
+        return problems.unavailable(f"{reason}. Nothing was changed. Ask again.").response()
     if is_api_request(request):
         detail = "The fault is on our side."
         return Problem("internal-error", "Something went wrong here", 500, detail).response()
     return _page(defaults.server_error, request)
 
 
-def _unavailable_page(reason: str = "The database does not answer") -> HttpResponse:
+def _unavailable_page(reason: str) -> HttpResponse:
     response = HttpResponse(loader.get_template("503.html").render({"reason": reason}), status=503)
     response["Retry-After"] = str(problems.RETRY_SECONDS)
     return response

@@ -1,4 +1,5 @@
-"""Answering failures: problem documents for what was refused, and for a database that is busy."""
+"""Answering failures: problem documents for what was refused, and for a database that is busy or keys that
+are out of reach."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -10,6 +11,7 @@ from django.db import InterfaceError, OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
+from storage.key_service import KeyServiceError
 from web.problems import Problem, method_not_allowed, unavailable
 
 logger = structlog.get_logger(__name__)
@@ -18,17 +20,21 @@ View = Callable[..., HttpResponse]
 About = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Fields of a problem document in addition to its own, made from a view's arguments."""
 
-FAILURES = (Problem, OperationalError)
+FAILURES = (Problem, OperationalError, KeyServiceError)
 """What `failure_response` answers; anything else is a fault of ours."""
 
 
-def database_is_down() -> bool:
-    """Whether the exception being handled is one: for handlers that Django calls without it."""
-    return isinstance(sys.exception(), OperationalError | InterfaceError)
+def silent_service() -> str | None:
+    """What did not answer, as a sentence begins, if that is the exception being handled; else None. For
+    handlers that Django calls without it."""
+    failure = sys.exception()
+    if isinstance(failure, OperationalError | InterfaceError):
+        return "The database"
+    return "The key service" if isinstance(failure, KeyServiceError) else None
 
 
 def failure_response(
-    failure: Problem | OperationalError,
+    failure: Problem | OperationalError | KeyServiceError,
     *,
     methods: Sequence[str],
     undone: str,
@@ -46,6 +52,9 @@ def failure_response(
     """
     if isinstance(failure, Problem):
         problem = failure
+    elif isinstance(failure, KeyServiceError):
+        problem = unavailable("The key service does not answer. Nothing was changed. Ask again.")
+        logger.error("key_service_failed", reason=str(failure))
     else:
         problem = unavailable(undone)
         # The code that raised it may have logged it already (reports.object_store).

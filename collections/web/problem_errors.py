@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, JsonResponse
 
-from web.failures import database_is_down
+from web.failures import silent_service
 from web.problems import CONTENT_TYPE, RETRY_SECONDS
 
 
@@ -28,8 +28,8 @@ _unavailable = _handler(HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 def handler500(request: HttpRequest) -> JsonResponse:
-    """A fault of ours, or of a database that does not answer."""
-    if not database_is_down():
+    """A fault of ours, or of a database or a key service that does not answer."""
+    if silent_service() is None:
         return _server_error(request)
     response = _unavailable(request)
     response["Retry-After"] = str(RETRY_SECONDS)

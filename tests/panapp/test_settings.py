@@ -176,6 +176,70 @@ def test_a_report_store_is_taken_without_the_slash_at_its_end(
     assert report_store("PANAPP_REPORT_STORE", local=local) == expected
 
 
+TOKEN = "pkcs11:token=two%20hosts;serial=42?module-path=/usr/lib/token.so"
+ERASING = {"all", "web", "worker", "worker-to-helper", "worker-to-subscribers", "upkeep"}
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("", None),
+        ("files", None),
+        (TOKEN, ("/usr/lib/token.so", "two hosts", "42")),
+        ("pkcs11:serial=42?module-path=/a%3Fb", ("/a?b", "", "42")),
+    ],
+)
+def test_key_service_is_files_or_a_token(value: str, expected: object, production: dict[str, str]) -> None:
+    loaded = load({**production, "PANAPP_KEY_SERVICE": value, "PANAPP_KEY_SERVICE_PIN": "s3cret"})
+    assert expected == loaded.KEY_TOKEN
+    assert ("s3cret" if expected else "") == loaded.KEY_TOKEN_PIN
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("file", "pkcs11", "pkcs11:", "pkcs11:token=a", "pkcs11:token=a?module-path=token.so"),
+        *("pkcs11:?module-path=/a", "pkcs11:token=?module-path=/a", "PKCS11:token=a?module-path=/a"),
+        *("pkcs11:token=a;slot-id=1?module-path=/a", "pkcs11:token=a;token=b?module-path=/a"),
+        *("pkcs11:token=a?module-path=/a&module-path=/b", "pkcs11:token=a?module-path=/a&x=b"),
+        *("pkcs11:token=a;module-path=/a", "https://token=a?module-path=/a"),
+    ],
+)
+def test_key_service_that_is_not_understood_stops_and_names_it(
+    value: str, production: dict[str, str]
+) -> None:
+    assert refusal({**production, "PANAPP_KEY_SERVICE": value}).startswith("PANAPP_KEY_SERVICE must be files")
+
+
+@pytest.mark.parametrize("attribute", ["pin-value=s3cret", "pin-source=file:/s3cret"])
+def test_pin_in_the_address_of_a_token_is_refused_and_not_shown(
+    attribute: str, production: dict[str, str]
+) -> None:
+    message = refusal({**production, "PANAPP_KEY_SERVICE": f"{TOKEN}&{attribute}"})
+    assert message == "PANAPP_KEY_SERVICE must hold no PIN, which is PANAPP_KEY_SERVICE_PIN"
+    unreadable = {"PANAPP_KEY_SERVICE": TOKEN, "PANAPP_KEY_SERVICE_PIN": os.fsdecode(b"s3cret\xff")}
+    message = refusal({**production, **unreadable})
+    assert message == "PANAPP_KEY_SERVICE_PIN must be UTF-8 text"
+
+
+def test_token_needs_its_library(production: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("panapp.environment.find_spec", lambda _: None)
+    message = refusal({**production, "PANAPP_KEY_SERVICE": TOKEN, "PANAPP_KEY_SERVICE_PIN": "s3cret"})
+    assert message == "PANAPP_KEY_SERVICE needs what requirements-pkcs11.txt installs"
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_process_that_uses_erasable_keys_needs_the_pin_and_no_other_has_it(kind: str) -> None:
+    environment = {**environment_of(kind), "PANAPP_KEY_SERVICE": TOKEN}
+    with_pin = {**environment, "PANAPP_KEY_SERVICE_PIN": "s3cret"}
+    if kind in ERASING:
+        assert load(with_pin).KEY_TOKEN_PIN == "s3cret"
+        assert refusal(environment) == "PANAPP_KEY_SERVICE_PIN must be set if PANAPP_KEY_SERVICE is a token"
+    else:
+        assert load(environment).KEY_TOKEN_PIN == ""
+        assert refusal(with_pin).startswith(f"PANAPP_PROCESS={kind} has no use for PANAPP_KEY_SERVICE_PIN")
+
+
 def test_a_relay_is_named_by_the_address_that_leads_here(production: dict[str, str]) -> None:
     value = VALUES["PANAPP_RELAY_URL"]
     assert value == load({**production, "PANAPP_RELAY_URL": value}).RELAY_URL

@@ -42,6 +42,7 @@ class Migration(migrations.Migration):
             name='ErasableKey',
             fields=[
                 ('id', models.UUIDField(default=uuid.uuid4, editable=False, primary_key=True, serialize=False)),
+                ('service', models.CharField(help_text='The kind of key service that has the key.', max_length=16)),
             ],
         ),
         migrations.CreateModel(

@@ -12,6 +12,8 @@ from dap.helper.ending import upkeep as helper_upkeep
 from panprivacy.encryption.sealing import SealBrokenError, SealFormatError
 from storage import erasable_keys
 from storage.erasable_keys import KeyErasedError, KeyLostError, keys_lost, old_keys_erase
+from storage.key_files import KeyFiles
+from storage.key_service import KeyServiceError
 from storage.key_slots import KeysNotErasedError
 from storage.models import Database, ErasableKey
 from storage.sealing import secret_erase, secret_seal, secret_unseal
@@ -128,6 +130,25 @@ def test_key_that_a_crash_left_is_erased_by_upkeep(folder: Path, monkeypatch: py
     old_keys_erase()
     assert not left.exists()
     assert secret_unseal(kept, **NAMED) == SECRET
+
+
+def test_key_that_cannot_be_erased_at_the_commit_is_left_to_upkeep(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The transaction is committed: it must not fail, and what is to follow it must run."""
+    secret, followed = sealed(), []
+
+    def fail(*_: object) -> None:
+        raise KeyServiceError
+
+    with monkeypatch.context() as failing:
+        failing.setattr(KeyFiles, "erase", fail)
+        with transaction.atomic():
+            secret_erase(secret)
+            transaction.on_commit(lambda: followed.append(True))
+    assert (followed, files(folder)) == ([True], 1)
+    old_keys_erase()
+    assert files(folder) == 0
 
 
 def test_upkeep_that_meets_a_broken_file_erases_all_others_and_fails(folder: Path) -> None:

@@ -4,8 +4,18 @@ import random
 import secrets
 
 import pytest
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from panprivacy.encryption.sealing import KEY_BYTES, SealBrokenError, SealFormatError, seal, unseal
+from panprivacy.encryption.sealing import (
+    KEY_BYTES,
+    SealBrokenError,
+    SealFormatError,
+    seal,
+    seal_by,
+    unseal,
+    unseal_by,
+)
 
 KEK = bytes(range(KEY_BYTES))
 OWNER = b"recipe 7, elgamal-secp256k1"
@@ -65,3 +75,17 @@ def test_seal_and_unseal_with_a_key_of_wrong_length_raise(length):
         seal(SECRET, bytes(length), OWNER, random.Random(3))
     with pytest.raises(ValueError, match="32 bytes"):
         unseal(sealed(), bytes(length), OWNER)
+
+
+def test_key_that_another_machine_has_seals_the_same_bytes():
+    elsewhere = AESGCM(KEK)
+    box = seal_by(elsewhere.encrypt, SECRET, OWNER, random.Random(1))
+    assert box == sealed()
+    assert unseal_by(elsewhere.decrypt, box, OWNER) == SECRET
+
+
+def test_error_of_another_machine_is_passed_on():
+    with pytest.raises(InvalidTag):
+        unseal_by(AESGCM(KEK).decrypt, sealed(), b"another")
+    with pytest.raises(SealFormatError):
+        unseal_by(AESGCM(KEK).decrypt, SECRET, OWNER)
