@@ -1,7 +1,8 @@
 """Recipes: drafts, what they cost, the published documents and their keys.
 
 Others call `operations` (drafts, keys, the row lock), `approvals` (four eyes), `budget` (what a recipe does
-to its population's), `refusals` (what keeps one from being published), `selectors`, `access`, `errors`,
+to its population's), `refusals` (what keeps one from being published), `steps` (when an unfinished one goes
+on), `selectors`, `access`, `errors`,
 `actions` and `item_lists`, and read `models`. `api`, `approvals_api` and `drafts_api` are the REST API,
 `converters` parses identifiers in its addresses, and `scopes` lists what its tokens may be used for.
 
@@ -24,4 +25,5 @@ __all__ = [
     "refusals",
     "scopes",
     "selectors",
+    "steps",
 ]

@@ -1,9 +1,10 @@
 """Takes reports in: each counts once, and is stored before it is acknowledged.
 
-Others call `operations`, `parsing`, `selectors`, `chunking`, `partitions` and `segments` (reports in the
-object store), and read `models`. Its views are the REST API for devices and for curators' items.
+Others call `operations`, `parsing`, `selectors`, `chunking`, `arrivals` (when an open recipe has enough of
+them), `partitions` and `segments` (reports in the object store), and read `models`. Its views are the REST
+API for devices and for curators' items.
 
 It must not know what happens to a report: neither private keys nor sums.
 """
 
-__all__ = ["chunking", "models", "operations", "parsing", "partitions", "segments", "selectors"]
+__all__ = ["arrivals", "chunking", "models", "operations", "parsing", "partitions", "segments", "selectors"]

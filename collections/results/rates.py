@@ -20,6 +20,7 @@ from publishing.issued import has_tokens, issued_of
 from publishing.outcomes import Outcome, Sum
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
+from recipes.steps import step_due
 from results.actions import RESULT_ALLOWED, RESULT_HELD
 from results.models import HeldResult, Release
 from results.reasons import require_reason
@@ -107,6 +108,7 @@ def result_allow(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None)
         return held
     held.allowed_at, held.allowed_reason = clock.database_now(), reason
     held.save(update_fields=["allowed_at", "allowed_reason"])
+    step_due(recipe=recipe)
     entry_append(
         action=RESULT_ALLOWED, subject=str(recipe.identifier), actor=actor, details={"reason": reason}
     )

@@ -8,8 +8,8 @@ failed is tried again), `caches` (that run nothing), `writing` (whether there is
 `group_commit` (jobs of many threads in one transaction), `connections` (that threads share), `kept_rows`
 (that never change), `claims` (what counts once), `object_store` (large things outside of the database),
 `partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks that run one
-at a time), `upgrades` (which databases can be) and `columns`. Django loads `postgresql` by its name in
-the settings.
+at a time; `turns` is the same for any rows), `upgrades` (which databases can be) and `columns`. Django loads
+`postgresql` by its name in the settings.
 
 It must not know what is stored, nor for which package.
 """
@@ -36,6 +36,7 @@ __all__ = [
     "rotating_keys",
     "sealing",
     "signing_key",
+    "turns",
     "upgrades",
     "waits",
     "writing",
