@@ -56,6 +56,8 @@ KINDS = {
         # Verifies reports, too: it opens what clients sealed.
         ProcessKind("worker-to-helper", keys=(SIGNING, SEALING)),
         ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
+        # Computes from what is public or in a draft.
+        ProcessKind("worker-of-numbers"),
         # Opens the secrets with which webhooks are signed.
         ProcessKind("worker-to-subscribers", keys=(SEALING,), mails=True),
         # Asks the database which periodic tasks wait or run.
