@@ -92,6 +92,7 @@ class Services:
         pairings: with the partners that run beside, by their role.
         log_policy: what must have signed the site's log, as the site and its devices see it.
         look: has a worker do this periodic task, rather than when the beat sends for it.
+        broker_url: of the broker.
         interrupted: raises what ends the work meanwhile, as an interrupt that came (`interrupts_remembered`).
     """
 
@@ -103,8 +104,10 @@ class Services:
         log_policy: Policy | None = None,
         look: Callable[[str], object] = lambda _: None,
         interrupted: Callable[[], object] = lambda: None,
+        broker_url: str = "",
     ) -> None:
         self.base_url = base_url
+        self.broker_url = broker_url
         self.look = look
         self._interrupted = interrupted
         self.pairings = dict(pairings or {})
@@ -259,8 +262,11 @@ def running_services(
         programs.update(_worker_programs(workers, variables, partner_jobs, devices, apart=apart))
         policy = Policy.parse(Path(variables["PANAPP_LOG_POLICY"]).read_bytes())
         queue = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp").advance
-        look = partial(_look, variables["CELERY_BROKER_URL"], queue)
-        services = Services(f"http://{HOST}:{port}", broker, pairings, policy, look, interrupted)
+        broker_url = variables["CELERY_BROKER_URL"]
+        look = partial(_look, broker_url, queue)
+        services = Services(
+            f"http://{HOST}:{port}", broker, pairings, policy, look, interrupted, broker_url=broker_url
+        )
         stack.callback(services.stop)
         services.start(programs)
         meanwhile()
