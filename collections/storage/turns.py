@@ -1,6 +1,6 @@
 """Of what a row stands for, at most one message waits and at most one worker runs.
 
-Whoever sends claims the row first, and the message carries the claim. A message may be lost, and a worker
+The sender claims the row first, and the message carries the claim. A message may be lost, and a worker
 killed. So a message that no worker takes up is sent again, ever more rarely, and the former is passed over. A
 worker renews the row while it works; when that ends, the next message counts.
 """

@@ -13,7 +13,7 @@ def steps_send(*, only: Recipe | None = None) -> None:
     """Send the task of each recipe whose step is due, unless one waits or runs already.
 
     Args:
-        only: of this recipe alone: whoever has just marked it need not leave it to the next poll.
+        only: of this recipe alone. A task that has just marked it need not leave it to the next poll.
     """
     claims = steps_claim(only=only)
     for identifier in list(claims):

@@ -315,7 +315,7 @@ def _worker_programs(
     for all that is left."""
     names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
     partners = {"helper": names.helper, "shuffler": names.shuffler}
-    beside = {
+    beside: dict[str, tuple[str, ...]] = {
         f"worker to {name}": (queue,)
         for name, queue in partners.items()
         if variables.get(f"PANAPP_{name.upper()}_URL")

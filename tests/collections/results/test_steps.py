@@ -8,6 +8,8 @@ import pytest
 from celery import current_app
 from django.db import OperationalError, connection
 
+from dap.leader.progress_signal import task_moved
+from dap.models import Task
 from publishing.publishing import recipe_close
 from recipes.models import NextStep, Recipe
 from recipes.steps import FIRST_PAUSE, LONGEST_REST, LOST_AFTER, step_due, step_turn, steps_claim
@@ -243,6 +245,15 @@ def test_finished_recipe_has_no_step() -> None:
     step_due(recipe=recipe)
     collection_step(identifier=str(recipe.identifier))
     assert Release.objects.count() == 1
+
+
+def test_move_of_a_leaders_task_makes_its_recipe_due() -> None:
+    recipe = resting()
+    assert steps_claim() == {}
+    task_moved.send(Task, task_id=bytes.fromhex(str(recipe.identifier)))
+    assert list(steps_claim()) == [recipe.identifier]
+    # One of a task that is no recipe's changes nothing.
+    task_moved.send(Task, task_id=bytes(32))
 
 
 def test_chunk_that_seems_lost_is_what_a_recipe_rests_for() -> None:
