@@ -295,16 +295,20 @@ TASK_RETENTION_SECONDS = environment.seconds("PANAPP_TASK_RETENTION_SECONDS", mi
 CELERY_TASK_DEFAULT_QUEUE = environment.text("PANAPP_QUEUE")
 _queue_names = QueueNames.of(CELERY_TASK_DEFAULT_QUEUE)
 ADVANCE_QUEUE = _queue_names.advance
+COLLECTION_QUEUE = _queue_names.collections
 HELPER_QUEUE = _queue_names.helper
 SHUFFLER_QUEUE = _queue_names.shuffler
+PARTNER_QUEUE = _queue_names.partners
 NOTIFICATION_QUEUE = _queue_names.notifications
 PLAN_QUEUE = _queue_names.plans
 SIMULATION_QUEUE = _queue_names.simulations
 CELERY_TASK_QUEUES = _queue_names.queues()
 CELERY_TASK_ROUTES = {
     "results.tasks.advance_collections": {"queue": ADVANCE_QUEUE},
+    "results.tasks.advance_collection": {"queue": COLLECTION_QUEUE},
     "results.aggregation.tasks.delete_ended_segments": {"queue": ADVANCE_QUEUE},
-    "series.tasks.advance_series": {"queue": ADVANCE_QUEUE},
+    "series.tasks.advance_series": {"queue": PARTNER_QUEUE},
+    "tokens.admission.tasks.tell_issuers": {"queue": PARTNER_QUEUE},
     "dap.leader.tasks.advance_tasks": {"queue": ADVANCE_QUEUE},
     "dap.leader.tasks.drive_*": {"queue": HELPER_QUEUE},
     "dap.leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},

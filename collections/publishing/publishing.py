@@ -31,6 +31,7 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_fill, recipe_locked, require_within_limits, status_require
 from recipes.planner.guarantees import guarantees_require, promise_require
+from recipes.steps import step_begin, step_due
 from storage import clock
 from storage.signing_key import signing_key
 from tokens.admission.operations import issuance_end
@@ -195,6 +196,7 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: 
     recipe.save()
     RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
     prepared.secrets.store(recipe)
+    step_begin(recipe=recipe)
     if prepared.issuer is not None:
         prepared.issuer.store(recipe)
     entry_append(
@@ -231,6 +233,7 @@ def recipe_close(*, recipe: Recipe, actor: User | None) -> Recipe:
     # Even if the rest of the document cannot be read: damage must not keep a recipe open.
     TRUST_MODELS[recipe.trust].close(recipe)
     issuance_end(recipe=recipe, reason="it was closed", now=recipe.closed_at)
+    step_due(recipe=recipe)
     entry_append(
         action=RECIPE_CLOSED,
         subject=str(recipe.identifier),

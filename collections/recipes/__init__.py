@@ -1,10 +1,10 @@
 """Recipes: drafts, what they cost, the published documents and their keys.
 
 Others call `operations` (drafts, keys, the row lock), `budget` (what a recipe does to its population's),
-`refusals` (what keeps one from being published), `planner` (what a collection will give), `selectors`,
-`access`, `errors`, `actions` and `item_lists`, and read `models`. `recipe_file` and `items_file` read the
-files of commands. `api` and `drafts_api` are the REST API, `converters` parses identifiers in its addresses,
-and `scopes` lists what its tokens may be used for.
+`refusals` (what keeps one from being published), `planner` (what a collection will give), `steps` (when an
+unfinished one goes on), `selectors`, `access`, `errors`, `actions` and `item_lists`, and read `models`.
+`recipe_file` and `items_file` read the files of commands. `api` and `drafts_api` are the REST API,
+`converters` parses identifiers in its addresses, and `scopes` lists what its tokens may be used for.
 
 It must not know reports, results or pages, nor what differs between trust models.
 """
@@ -26,4 +26,5 @@ __all__ = [
     "refusals",
     "scopes",
     "selectors",
+    "steps",
 ]

@@ -15,6 +15,7 @@ from panprivacy.formats.canonical_json import canonical_json
 from panprivacy.recipe.document import PublishedRecipe, recipe_of
 from panprivacy.statistics.trust_models import trust_named
 from recipes.errors import UnreadableRecipeError
+from storage.models import Turns
 from web.strict_json import JSONRefusedError, json_of
 
 NOTE_LENGTH = 300
@@ -158,6 +159,20 @@ class Recipe(models.Model):
             raise UnreadableRecipeError(
                 f"the document of recipe {self.identifier} names no trust model: {error}"
             ) from error
+
+
+class NextStep(Turns):
+    """When an unfinished recipe is to be brought on next, and whether that waits or runs (`steps`).
+
+    The row exists from publication until the result is released or withheld.
+    """
+
+    recipe = models.OneToOneField(Recipe, models.PROTECT, primary_key=True, related_name="next_step")
+    due_at = models.DateTimeField(db_index=True, help_text="By the database's clock.")
+    failures = models.PositiveIntegerField(default=0, help_text="Steps that failed one after the other.")
+
+    def __str__(self) -> str:
+        return f"next step of {self.recipe_id}"
 
 
 class RecipeGuarantees(models.Model):

@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from recipes.models import Recipe
 from recipes.selectors import recipe_accepts_reports
+from reports.arrivals import arrivals_count
 from reports.chunking import reports_per_chunk
 from reports.copies import digest_of, digests_claim
 from reports.models import RejectionCount, ReportNonce, ReportSegment, StoredReports
@@ -203,6 +204,7 @@ def _store(submissions: Sequence[Submission]) -> list[list[Rejection]]:
     parts = [taken[start : start + size] for start in range(0, len(taken), size)]
     for part in parts:
         _keep(recipe, len(part), b"".join(first[nonce].good[nonce][1].payload for nonce in part))
+    arrivals_count(recipe=recipe, number=len(taken))
     outcomes = []
     for submission in submissions:
         rejections = list(submission.bad)

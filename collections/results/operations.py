@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,21 +17,23 @@ from panprivacy.accounting.rate_validation import RateCheck
 from panprivacy.formats.rounded_counts import rounding_step
 from panprivacy.protocols.signed_count import ReleasedCount
 from publishing.publishing import recipe_close
-from recipes.errors import RecipeStateError, UnreadableRecipeError
+from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
+from recipes.steps import step_end
 from results.actions import RESULT_RELEASED, RESULT_WITHHELD
 from results.counting import CountDisputedError, signatures_of
 from results.documents import SOFTWARE, result_sign
 from results.excerpt import release_excerpt
 from results.models import Release, SimulatedTruth
-from results.outcomes import Outcome, Progress, Refused, SourceLostError, TooFew
+from results.outcomes import Outcome, Progress, Refused, TooFew
 from results.progress import progress_text
 from results.rates import check_of, count_is_missing, is_held, result_passes, told_of_check
 from results.reasons import require_reason
 from results.servers import ServerShown, servers_of
 from results.trust_models import collection_model_of
 from storage import clock
+from storage.columns import stored
 from storage.erasing import log_truncate_on_commit
 
 Cause = Release.Cause
@@ -50,25 +53,34 @@ class GivenUp:
     reason: str
 
 
-def collections_advance() -> None:
-    """Bring every unfinished recipe one step on: close, plan, send, release.
+def collection_advance(*, recipe: Recipe, now: datetime) -> None:
+    """Bring an unfinished recipe one step on: close, plan, send, release.
 
     Reads only the database, so any process can run it at any time, even twice.
+
+    Args:
+        now: the time by which it is closed (`clock.settled_now`).
+
+    Raises:
+        UnreadableRecipeError: it waits for another version, or for an analyst to withhold its result.
+        SourceLostError: until the source is back or the result given up.
     """
-    now = clock.settled_now()
-    unfinished = Recipe.objects.exclude(status=Recipe.Status.DRAFT).filter(release=None).order_by("pk")
-    for recipe in unfinished:
-        try:
-            _advance(recipe, now)
-        except UnreadableRecipeError as error:
-            # It waits for another version, or for an analyst to withhold its result.
-            logger.error("recipe_unreadable", recipe=recipe.identifier, error=str(error))
-        except SourceLostError:
-            # Known, and logged again at every check until the source is back or the result given up.
-            logger.error("stream_lost", recipe=recipe.identifier)
-        except Exception:
-            # One recipe that cannot be advanced must not hold up all others.
-            logger.exception("recipe_not_advanced", recipe=recipe.identifier)
+    model = collection_model_of(recipe)
+    is_open = recipe.status == Recipe.Status.PUBLISHED
+    if is_open and (closing_time(recipe) <= now or model.is_over(recipe)):
+        with suppress(RecipeStateError):  # another process closed it in the meantime, which was the aim
+            recipe_close(recipe=recipe, actor=None)
+        recipe.refresh_from_db()
+    model.advance(recipe)
+    result_release(recipe=recipe)
+
+
+def closing_time(recipe: Recipe) -> datetime:
+    """When a published recipe is closed, whatever came."""
+    if recipe.simulation:
+        # Not bound by its times; but one whose command died must not stay open for good.
+        return stored(recipe.published_at) + SIMULATION_LIFETIME
+    return stored(recipe.closes_at)
 
 
 def result_release(*, recipe: Recipe) -> Release | None:
@@ -140,6 +152,8 @@ def _conclude(
     result = result_sign(release=release)
     released = release.outcome == Release.Outcome.RELEASED
     model.forget(recipe, "the result was released" if released else release.reason)
+    # After what `forget` locks: those who mark a step lock it last, too.
+    step_end(recipe=recipe)
     log_truncate_on_commit()
     # Below the cohort size, nothing that depends on what devices sent is published.
     returned = None
@@ -257,29 +271,3 @@ def truth_record(
         sampled=sampled,
         segments=[dict(segment) for segment in segments] or None,
     )
-
-
-def _advance(recipe: Recipe, now: datetime) -> None:
-    model = collection_model_of(recipe)
-    is_open = recipe.status == Recipe.Status.PUBLISHED
-    if is_open and (_is_overdue(recipe, now) or model.is_over(recipe)):
-        _close_if_open(recipe)
-    model.advance(recipe)
-    result_release(recipe=recipe)
-
-
-def _is_overdue(recipe: Recipe, now: datetime) -> bool:
-    if recipe.closes_at is None or recipe.published_at is None:
-        return False
-    if recipe.simulation:
-        # Not bound by its times; but one whose command died must not stay open for good.
-        return recipe.published_at + SIMULATION_LIFETIME <= now
-    return recipe.closes_at <= now
-
-
-def _close_if_open(recipe: Recipe) -> None:
-    try:
-        recipe_close(recipe=recipe, actor=None)
-    except RecipeStateError:
-        # Another process closed it in the meantime, which was the aim.
-        recipe.refresh_from_db()

@@ -17,6 +17,7 @@ from panprivacy.accounting import noisy_count
 from panprivacy.accounting.rate_validation import RateCheck, Verdict, rate_check
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
+from recipes.steps import step_due
 from results.actions import RESULT_ALLOWED, RESULT_HELD
 from results.issued import has_tokens, issued_of
 from results.models import HeldResult, Release
@@ -107,6 +108,7 @@ def result_allow(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None)
         return held
     held.allowed_at, held.allowed_reason = clock.database_now(), reason
     held.save(update_fields=["allowed_at", "allowed_reason"])
+    step_due(recipe=recipe)
     entry_append(
         action=RESULT_ALLOWED, subject=str(recipe.identifier), actor=actor, details={"reason": reason}
     )

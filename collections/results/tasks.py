@@ -1,12 +1,19 @@
-"""The periodic task that drives every collection."""
+"""Tasks carry identifiers only; each is safe to run at any time, even twice."""
 
 from celery import shared_task
 
-from results.operations import collections_advance
+from results.aggregation.step_tasks import steps_send
+from results.steps import collection_step
 from storage.periodic import PeriodicTask
 
 
 @shared_task(base=PeriodicTask)
 def advance_collections() -> None:
-    """Bring every unfinished recipe one step on; safe to run at any time, even twice."""
-    collections_advance()
+    """Send a task for each recipe that has something to do."""
+    steps_send()
+
+
+@shared_task
+def advance_collection(identifier: str, claim: str | None = None) -> None:
+    """Bring one recipe a step on."""
+    collection_step(identifier=identifier, claim=claim)

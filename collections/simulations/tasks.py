@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from panprivacy.device.transport import HttpTransport
+from results.aggregation.step_tasks import steps_send
 from simulations.models import DeviceChunk, Simulation
 from simulations.running import chunk_run, chunks_take, try_end
 from simulations.selectors import simulations_running
@@ -39,6 +40,8 @@ def simulate_devices(chunk: str) -> None:
     with HttpTransport(settings.SITE_URL) as transport:
         chunk_run(chunk=row.pk, transport=transport)
     chunks_send(simulation=row.simulation)
+    # The last one closes the recipe.
+    steps_send(only=row.simulation.recipe)
 
 
 def chunks_send(*, simulation: Simulation) -> None:

@@ -58,10 +58,9 @@ class ClockWitness(models.Model):
         return f"clock of {self.boot}"
 
 
-class PeriodicRun(models.Model):
-    """Whether a periodic task waits for a worker, and whether one runs (`periodic`)."""
+class Turns(models.Model):
+    """Of what a row stands for: whether a message for it waits, and whether a worker runs (`turns`)."""
 
-    name = models.CharField(max_length=100, primary_key=True, help_text="The task's name.")
     queued = models.UUIDField(null=True, help_text="Which message of it waits.")
     queued_until = models.DateTimeField(
         null=True, help_text="Until when a message of it is believed to wait."
@@ -69,6 +68,15 @@ class PeriodicRun(models.Model):
     unanswered = models.PositiveIntegerField(default=0, help_text="Messages since a worker last took one up.")
     running_until = models.DateTimeField(null=True, help_text="Until when a worker is believed to run it.")
     runner = models.UUIDField(null=True, help_text="Which run that is.")
+
+    class Meta:
+        abstract = True
+
+
+class PeriodicRun(Turns):
+    """Whether a periodic task waits for a worker, and whether one runs (`periodic`)."""
+
+    name = models.CharField(max_length=100, primary_key=True, help_text="The task's name.")
 
     def __str__(self) -> str:
         return f"runs of {self.name}"

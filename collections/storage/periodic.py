@@ -1,38 +1,17 @@
 """Periodic tasks: of each kind at most one waits and at most one runs, as a row in the database records.
 
-Beat claims the row before it sends, and the message carries the claim. A message may be lost, and a worker
-killed. So a message that no worker takes up is sent again, ever more rarely, and the former is passed over. A
-worker renews the row while it runs the task; when that ends, the next one may run.
+Beat claims the row before it sends, and the message carries the claim (`turns`).
 """
 
-import threading
-import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from datetime import datetime, timedelta
-from typing import Any
+from contextlib import contextmanager
 
-import structlog
 from celery import Task
-from django.db import Error, connection
-from django.db.models import F, Q, QuerySet
+from django.db.models import QuerySet
 
 from storage import clock
 from storage.models import PeriodicRun
-from storage.waits import wait_after
-
-logger = structlog.get_logger(__name__)
-
-FIRST_WAIT = timedelta(seconds=10)
-"""Time after which a message that no worker took up is taken for lost. The wait doubles with each one: if no
-worker runs, a queue grows by nine messages of a kind in an hour, and then by one an hour."""
-
-LONGEST_WAIT = timedelta(hours=1)
-
-LEASE = timedelta(seconds=15)
-"""Time for which a task is believed to run after its worker's last sign of life."""
-
-RENEW_SECONDS = 4.0
+from storage.turns import IDLE, UNQUEUED, row_turn, rows_claim
 
 
 class PeriodicTask(Task):  # type: ignore[type-arg]  # what runs it needs no types of its arguments
@@ -67,33 +46,24 @@ def periodic_claim(*, name: str) -> str | None:
     Returns:
         What the message must carry, as `claim`.
     """
-    now, row = clock.database_now(), _row(name)
-    claimable = PeriodicRun.objects.filter(
-        _over("queued_until", now, LONGEST_WAIT), _over("running_until", now, LEASE), name=name
-    )
-    # Checked before locking: usually there is nothing to do.
-    if not claimable.exists():
-        return None
-    claim = uuid.uuid4()
-    wait = wait_after(row.unanswered, first=FIRST_WAIT, longest=LONGEST_WAIT)
-    claimed = claimable.update(queued=claim, queued_until=now + wait, unanswered=F("unanswered") + 1)
+    claim, claimed = rows_claim(_row(name), clock.database_now())
     return str(claim) if claimed else None
 
 
 def periodic_unclaim(*, name: str, claim: str) -> None:
     """It could not be sent, so nothing waits."""
-    PeriodicRun.objects.filter(name=name, queued=claim).update(**_UNQUEUED)
+    PeriodicRun.objects.filter(name=name, queued=claim).update(**UNQUEUED)
 
 
 def periodic_forget() -> None:
     """Nothing waits or runs, as when beat begins anew. What does all the same is harmless."""
-    PeriodicRun.objects.update(**_UNQUEUED, **_IDLE)
+    PeriodicRun.objects.update(**UNQUEUED, **IDLE)
 
 
 def periodic_unqueue() -> None:
     """Nothing waits, as when a worker begins: what was sent while none ran may be lost. If it is not, it is
     passed over."""
-    PeriodicRun.objects.exclude(queued=None).update(**_UNQUEUED)
+    PeriodicRun.objects.exclude(queued=None).update(**UNQUEUED)
 
 
 @contextmanager
@@ -103,49 +73,10 @@ def periodic_turn(*, name: str, claim: str | None = None) -> Iterator[bool]:
     Args:
         claim: of the message; None for one that was sent without a claim, which counts unless a task runs.
     """
-    _row(name)
-    runner, now = uuid.uuid4(), clock.database_now()
-    free = PeriodicRun.objects.filter(_over("running_until", now, LEASE), name=name)
-    if claim is not None:
-        free = free.filter(queued=claim)
-    if not free.update(**_UNQUEUED, running_until=now + LEASE, runner=runner):
-        yield False
-        return
-    ended = threading.Event()
-    renewing = threading.Thread(target=_renew, args=(name, runner, ended), daemon=True)
-    renewing.start()
-    try:
-        yield True
-    finally:
-        ended.set()
-        renewing.join()
-        with suppress(Error):  # then the lease runs out
-            _run_of(name, runner).update(**_IDLE)
+    with row_turn(_row(name), name=name, claim=claim) as runner:
+        yield runner is not None
 
 
-def _renew(name: str, runner: uuid.UUID, ended: threading.Event) -> None:
-    while not ended.wait(RENEW_SECONDS):
-        try:
-            _run_of(name, runner).update(running_until=clock.database_now() + LEASE)
-        except Error as error:
-            logger.warning("periodic_task_not_renewed", task=name, error=type(error).__name__)
-        finally:
-            connection.close()  # this thread's own
-
-
-_UNQUEUED: dict[str, Any] = {"queued": None, "queued_until": None, "unanswered": 0}
-_IDLE: dict[str, Any] = {"runner": None, "running_until": None}
-
-
-def _row(name: str) -> PeriodicRun:
-    return PeriodicRun.objects.get_or_create(name=name)[0]
-
-
-def _run_of(name: str, runner: uuid.UUID) -> QuerySet[PeriodicRun]:
-    return PeriodicRun.objects.filter(name=name, runner=runner)
-
-
-def _over(field: str, now: datetime, longest: timedelta) -> Q:
-    """Whether a time is over. One that is more than twice the longest off is from a clock that was set back;
-    one that is hardly more than the longest off, from a process that read the clock a moment later."""
-    return Q(**{field: None}) | Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + 2 * longest})
+def _row(name: str) -> QuerySet[PeriodicRun]:
+    PeriodicRun.objects.get_or_create(name=name)
+    return PeriodicRun.objects.filter(name=name)

@@ -23,22 +23,28 @@ class FairTurns(round_robin_cycle):  # type: ignore[type-arg]  # the class at ru
 class QueueNames(NamedTuple):
     """In the order in which a worker polls them at the start; then they take turns (`FairTurns`).
 
+    A task that runs is not interrupted, so turns alone do not keep slow tasks of one queue from holding every
+    child of a worker. What may be slow therefore has workers of its own in production, and in
+    simulations/installation/services.py if its caller says so.
+
     Attributes:
-        advance: of the periodic tasks. Always first: a backlog of chunks must not hold up the closing and
-            release of other recipes.
-        default: of all that no other is for.
-        shuffler, helper: of what asks one of them. Each has workers of its own in production and in
-            simulations/installation/services.py: one that answers late must hold up neither other recipes nor
-            requests to the other one.
-        notifications: for requests to receivers of webhooks and the mail server, likewise.
-        plans: anyone may ask for plans.
+        advance: of the periodic tasks, which are short. Always first: a backlog of chunks must not hold up
+            the closing and release of other recipes.
+        collections: of the steps of single recipes.
+        default: of chunks of reports, and of all that no other is for.
+        shuffler, helper: of what asks one of them, which may answer late.
+        partners: of what may ask any other server: publishing rounds, and notices to issuers.
+        notifications: for requests to receivers of webhooks and the mail server.
+        plans: of computations that may take 90 seconds; anyone may ask for plans.
         simulations: of short tasks of simulated devices.
     """
 
     advance: str
+    collections: str
     default: str
     shuffler: str
     helper: str
+    partners: str
     notifications: str
     plans: str
     simulations: str
@@ -46,8 +52,8 @@ class QueueNames(NamedTuple):
     @classmethod
     def of(cls, name: str) -> Self:
         """Those of the installation with this PANAPP_QUEUE."""
-        kinds = ("shuffler", "helper", "notifications", "plans", "simulations")
-        return cls(f"{name}{ADVANCE}", name, *(f"{name}-{kind}" for kind in kinds))
+        others = (kind for kind in cls._fields if kind not in {"advance", "collections", "default"})
+        return cls(f"{name}{ADVANCE}", f"{name}-collections", name, *(f"{name}-{kind}" for kind in others))
 
     def queues(self) -> list[Queue]:
         """Their declarations; an exchange each, so that deleting a queue leaves nothing of it."""

@@ -22,11 +22,11 @@ from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from results.aggregation.tasks import process_chunk
 from results.models import Release
-from results.operations import collections_advance
 from storage.rotating_keys import grace
 from tests.collections.publishing import scene as two_server
 from tests.collections.shuffle.analyzer import scene as analyzer
 from tests.collections.tokens.issuer import scene as issuer
+from tests.driving import collections_advance
 from tests.factories import published_recipe, published_stream
 from tokens.issuer.ending import issuance_end
 from tokens.issuer.ending import upkeep as issuer_upkeep

@@ -10,16 +10,20 @@ from collections import deque
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.db import connection
 
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.models import StoredReports
 from results.aggregation.models import Chunk
+from results.aggregation.step_tasks import TASK as STEP
 from results.aggregation.tasks import process_chunk
 from results.models import Release
-from results.operations import collections_advance, result_withhold
+from results.operations import result_withhold
+from results.tasks import advance_collection
 from tests.concurrency import at_once
+from tests.driving import collections_advance
 from tests.factories import published_recipe, report_of_values, submitted
 from tests.patience import PATIENCE
 
@@ -30,11 +34,17 @@ FLOOD = 20
 
 
 class OneWorker:
-    """A queue, first come, first served, and the one worker that serves it."""
+    """A queue, first come, first served, and the one worker that serves it. It takes the steps of recipes
+    that chunks send for, too."""
 
     def __init__(self) -> None:
         self.queue: deque[str] = deque()
+        self.steps: deque[tuple[str, str]] = deque()
         self.done: list[Recipe] = []
+
+    def send(self, task: str, args: tuple[str, str]) -> None:
+        assert task == STEP
+        self.steps.append(args)
 
     def work(self) -> None:
         key = self.queue.popleft()
@@ -42,12 +52,15 @@ class OneWorker:
         if chunk is not None:
             self.done.append(chunk.recipe)
         process_chunk(key)
+        while self.steps:
+            advance_collection(*self.steps.popleft())
 
 
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch, settings: Any) -> OneWorker:
     worker = OneWorker()
     monkeypatch.setattr(process_chunk, "delay", worker.queue.append)
+    monkeypatch.setattr(current_app, "send_task", worker.send)
     settings.CHUNK_REPORTS = 1
     return worker
 
@@ -78,7 +91,6 @@ def test_a_flooded_recipe_keeps_another_waiting_for_its_share_only(
     while worker.queue:
         with django_capture_on_commit_callbacks(execute=True):
             worker.work()
-    collections_advance()
     assert Release.objects.get(recipe=flooded).reports == FLOOD
 
 

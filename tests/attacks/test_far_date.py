@@ -29,10 +29,11 @@ from publishing.publishing import recipe_close, recipe_publish
 from recipes.errors import UnreadableRecipeError
 from recipes.models import Recipe
 from results.models import Release
-from results.operations import collections_advance, result_withhold
+from results.operations import result_withhold
 from series.models import Series
 from series.operations import rounds_advance, series_publish
 from tests.browser.every_page import _addresses, scene
+from tests.driving import collections_advance
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
 from tests.scenes import account, analyst, finished_recipe, open_recipe

@@ -25,10 +25,10 @@ from panapp.celery import celery_application
 from panapp.ticks import TickScheduler, every
 from recipes.models import Recipe
 from results.models import Release
-from results.operations import collections_advance
 from storage.clock import CONFIRMED_AFTER, LARGEST_JUMP, Look, judge, settled_now
 from storage.models import ClockWitness
 from storage.periodic import periodic_forget
+from tests.driving import collections_advance, rests_end
 from tests.factories import published_recipe
 
 TWO_WEEKS = timedelta(days=14)
@@ -108,6 +108,7 @@ def test_worker_two_weeks_ahead_for_15_seconds_closes_nothing(monkeypatch: pytes
     assert recipe.closes_at is not None
     assert recipe.closes_at < timezone.now()
     for _ in range(7):
+        rests_end()
         collections_advance()
     recipe.refresh_from_db()
     assert recipe.status == Recipe.Status.PUBLISHED
@@ -121,6 +122,7 @@ def test_recipe_closes_by_the_databases_clock_when_its_time_is_over(monkeypatch:
     assert closes_at is not None
     for jump, status in ((-1, Recipe.Status.PUBLISHED), (1, Recipe.Status.CLOSED)):
         monkeypatch.setattr("storage.clock.settled_now", lambda jump=jump: closes_at + seconds(jump))
+        rests_end()
         collections_advance()
         recipe.refresh_from_db()
         assert recipe.status == status

@@ -111,27 +111,30 @@ def test_compose_has_every_process_of_an_installation() -> None:
     assert set(SERVICES) - beside == {
         *("database", "broker", "migrate", "web", "beat"),
         "worker",
-        *(f"worker-to-{whom}" for whom in ("site", "helper", "shuffler", "subscribers")),
+        *(f"worker-of-{what}" for what in ("chunks", "numbers")),
+        *(f"worker-to-{whom}" for whom in ("partners", "site", "helper", "shuffler", "subscribers")),
     }
 
 
-def test_compose_has_workers_of_its_own_for_each_partner() -> None:
+def test_compose_has_workers_of_its_own_for_what_may_be_slow() -> None:
     own = {
-        "helper": settings.HELPER_QUEUE,
-        "shuffler": settings.SHUFFLER_QUEUE,
-        "subscribers": settings.NOTIFICATION_QUEUE,
-        "site": settings.SIMULATION_QUEUE,
+        "worker": [settings.ADVANCE_QUEUE, settings.COLLECTION_QUEUE],
+        "worker-of-chunks": [settings.CELERY_TASK_DEFAULT_QUEUE],
+        "worker-of-numbers": [settings.PLAN_QUEUE],
+        "worker-to-partners": [settings.PARTNER_QUEUE],
+        "worker-to-helper": [settings.HELPER_QUEUE],
+        "worker-to-shuffler": [settings.SHUFFLER_QUEUE],
+        "worker-to-subscribers": [settings.NOTIFICATION_QUEUE],
+        "worker-to-site": [settings.SIMULATION_QUEUE],
     }
-    options = {}
-    for name in ("worker", *(f"worker-to-{whom}" for whom in own)):
+    served = {}
+    for name in own:
         command = SERVICES[name]["command"]
-        options[name] = [
-            (option, command[at + 1]) for at, option in enumerate(command) if option.endswith("-queues")
-        ]
-    assert options == {
-        "worker": [("--exclude-queues", ",".join(own.values()))],
-        **{f"worker-to-{whom}": [("--queues", queue)] for whom, queue in own.items()},
-    }
+        served[name] = command[command.index("--queues") + 1].split(",")
+    assert served == own
+    # Each queue is served once.
+    every = [queue for queues in served.values() for queue in queues]
+    assert sorted(every) == sorted(queue.name for queue in settings.CELERY_TASK_QUEUES)
 
 
 @pytest.mark.parametrize("name", sorted(OURS))
@@ -195,6 +198,8 @@ def test_compose_mounts_keys_only_into_what_opens_sealed_rows() -> None:
     assert mounts == {
         "web": {streams, sealed},
         "worker": {streams, sealed},
+        "worker-of-chunks": {streams, sealed},
+        "worker-to-partners": {streams, sealed},
         "worker-to-site": {streams, sealed},
         "worker-to-helper": {sealed},
         "worker-to-subscribers": {sealed},
@@ -215,7 +220,8 @@ def test_compose_gives_each_process_only_keys_and_services_it_needs(name: str) -
     environment = OURS[name]["environment"]
     kind = KINDS[environment["PANAPP_PROCESS"]]
     # An attester's upkeep speaks to the issuer.
-    kinds = {"attester-upkeep": "signing-upkeep", "worker-to-site": "worker", **dict.fromkeys(OTHERS, "web")}
+    kinds = {"attester-upkeep": "signing-upkeep", **dict.fromkeys(OTHERS, "web")}
+    kinds |= dict.fromkeys(("worker-of-chunks", "worker-to-partners", "worker-to-site"), "worker")
     of_others = name.startswith(OTHERS)
     assert kind.name == kinds.get(name, name.split("-", 1)[-1] if of_others else name)
     assert set(KEYS) & set(environment) == set(kind.keys)
@@ -236,7 +242,7 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
     }
     workers = {name for name in SERVICES if name.startswith("worker")}
     assert members == {
-        "outside": {"web", *workers, *OTHERS, "attester-upkeep"},
+        "outside": {"web", *workers - {"worker-of-numbers"}, *OTHERS, "attester-upkeep"},
         "data": {"database", "migrate", "web", "beat", *workers},
         "broker": {"broker", "beat", "web", *workers},
         **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate"} | _upkeep(o) for o in OTHERS},
@@ -300,7 +306,7 @@ def test_compose_passes_on_every_variable_that_is_documented_and_no_other() -> N
 def test_compose_with_a_store_names_it_to_those_that_use_it() -> None:
     services = yaml.safe_load(STORE)["services"]
     # Not the workers that only speak to partners.
-    assert set(services) == {"web", "worker", "worker-to-site"}
+    assert set(services) == {"web", "worker", "worker-of-chunks", "worker-to-partners", "worker-to-site"}
     for name, service in services.items():
         assert set(service["environment"]) == {"PANAPP_REPORT_STORE"}
         assert service["env_file"] == ["store.env"]
@@ -482,7 +488,10 @@ def test_only_what_asks_a_partner_has_its_queue_behind_all_others(celery_tasks: 
     drives = fnmatch.filter(celery_tasks, "dap.leader.tasks.drive_*")
     assert routed[settings.HELPER_QUEUE] == {*drives, "dap.leader.tasks.call_off_registrations"}
     assert routed[settings.SHUFFLER_QUEUE] == {"shuffle.analyzer.tasks.drive_fetch"}
+    others = {"series.tasks.advance_series", "tokens.admission.tasks.tell_issuers"}
+    assert routed[settings.PARTNER_QUEUE] == others
+    assert routed[settings.COLLECTION_QUEUE] == {"results.tasks.advance_collection"}
     queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
-    for asking in (settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE):
+    for asking in (settings.HELPER_QUEUE, settings.SHUFFLER_QUEUE, settings.PARTNER_QUEUE):
         order = [settings.ADVANCE_QUEUE, settings.CELERY_TASK_DEFAULT_QUEUE, asking]
         assert order == sorted(order, key=queues.index)

@@ -286,6 +286,30 @@ def test_installation_has_one_beat_and_several_requests_to_a_partner() -> None:
     assert children == {"worker": "5", "worker to helper": "6"}
 
 
+def test_demo_serves_each_queue_once_and_computes_apart() -> None:
+    programs = _worker_programs(2, {"PANAPP_HELPER_URL": "http://h/helper"}, 2, devices=3, apart=True)
+    commands = {name: program.command for name, program in programs.items()}
+    children = {name: command[command.index("--concurrency") + 1] for name, command in commands.items()}
+    assert children == {
+        "worker": "2",
+        "worker to helper": "4",
+        "worker of devices": "3",
+        "worker of numbers": "1",
+    }
+    excluded = commands["worker"][commands["worker"].index("--exclude-queues") + 1].split(",")
+    served = [
+        queue
+        for command in commands.values()
+        if "--queues" in command
+        for queue in command[command.index("--queues") + 1].split(",")
+    ]
+    assert excluded == served
+    assert set(QueueNames.of("panapp")) - set(served) == {
+        *("panapp-advance", "panapp-collections", "panapp", "panapp-shuffler")
+    }
+    assert programs["worker of numbers"].environment["PANAPP_PROCESS"] == "worker-of-numbers"
+
+
 def test_requests_to_each_partner_are_left_to_workers_of_their_own() -> None:
     both = {"PANAPP_HELPER_URL": "http://h/helper", "PANAPP_SHUFFLER_URL": "http://s/shuffler"}
     assert queues_of({}) == {"worker": []}

@@ -1,7 +1,8 @@
 """The leader of DAP tasks: takes uploads, verifies them with the helper, collects the sums.
 
 Others call `operations` and `registrations` (tasks and what they need of the helper), `peers` (the helper of
-a task), `results` and `selectors` (what came of them), read `models`, and catch `errors`; commands drive
+a task), `results` and `selectors` (what came of them), read `models`, receive
+`progress_signal`, and catch `errors`; commands drive
 `advancing`, `aggregating` and `collecting`, and `plain_tasks`.
 
 It must not know stored recipes: what it runs are tasks.
@@ -16,6 +17,7 @@ __all__ = [
     "operations",
     "peers",
     "plain_tasks",
+    "progress_signal",
     "registrations",
     "results",
     "selectors",

@@ -21,6 +21,7 @@ from dap.leader.errors import CollectionRefusedError
 from dap.leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
 from dap.leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
 from dap.leader.operations import task_lose
+from dap.leader.progress_signal import task_moved
 from dap.leader.results import TOO_FEW
 from dap.leader.selectors import is_collected_by_itself, published_count, reports_possible, smallest_batch
 from dap.models import BatchBucket, CollectedInterval, Task
@@ -343,6 +344,7 @@ def _complete(row: CollectionJob, share: AggregateShare, helper_count: HelperCou
     ).encode()
     locked.state, locked.failing_since, locked.last_error = State.READY, None, ""
     locked.save()
+    task_moved.send(Task, task_id=bytes(row.task.task_id))
 
 
 def _still_asking(row: CollectionJob) -> CollectionJob | None:
@@ -361,3 +363,4 @@ def _refuse(task: Task, job: CollectionJob, problem: str, detail: str, now: date
         # (`aggregation_jobs_plan`); they may be millions, and the next check deletes them.
         AggregationJob.objects.filter(task=task).delete()
         end_notice_owe(task=task, reason=detail, now=now)
+    task_moved.send(Task, task_id=bytes(task.task_id))

@@ -8,6 +8,7 @@ from dap import operations as dap_operations
 from dap.leader.end_notices import end_notice_owe
 from dap.leader.models import AggregationJob, CollectionJob, Collector, Planning
 from dap.leader.partitions import WAITING
+from dap.leader.progress_signal import task_moved
 from dap.leader.results import COLLECTOR_KEY
 from dap.models import Side, Task
 from dap.operations import task_lock, task_store
@@ -99,6 +100,7 @@ def task_lose(*, task: Task, words: str) -> None:
     if locked.state != Task.State.ENDED and not locked.outcome:
         locked.state, locked.outcome = Task.State.CLOSED, f"The helper says: {words}"[:300]
         locked.save(update_fields=["state", "outcome"])
+        task_moved.send(Task, task_id=bytes(task.task_id))
 
 
 @transaction.atomic
@@ -118,3 +120,5 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
         model.objects.filter(task=task).delete()
     secrets_delete(Collector.objects.filter(task=task), "hpke_key")
     end_notice_owe(task=task, reason=reason, now=now)
+    # Last: its receiver locks a row, and so do those who lock what is deleted here.
+    task_moved.send(Task, task_id=bytes(task.task_id))

@@ -82,6 +82,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='NextStep',
+            fields=[
+                ('queued', models.UUIDField(help_text='Which message of it waits.', null=True)),
+                ('queued_until', models.DateTimeField(help_text='Until when a message of it is believed to wait.', null=True)),
+                ('unanswered', models.PositiveIntegerField(default=0, help_text='Messages since a worker last took one up.')),
+                ('running_until', models.DateTimeField(help_text='Until when a worker is believed to run it.', null=True)),
+                ('runner', models.UUIDField(help_text='Which run that is.', null=True)),
+                ('recipe', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='next_step', serialize=False, to='recipes.recipe')),
+                ('due_at', models.DateTimeField(db_index=True, help_text="By the database's clock.")),
+                ('failures', models.PositiveIntegerField(default=0, help_text='Steps that failed one after the other.')),
+            ],
+            options={
+                'abstract': False,
+            },
+        ),
+        migrations.CreateModel(
             name='RecipeGuarantees',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),

@@ -25,6 +25,8 @@ from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import ReportStatistic
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
+from recipes.steps import step_due
+from reports.arrivals import MINIMUM_REPORTS
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from results.aggregation.models import Chunk, SubAggregate
@@ -33,9 +35,6 @@ from storage import clock
 from storage.waits import wait_after
 
 logger = structlog.get_logger(__name__)
-
-MINIMUM_REPORTS = 500
-"""Reports of an open recipe that are taken in together, at least (or the cohort size, if smaller)."""
 
 LONGEST_WAIT = timedelta(minutes=10)
 """Between two attempts at a chunk that keeps failing."""
@@ -189,6 +188,8 @@ def chunk_finished(chunk: Chunk) -> Iterator[bool]:
         yield is_there
         if is_there:
             Chunk.objects.filter(pk=chunk.pk).delete()
+            if not Chunk.objects.filter(recipe=chunk.recipe_id).exists():
+                step_due(recipe=chunk.recipe_id)
 
 
 def sum_add(*, recipe: Recipe, total: Sequence[int], reports: int) -> None:

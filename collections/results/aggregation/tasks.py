@@ -11,17 +11,19 @@ from results.aggregation.models import Chunk
 from results.aggregation.operations import chunk_process, chunks_take
 from results.aggregation.segment_deleting import ended_segments_delete
 from results.aggregation.shards import manifest_seal, segments_sort, shard_process
+from results.aggregation.step_tasks import steps_send
 from storage.periodic import PeriodicTask
 
 
 @shared_task
 def process_chunk(chunk: str) -> None:
     """Take one chunk of reports a step on, and send for the next one of its recipe, behind what others wait
-    for; safe to run any number of times."""
+    for; after the last one, for the recipe's own step. Safe to run any number of times."""
     row = Chunk.objects.select_related("recipe").filter(pk=uuid.UUID(chunk)).first()
     if row is not None:
         _STEPS[Chunk.Step(row.step)](chunk=row.pk)
         chunks_send(recipe=row.recipe)
+        steps_send(only=row.recipe)
 
 
 _STEPS = {

@@ -30,6 +30,7 @@ from partners.shuffler_calls import (
     was_deleted_unfull,
 )
 from recipes.models import Recipe
+from recipes.steps import step_due
 from shuffle.analyzer.models import BatchFetch
 from shuffle.analyzer.storing import FETCHED_REASON, BatchWrongError, part_check, part_store
 
@@ -159,8 +160,11 @@ def _ask(fetch: BatchFetch, shuffler: PeerClient, now: datetime) -> None:
             "count_signature": answer.signature,
             "rejected": dict(answer.rejected),
         }
-    # Only from the state that we read: another process may have ended it in the meantime.
-    BatchFetch.objects.filter(pk=fetch.pk, state=State.ASKING, deletion_reason="").update(**changes)
+    with transaction.atomic():
+        # Only from the state that we read: another process may have ended it in the meantime.
+        BatchFetch.objects.filter(pk=fetch.pk, state=State.ASKING, deletion_reason="").update(**changes)
+        if changes.get("state") in {State.FETCHED, State.NOT_FULL}:
+            step_due(recipe=recipe)
     fetch.refresh_from_db()
 
 
@@ -200,12 +204,14 @@ def _have_deleted(fetch: BatchFetch, shuffler: PeerClient) -> None:
 
 def _refuse(fetch: BatchFetch, reason: str, now: datetime) -> None:
     """There will be no batch. Its stored data is deleted in the transaction that records this outcome."""
-    changed = BatchFetch.objects.filter(pk=fetch.pk, state__in=(State.ASKING, State.FETCHING)).update(
-        state=State.REFUSED,
-        refusal=reason[:300],
-        deletion_reason="the analyzer cannot use it",
-        send_after=now,
-    )
+    with transaction.atomic():
+        changed = BatchFetch.objects.filter(pk=fetch.pk, state__in=(State.ASKING, State.FETCHING)).update(
+            state=State.REFUSED,
+            refusal=reason[:300],
+            deletion_reason="the analyzer cannot use it",
+            send_after=now,
+        )
+        step_due(recipe=fetch.recipe)
     if changed:
         logger.warning("batch_refused", recipe=fetch.recipe.identifier, reason=reason)
 

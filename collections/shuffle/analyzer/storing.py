@@ -4,6 +4,7 @@ from django.db import transaction
 
 from panprivacy.encryption.interface import InvalidCiphertextError
 from recipes.models import Recipe
+from recipes.steps import step_due
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from shuffle.analyzer.models import BatchFetch
@@ -57,3 +58,5 @@ def part_store(*, fetch: BatchFetch, number: int, payload: bytes) -> None:
     if row.fetched == row.parts:
         row.state, row.deletion_reason = BatchFetch.State.FETCHED, FETCHED_REASON
     row.save(update_fields=["fetched", "stored", "state", "deletion_reason"])
+    if row.state == BatchFetch.State.FETCHED:
+        step_due(recipe=row.recipe_id)

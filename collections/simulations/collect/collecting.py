@@ -51,7 +51,8 @@ def collect(
             partners=beside,
             warn=warn,
             workers=workers,
-            devices=processes,
+            # Two, so that a chunk in hand holds up no step.
+            devices=max(2, processes),
             environment={**simulating, "PANAPP_RECIPE_CHUNKS": str(workers)},
             # Publishing asks for them, and they are remembered.
             meanwhile=statistic.guarantees,

@@ -92,6 +92,7 @@ class Services:
         pairings: with the partners that run beside, by their role.
         log_policy: what must have signed the site's log, as the site and its devices see it.
         look: has a worker do this periodic task, rather than when the beat sends for it.
+        broker_url: of the broker.
         interrupted: raises what ends the work meanwhile, as an interrupt that came (`interrupts_remembered`).
     """
 
@@ -103,8 +104,10 @@ class Services:
         log_policy: Policy | None = None,
         look: Callable[[str], object] = lambda _: None,
         interrupted: Callable[[], object] = lambda: None,
+        broker_url: str = "",
     ) -> None:
         self.base_url = base_url
+        self.broker_url = broker_url
         self.look = look
         self._interrupted = interrupted
         self.pairings = dict(pairings or {})
@@ -194,6 +197,7 @@ def running_services(
     environment: Mapping[str, str] | None = None,
     partners: Mapping[str, Path] | None = None,
     partner_jobs: int = PARTNER_JOBS,
+    apart: bool = False,
     meanwhile: Callable[[], object] = lambda: None,
 ) -> Iterator[Services]:
     """A broker (unless CELERY_BROKER_URL names one), a web server, and workers with the beat.
@@ -206,6 +210,8 @@ def running_services(
         partners: role → data directory of each partner to run beside, e.g. of a helper, which makes us the
             leader; by default none runs.
         partner_jobs: processes in each of these groups, with a request under way each.
+        apart: whether computations, and what simulates devices or asks other servers, have workers of their
+            own: then none of it holds up collections. Each takes some 150 MB.
         meanwhile: called once, while the processes start: what is computed here loses no time.
 
     Raises:
@@ -253,11 +259,14 @@ def running_services(
             variables.update(pairing.site_variables())
             programs[role] = _web_program(pairing.port, own[role])
         programs["web"] = _web_program(port, variables)
-        programs.update(_worker_programs(workers, variables, partner_jobs, devices))
+        programs.update(_worker_programs(workers, variables, partner_jobs, devices, apart=apart))
         policy = Policy.parse(Path(variables["PANAPP_LOG_POLICY"]).read_bytes())
         queue = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp").advance
-        look = partial(_look, variables["CELERY_BROKER_URL"], queue)
-        services = Services(f"http://{HOST}:{port}", broker, pairings, policy, look, interrupted)
+        broker_url = variables["CELERY_BROKER_URL"]
+        look = partial(_look, broker_url, queue)
+        services = Services(
+            f"http://{HOST}:{port}", broker, pairings, policy, look, interrupted, broker_url=broker_url
+        )
         stack.callback(services.stop)
         services.start(programs)
         meanwhile()
@@ -300,35 +309,45 @@ def _web_program(port: int, variables: Mapping[str, str]) -> Program:
 
 
 def _worker_programs(
-    workers: int, variables: Mapping[str, str], partner_jobs: int, devices: int = 1
+    workers: int, variables: Mapping[str, str], partner_jobs: int, devices: int = 1, *, apart: bool = False
 ) -> dict[str, Program]:
-    """Workers for tasks that call no partner, and others for each partner, which may answer late."""
+    """A worker for each class of queues, so that what is slow or asks others holds up nothing else; and one
+    for all that is left."""
     names = QueueNames.of(variables.get("PANAPP_QUEUE") or "panapp")
-    queue_of = {"helper": names.helper, "shuffler": names.shuffler}
-    partners = {
-        name: queue for name, queue in queue_of.items() if variables.get(f"PANAPP_{name.upper()}_URL")
+    partners = {"helper": names.helper, "shuffler": names.shuffler}
+    beside: dict[str, tuple[str, ...]] = {
+        f"worker to {name}": (queue,)
+        for name, queue in partners.items()
+        if variables.get(f"PANAPP_{name.upper()}_URL")
     }
-    kinds = {"worker": ("--exclude-queues", ",".join(partners.values())) if partners else ()}
-    kinds |= {f"worker to {partner}": ("--queues", queue) for partner, queue in partners.items()}
-
-    def process_kind(kind: str) -> str:
-        # One that is left the queue of a partner that was set up once may have to sign, and it sends mails.
-        does_more = partners != queue_of or variables.get("PANAPP_EMAIL_FROM")
-        return "all" if kind == "worker" and does_more else kind.replace(" ", "-")
-
+    # One that is left the queue of a partner that was set up once may have to sign, and it sends mails.
+    does_more = len(beside) < len(partners) or variables.get("PANAPP_EMAIL_FROM")
+    children = dict.fromkeys(beside, workers * partner_jobs)
+    process = {name: name.replace(" ", "-") for name in beside}
+    if apart:
+        beside["worker of devices"] = (names.simulations, names.notifications, names.partners)
+        beside["worker of numbers"] = (names.plans,)
+        children |= {"worker of devices": max(2, devices), "worker of numbers": 1}
+        process |= {"worker of devices": "all" if does_more else "worker"}
+        process |= {"worker of numbers": "worker-of-numbers"}
+    taken = ",".join(queue for queues in beside.values() for queue in queues)
+    options = {"worker": ("--exclude-queues", taken) if taken else ()}
+    options |= {name: ("--queues", ",".join(queues)) for name, queues in beside.items()}
+    children["worker"] = workers if apart else max(workers, devices)
+    process["worker"] = "all" if does_more else "worker"
     return {
-        kind: Program(
+        name: Program(
             worker_command(
-                f"{kind.replace(' ', '-')}-{os.getpid()}",
+                f"{name.replace(' ', '-')}-{os.getpid()}",
                 *queues,
                 # The beat, exactly one, is a child of this worker: alone, it would load all
                 # that a worker loads. The two end together (web.ending_together) and are started together.
-                *(["--beat"] if kind == "worker" else []),
-                children=max(workers, devices) if kind == "worker" else workers * partner_jobs,
+                *(["--beat"] if name == "worker" else []),
+                children=children[name],
             ),
-            {**variables, "PANAPP_PROCESS": process_kind(kind)},
+            {**variables, "PANAPP_PROCESS": process[name]},
         )
-        for kind, queues in kinds.items()
+        for name, queues in options.items()
     }
 
 

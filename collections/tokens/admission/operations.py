@@ -13,6 +13,7 @@ from partners.failed_requests import request_failed
 from partners.issuer_calls import issuance_end_ask
 from recipes.errors import UnreadableRecipeError
 from recipes.models import Recipe
+from recipes.steps import step_due
 from tokens.admission.models import REASON_LENGTH, Issuance
 from web.transport import Transport, https_transport
 
@@ -87,14 +88,16 @@ def _tell(issuance: Issuance, transport: Transport) -> None:
         reason=issuance.reason,
         issuer_key=admission.issuer_key,
     )
-    # Only if there is no answer yet: the first one is final, and the database would refuse another.
-    Issuance.objects.filter(pk=issuance.pk, issued=None).update(
-        issued=count.issued,
-        signature=count.signature,
-        attempts=0,
-        failing_since=None,
-        last_error="",
-    )
+    with transaction.atomic():
+        # Only if there is no answer yet: the first one is final, and the database would refuse another.
+        Issuance.objects.filter(pk=issuance.pk, issued=None).update(
+            issued=count.issued,
+            signature=count.signature,
+            attempts=0,
+            failing_since=None,
+            last_error="",
+        )
+        step_due(recipe=recipe)
 
 
 def _failed(issuance: Issuance, error: str, now: datetime) -> None:

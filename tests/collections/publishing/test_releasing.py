@@ -25,7 +25,7 @@ from recipes.models import Recipe
 from results.excerpt import MOST_SHOWN, release_excerpt
 from results.exports import release_csv, release_document
 from results.models import Release
-from results.operations import collections_advance, result_release
+from results.operations import result_release
 from results.selectors import excerpt_of
 from results.servers import servers_of
 from results.trust_models import collection_model_of
@@ -44,6 +44,7 @@ from tests.collections.publishing.scene import (
     upload,
 )
 from tests.collections.tokens.admission.scene import FakeIssuer
+from tests.driving import collections_advance
 from tests.factories import published_recipe
 from tests.scenes import released
 from tests.tokens import issued_token

@@ -12,9 +12,9 @@ from django.db import connection
 from publishing.publishing import recipe_close
 from recipes.models import Recipe, RecipeKey
 from results.models import Release
-from results.operations import collections_advance
 from storage.erasing import log_truncate
 from storage.tasks import truncate_log
+from tests.driving import collections_advance
 from tests.factories import published_recipe
 from tests.file_content import content_of
 

@@ -14,9 +14,10 @@ from results.aggregation.operations import chunk_process, chunks_plan
 from results.aggregation.tasks import process_chunk
 from results.exports import release_csv
 from results.models import Release
-from results.operations import collections_advance, result_release, truth_record
+from results.operations import result_release, truth_record
 from results.selectors import interval_of
 from tests.clock import time_is
+from tests.driving import collections_advance
 from tests.factories import published_recipe, report_of_values, submitted
 from tests.refusals import raising
 from tests.scenes import finished_recipe, released

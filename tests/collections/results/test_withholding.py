@@ -14,10 +14,11 @@ from publishing.publishing import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from results.models import Release
-from results.operations import collections_advance, result_release, result_withhold
+from results.operations import result_release, result_withhold
 from tests.collections.publishing import scene
 from tests.collections.publishing.conftest import _leader  # noqa: F401  # for every test
 from tests.collections.publishing.scene import closed, reported, settle, task, tick, two_server_recipe
+from tests.driving import collections_advance
 from tests.factories import published_recipe
 
 pytestmark = pytest.mark.django_db

@@ -24,13 +24,13 @@ from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
 from publishing.of_rounds import rounds_document_of
 from recipes.models import Recipe
 from results.models import Release
-from results.operations import collections_advance
 from series.errors import SeriesStateError
 from series.in_order import input_publish
 from series.models import PublicInput, Round, RoundsDocument
 from series.operations import rounds_advance, series_publish, series_stop
 from storage.signing_key import verification_key
 from tests.clock import time_is
+from tests.driving import collections_advance
 from tests.factories import recipe_members
 from tests.refusals import field_refused
 from tests.relayed_site import through_relay

@@ -9,10 +9,10 @@ from recipes.models import Recipe, RecipeKey
 from reports.models import ReportNonce, StoredReports
 from results.aggregation.models import Chunk, SubAggregate
 from results.models import Release
-from results.operations import collections_advance
 from simulations.collect.collection import FAILED, INTERRUPTED, reason_of
 from simulations.ending import simulation_give_up
 from streams.models import Stream
+from tests.driving import collections_advance
 from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.scenes import stream_members
 

@@ -10,12 +10,9 @@ from kombu.utils.scheduling import cycle_by_name
 
 from panapp.celery import celery_application
 from simulations.installation.services import wait_until
-from storage import clock, periodic
+from storage import clock, turns
 from storage.models import PeriodicRun
 from storage.periodic import (
-    FIRST_WAIT,
-    LEASE,
-    LONGEST_WAIT,
     PeriodicTask,
     periodic_claim,
     periodic_forget,
@@ -23,6 +20,7 @@ from storage.periodic import (
     periodic_unclaim,
 )
 from storage.queues import QueueNames
+from storage.turns import FIRST_WAIT, LEASE, LONGEST_WAIT
 from tests.concurrency import at_once
 from tests.patience import PATIENCE
 
@@ -143,7 +141,7 @@ def test_what_could_not_be_sent_and_what_beat_forgets_do_not_wait() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_long_task_keeps_its_place_and_of_many_workers_one_runs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(periodic, "RENEW_SECONDS", 0.05)
+    monkeypatch.setattr(turns, "RENEW_SECONDS", 0.05)
     with periodic_turn(name=NAME) as ours:
         assert ours
         PeriodicRun.objects.filter(name=NAME).update(running_until=clock.database_now())

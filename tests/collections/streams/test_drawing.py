@@ -22,7 +22,7 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from results import operations as release_operations
 from results.models import Release
-from results.operations import collections_advance, result_release, result_withhold
+from results.operations import result_release, result_withhold
 from storage.key_slots import KeySlots
 from streams.errors import IntrusionRefusedError, NotEstimatedError, StreamClosedError, StreamLostError
 from streams.models import EndedStream, ItemBatch, Stream, StreamSample
@@ -50,6 +50,7 @@ from tests.collections.streams.scene import (
     stream_of,
 )
 from tests.concurrency import in_thread
+from tests.driving import collections_advance, rests_end
 from tests.factories import published_stream
 from tests.patience import PATIENCE
 from tests.statistic_members import small_members
@@ -183,6 +184,7 @@ def test_missing_key_holds_up_the_release_until_it_is_back(
     assert said.exc_info is None
     assert "recipe_not_advanced" not in caplog.text
     elsewhere.rename(path)
+    rests_end()
     collections_advance()
     assert [tuple(Release.objects.get().values)] == [estimate.values for estimate in drawn]
 

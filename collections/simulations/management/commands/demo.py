@@ -79,7 +79,9 @@ class Command(BaseCommand):
             warn=self.stderr.write,
             lasts=serve,
             port=port if serve else None,
+            workers=2,
             devices=PROCESSES,
+            apart=True,
             environment={"PANAPP_TRY": "1"},
         ) as services:
             late = flights()

@@ -9,13 +9,13 @@ from django.utils import timezone
 from panprivacy.formats.seeded_source import SeededSource
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
+from reports.arrivals import MINIMUM_REPORTS
 from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
 from reports.selectors import rejections_by_reason
 from results.aggregation import operations
 from results.aggregation.models import Chunk, SubAggregate
 from results.aggregation.operations import (
-    MINIMUM_REPORTS,
     ReportsMissingError,
     chunk_process,
     chunks_plan,

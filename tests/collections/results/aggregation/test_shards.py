@@ -28,7 +28,8 @@ from results.aggregation.segment_deleting import STRAGGLERS, ended_segments_dele
 from results.aggregation.selectors import progress_of
 from results.aggregation.shards import shards_for, shards_plan
 from results.models import Release
-from results.operations import collections_advance, result_release, result_withhold
+from results.operations import result_release, result_withhold
+from tests.driving import collections_advance
 from tests.factories import fresh_nonce, published_recipe, report_of_values, submitted
 from tests.object_store import object_get
 from tests.refusals import raising

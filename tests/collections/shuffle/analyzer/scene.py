@@ -22,12 +22,12 @@ from recipes.models import Recipe
 from results.aggregation.models import Chunk
 from results.aggregation.operations import chunk_process
 from results.models import Release
-from results.operations import collections_advance
 from shuffle.analyzer.fetching import fetch_drive, fetches_take
 from shuffle.analyzer.models import BatchFetch
 from shuffle.analyzer.peers import shuffler_of
 from tests import network
 from tests.collections.shuffle.shuffler.scene import body_of, shuffle_members
+from tests.driving import collections_advance
 from tests.network import Answer, Transport, deliver, verification_key_of
 from tests.network import unreachable as unreachable
 

@@ -15,7 +15,7 @@ from publishing.publishing import recipe_close
 from recipes.models import Recipe, RecipeKey
 from reports.models import RejectionCount, StoredReports
 from results.models import Release
-from results.operations import collections_advance, result_withhold
+from results.operations import result_withhold
 from results.trust_models import collection_model_of
 from shuffle.analyzer.fetching import REQUESTS_SECONDS, fetch_begin, fetch_drive, fetch_end, fetches_take
 from shuffle.analyzer.models import BatchFetch
@@ -35,6 +35,7 @@ from tests.collections.shuffle.analyzer.scene import (
     statistic_of,
 )
 from tests.concurrency import KilledError, in_thread
+from tests.driving import collections_advance
 from tests.patience import PATIENCE
 from web.transport import REQUEST_SECONDS
 
