@@ -98,10 +98,10 @@ class KeySlots:
 
 
 def all_erased(erasures: Iterable[tuple[str, Callable[[], None]]]) -> None:
-    """Erase what is left in many places: one that fails keeps no other from being erased.
+    """Erase what is left in many files or keys: one that fails keeps no other from being erased.
 
     Args:
-        erasures: name of the place, and what erases in it.
+        erasures: name of the file or key, and what erases in it.
 
     Raises:
         KeysNotErasedError: some could not be read or written; of all others the keys are erased.
@@ -116,7 +116,7 @@ def _succeeds(name: str, erase: Callable[[], None]) -> bool:
     try:
         erase()
     except (OSError, KeyServiceError) as error:
-        logger.error("keys_not_erased", place=name, error=type(error).__name__)
+        logger.error("keys_not_erased", file=name, error=type(error).__name__)
         return False
     return True
 
