@@ -1,9 +1,10 @@
 """Takes reports in: each counts once, and is stored before it is acknowledged.
 
-Others call `operations`, `parsing`, `selectors`, `chunking`, `partitions` and `segments` (reports in the
-object store), and read `models`. Its views are the REST API for devices and for curators' items.
+Others call `operations` (submit reports; `report_store_of`, which gives what `store` describes), `parsing`,
+`rows` and `partitions`, and read `models`. Its views are the REST API for devices and for curators' items.
 
-It must not know what happens to a report: neither private keys nor sums.
+It must not know what happens to a report. It is given private keys while it adds up, and keeps neither them
+nor sums.
 """
 
-__all__ = ["chunking", "models", "operations", "parsing", "partitions", "segments", "selectors"]
+__all__ = ["models", "operations", "parsing", "partitions", "rows", "store"]

@@ -23,8 +23,8 @@ from panprivacy.protocols.dap.basics import ReportError
 from publishing import TRUST_MODELS, publishing
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
+from reports.objects import DUPLICATE
 from reports.parsing import ARRIVAL_REASONS
-from reports.segments import DUPLICATE
 from results.operations import result_release
 from tests.clock import time_is
 from tests.collections.pages.scene import draft_page, form_data, new_url, publish, recipe_page
