@@ -17,11 +17,10 @@ for an hour, those that a suspended process writes late included.
 import hashlib
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import lru_cache, partial
-from typing import NamedTuple
 
 import structlog
 from django.conf import settings
@@ -64,6 +63,7 @@ from reports.object_store import (
 )
 from reports.parsing import WellFormedReport
 from reports.store import (
+    RecipeNotOpenError,
     Rejection,
     ReportsMissingError,
     ReportStore,
@@ -71,6 +71,7 @@ from reports.store import (
     Submission,
     Taken,
     Work,
+    groups_of,
     hold_open,
     open_of,
     rejections_count,
@@ -122,26 +123,13 @@ STRAGGLERS = timedelta(hours=1)
 """No request and no task lives so long, and nothing is written for a recipe that has a result."""
 
 
-class Place(NamedTuple):
-    """What never changes of a recipe whose reports are in the object store.
-
-    Attributes:
-        key: of the hashes by which a report counts once.
-        store: address of the store.
-    """
-
-    key: bytes
-    store: str
+def _place(identifier: str) -> tuple[SegmentedRecipe | None]:
+    return (SegmentedRecipe.objects.filter(recipe__identifier=identifier).only("key", "store").first(),)
 
 
-def _place(identifier: str) -> tuple[Place | None]:
-    row = SegmentedRecipe.objects.filter(recipe__identifier=identifier).only("key", "store").first()
-    return (None if row is None else Place(bytes(row.key), row.store),)
-
-
-PLACES: KeptRows[str, tuple[Place | None]] = KeptRows(_place, lambda _: True)
-"""By identifier, what a process has read: threads that come at once must not take a connection each, and hold
-it while the writer needs one."""
+PLACES: KeptRows[str, tuple[SegmentedRecipe | None]] = KeptRows(_place, lambda _: True)
+"""By identifier, what a process has read: key and store, which never change. Threads that come at once must
+not take a connection each, and hold it while the writer needs one."""
 
 
 def is_in_objects(recipe: Recipe) -> bool:
@@ -166,7 +154,7 @@ class ReportObjects(ReportStore):
         again is the same in either."""
         counted = report.payload if self.recipe.published.admission is None else report.nonce
         key = stored(PLACES.get(str(self.recipe.identifier))[0]).key
-        return hashlib.blake2b(counted, key=key, digest_size=KEY_BYTES).digest()
+        return hashlib.blake2b(counted, key=bytes(key), digest_size=KEY_BYTES).digest()
 
     def submit(self, submission: Submission, size: int) -> list[Rejection]:
         return WRITER.submit(submission, size)
@@ -286,9 +274,10 @@ class ReportObjects(ReportStore):
     def _plan_sorting(self) -> list[Work]:
         waiting, planned = self._waiting(), []
         most = max(1, SORTED_BYTES // record_bytes_of(self.recipe.published))
-        for first, last, count in _runs(waiting.values_list("pk", "count")[:PLANNED_SEGMENTS], most):
+        rows = waiting.values_list("pk", "count")[:PLANNED_SEGMENTS]
+        for keys, count in groups_of(rows, most, longest=SORTED_SEGMENTS):
             planned.append(Work(Step.SORT, count))
-            waiting.filter(pk__gte=first, pk__lte=last).order_by().update(chunk=planned[-1].id)
+            waiting.filter(pk__gte=keys[0], pk__lte=keys[-1]).order_by().update(chunk=planned[-1].id)
         return planned
 
     def _plan_sealing(self) -> list[Work]:
@@ -448,74 +437,37 @@ def segments_store(submissions: Sequence[Submission]) -> list[list[Rejection] | 
     Raises:
         StoreDownError: no row was written, so nothing counts.
     """
-    recipes = {submission.recipe.pk: submission.recipe for submission in submissions}
+    stores = {submission.recipe.pk: ReportObjects(submission.recipe) for submission in submissions}
+    records: dict[int, list[bytes]] = {key: [] for key in stores}
+    reasons: dict[int, Counter[str]] = {key: Counter() for key in stores}
+    for every in submissions:
+        records[every.recipe.pk] += [
+            every.digests[nonce] + report.payload for nonce, (_, report) in every.good.items()
+        ]
+        reasons[every.recipe.pk].update(bad.reason for bad in every.bad)
     # Checked before locking: for a recipe that is closed, no object is written.
-    keys = open_of(recipes.keys())
-    segments = segments_write(
-        {
-            recipes[key]: records
-            for key in sorted(keys)
-            if (
-                records := [
-                    record for every in submissions if every.recipe.pk == key for record in _records(every)
-                ]
-            )
-        }
-    )
+    keys = open_of(stores.keys())
+    written = [pair for key in sorted(keys) if records[key] for pair in stores[key].write(records[key])]
+    objects_put([(stores[row.recipe_id].arrived_name(row), content) for row, content in written])
     with transaction.atomic():
         waits_bound()
-        held = hold_open(keys)
-        ReportSegment.objects.bulk_create(segment for segment in segments if segment.recipe_id in held.open)
-        for key in sorted(held.open):
-            reasons = Counter(
-                bad.reason for every in submissions if every.recipe.pk == key for bad in every.bad
-            )
-            if reasons:
-                rejections_count(recipe=recipes[key], reasons=reasons)
-    return [held.refusal(submission.recipe) or list(submission.bad) for submission in submissions]
+        refused = dict.fromkeys(stores.keys() - keys, RecipeNotOpenError) | hold_open(keys)
+        ReportSegment.objects.bulk_create(row for row, _ in written if row.recipe_id not in refused)
+        for key in sorted(keys - refused.keys()):
+            if reasons[key]:
+                rejections_count(recipe=stores[key].recipe, reasons=reasons[key])
+    return [
+        refused[every.recipe.pk]() if every.recipe.pk in refused else list(every.bad) for every in submissions
+    ]
 
 
 WRITER: GroupCommit[Submission, list[Rejection]] = GroupCommit(segments_store)
 """Not that of `rows`: devices whose reports are stored in the database must not wait for the object store."""
 
 
-def segments_write(records: Mapping[Recipe, Sequence[bytes]]) -> list[ReportSegment]:
-    """Write objects; durable when this returns, and counted once the rows are committed, in their order.
-
-    Raises:
-        StoreDownError: some may be there, and count nothing.
-    """
-    written = [
-        (store.arrived_name(segment), segment, content)
-        for store, its_records in ((ReportObjects(recipe), every) for recipe, every in records.items())
-        for segment, content in store.write(its_records)
-    ]
-    objects_put([(name, content) for name, _, content in written])
-    return [segment for _, segment, _ in written]
-
-
-def _records(submission: Submission) -> list[bytes]:
-    return [submission.digests[nonce] + report.payload for nonce, (_, report) in submission.good.items()]
-
-
 @lru_cache(maxsize=1_024)
 def _begin(name: str) -> None:
     object_put(name, b"")
-
-
-def _runs(rows: Iterable[tuple[int, int]], most: int) -> Iterator[tuple[int, int, int]]:
-    """First and last key of rows (key, number of reports) that follow each other, and their reports: up to
-    `most`."""
-    keys: list[int] = []
-    size = 0
-    for key, count in rows:
-        if keys and (size + count > most or len(keys) == SORTED_SEGMENTS):
-            yield keys[0], keys[-1], size
-            keys, size = [], 0
-        keys.append(key)
-        size += count
-    if keys:
-        yield keys[0], keys[-1], size
 
 
 def _delete(names: Sequence[str]) -> None:

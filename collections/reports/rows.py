@@ -34,6 +34,7 @@ from reports.store import (
     Submission,
     Taken,
     Work,
+    groups_of,
     hold_open,
     rejections_count,
 )
@@ -80,9 +81,9 @@ class ReportRows(ReportStore):
         return self.unplanned()
 
     def plan(self, least: int) -> list[Work]:
-        planned = []
         rows = self._waiting().order_by("pk").values_list("pk", "count")
-        for keys, count in _groups(list(rows), reports_per_chunk(self.recipe.published)):
+        most, planned = reports_per_chunk(self.recipe.published), []
+        for keys, count in groups_of(list(rows), most, longest=most):
             planned.append(Work(Step.SUM, count))
             self._stored().filter(pk__in=keys).update(chunk=planned[-1].id)
         return planned
@@ -151,20 +152,6 @@ def reports_per_chunk(recipe: PublishedRecipe) -> int:
     return max(1, int(min(settings.CHUNK_REPORTS, by_time, by_length)))
 
 
-def _groups(rows: Sequence[tuple[int, int]], most: int) -> list[tuple[list[int], int]]:
-    """Rows (key, number of reports) in their order, put together up to `most` reports each."""
-    groups: list[tuple[list[int], int]] = []
-    members: list[int] = []
-    size = 0
-    for key, count in rows:
-        if members and size + count > most:
-            groups.append((members, size))
-            members, size = [], 0
-        members.append(key)
-        size += count
-    return [*groups, (members, size)] if members else groups
-
-
 @transaction.atomic
 def submissions_store(submissions: Sequence[Submission]) -> list[list[Rejection] | Exception]:
     """Store what is new of several submissions, of any recipes, in their order.
@@ -174,12 +161,14 @@ def submissions_store(submissions: Sequence[Submission]) -> list[list[Rejection]
         or counted.
     """
     waits_bound()
-    held = hold_open({submission.recipe.pk for submission in submissions})
+    keys = {submission.recipe.pk for submission in submissions}
+    refused = hold_open(keys)
     outcomes: list[list[Rejection] | Exception] = [
-        held.refusal(submission.recipe) or [] for submission in submissions
+        refused[submission.recipe.pk]() if submission.recipe.pk in refused else []
+        for submission in submissions
     ]
     # All rows are locked in one order, so that two processes never wait for each other.
-    for key in sorted(held.open):
+    for key in sorted(keys - refused.keys()):
         places = [place for place, submission in enumerate(submissions) if submission.recipe.pk == key]
         for place, rejections in zip(places, _store([submissions[place] for place in places]), strict=True):
             outcomes[place] = rejections

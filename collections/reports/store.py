@@ -6,7 +6,7 @@ recipe, which is fixed when it is published. No other code knows which one it is
 
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from django.db import connection, models, transaction
@@ -206,35 +206,22 @@ def rejections_count(*, recipe: Recipe, reasons: Mapping[str, int]) -> None:
             )
 
 
-@dataclass(frozen=True)
-class HeldOpen:
-    """Recipes of a group of submissions, by key, in a transaction.
+def hold_open(keys: Set[int]) -> dict[int, type[Exception]]:
+    """Keep those of the recipes open that are, until the transaction ends.
 
-    Attributes:
-        open: those that are open, and stay so until the transaction ends.
-        held: those that are open, and another transaction holds.
+    Returns:
+        The others, with the error that says why: RecipeNotOpenError, or RowHeldError if another transaction
+        holds one that is open.
     """
-
-    open: Set[int]
-    held: Set[int]
-
-    def refusal(self, recipe: Recipe) -> Exception | None:
-        """Why nothing of a recipe can be stored; None if it is open."""
-        if recipe.pk in self.open:
-            return None
-        return RowHeldError() if recipe.pk in self.held else RecipeNotOpenError()
-
-
-def hold_open(keys: Set[int]) -> HeldOpen:
-    """Keep those of the recipes open that are, until the transaction ends."""
     if not connection.features.has_select_for_update:
         # SQLite: this transaction holds the only write lock from its beginning.
-        return HeldOpen(open_of(keys), set())
+        return dict.fromkeys(keys - open_of(keys), RecipeNotOpenError)
     # Weak, so that batches wait neither for each other nor for the planner; only closing, which takes the
     # strongest lock, waits for them. They do not wait for it: the reports of other recipes are with them.
-    still_open = open_of(keys, "FOR KEY SHARE SKIP LOCKED")
+    skipped = keys - open_of(keys, "FOR KEY SHARE SKIP LOCKED")
     # What was skipped and is open was held; what is closed stays closed.
-    return HeldOpen(still_open, open_of(keys - still_open))
+    held = open_of(skipped)
+    return {key: RowHeldError if key in held else RecipeNotOpenError for key in skipped}
 
 
 def open_of(keys: Set[int], lock: str = "") -> set[int]:
@@ -249,3 +236,21 @@ def open_of(keys: Set[int], lock: str = "") -> set[int]:
             [Recipe.Status.PUBLISHED.value, *keys],
         )
         return {key for (key,) in cursor.fetchall()}
+
+
+def groups_of(rows: Iterable[tuple[int, int]], most: int, *, longest: int) -> Iterator[tuple[list[int], int]]:
+    """Rows (key, number of reports) in their order, put together.
+
+    Yields:
+        Keys of a group, at most `longest`, and its reports, at most `most` unless a single row has more.
+    """
+    keys: list[int] = []
+    size = 0
+    for key, count in rows:
+        if keys and (size + count > most or len(keys) == longest):
+            yield keys, size
+            keys, size = [], 0
+        keys.append(key)
+        size += count
+    if keys:
+        yield keys, size
