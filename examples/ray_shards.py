@@ -48,7 +48,7 @@ MEMBERS: dict[str, Any] = {
     "cohort_size": 200,
 }
 REPORTS_OF_A_SHARD = 2_000
-"""A hundredth of what the product has, so that a few reports make several shards."""
+"""A hundredth of what the product has, so that a few reports make several shards. Many make some ten."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,7 @@ def sealed_of(recipe: Any) -> tuple[Sealed, dict[int, bytes]]:
     from recipes.models import RecipeKey
     from recipes.operations import recipe_private_key
     from reports.models import SegmentedRecipe
+    from reports.store import Step
     from results.aggregation.models import Chunk
 
     row = SegmentedRecipe.objects.get(recipe=recipe)
@@ -134,7 +135,7 @@ def sealed_of(recipe: Any) -> tuple[Sealed, dict[int, bytes]]:
         key=recipe_private_key(recipe=recipe).to_bytes(),
         manifest=bytes(row.manifest),
     )
-    chunks = Chunk.objects.filter(recipe=recipe, step=Chunk.Step.SHARD).order_by("shard")
+    chunks = Chunk.objects.filter(recipe=recipe, step=Step.SHARD).order_by("shard")
     return sealed, {chunk.shard: chunk.pk.bytes + bytes(chunk.seed) for chunk in chunks}
 
 
@@ -143,11 +144,13 @@ def collected(reports: int) -> Any:
     from panprivacy.formats import base64_text
     from publishing.publishing import recipe_close, recipe_publish_file
     from recipes.models import Recipe
+    from reports import objects
     from reports.operations import reports_submit
-    from results.aggregation import shards
+    from reports.store import Step
     from results.aggregation.models import Chunk
+    from results.aggregation.operations import chunk_process, chunks_plan
 
-    shards.SHARD_REPORTS = REPORTS_OF_A_SHARD
+    objects.SHARD_REPORTS = min(objects.SHARD_REPORTS, max(REPORTS_OF_A_SHARD, reports // 10))
     recipe = recipe_publish_file(members=MEMBERS, actor=None, simulation=True)
     key, source = recipe.published.public_key.with_tables(), secrets.SystemRandom()
     for start in range(0, reports, 500):
@@ -161,10 +164,10 @@ def collected(reports: int) -> Any:
         for sent in (batch, batch[::10]):
             reports_submit(recipe=recipe, reports=sent)
     recipe = recipe_close(recipe=recipe, actor=None)
-    for step, process in ((Chunk.Step.SORT, shards.segments_sort), (Chunk.Step.SEAL, shards.manifest_seal)):
-        shards.shards_plan(recipe=recipe, least=recipe.cohort_size)
+    for step in (Step.SORT, Step.SEAL):
+        chunks_plan(recipe=recipe)
         for chunk in Chunk.objects.filter(recipe=recipe, step=step):
-            process(chunk=chunk.pk)
+            chunk_process(chunk=chunk.pk)
     return Recipe.objects.get(pk=recipe.pk)
 
 
@@ -204,10 +207,15 @@ def compared(reports: int) -> int:
         f"Ray: {found.reports:,} reports in {len(seeds)} shards, {found.duplicates:,} came twice; "
         f"estimate {estimated.values[0]:.2f}, in {seconds:.1f} s with its start"
     )
-    with running_services():
-        wait_until(Release.objects.filter(recipe=recipe).exists, 600)
+    with running_services(workers=os.cpu_count() or 1):
+        started = time.perf_counter()
+        wait_until(Release.objects.filter(recipe=recipe).exists, 3_600)
+        seconds = time.perf_counter() - started
     release = Release.objects.get(recipe=recipe)
-    say(f"Celery: {release.reports:,} reports; estimate {release.values[0]:.2f}")
+    say(
+        f"Celery: {release.reports:,} reports; estimate {release.values[0]:.2f}, in {seconds:.1f} s with the "
+        "start of its worker"
+    )
     same = (found.reports, tuple(estimated.values)) == (release.reports, tuple(release.values))
     say("the same" if same else "NOT the same")
     return 0 if same else 1

@@ -10,7 +10,8 @@ from panprivacy.encryption.interface import Ciphertext
 from publishing.publishing import recipe_publish, recipe_publish_file
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
-from reports.operations import Rejection, reports_submit
+from reports.operations import reports_submit
+from reports.store import Rejection
 
 
 def recipe_members(**changes: Any) -> dict[str, Any]:

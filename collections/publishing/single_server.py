@@ -10,8 +10,9 @@ from panprivacy.statistics.trust_models.single_server import OneServer
 from publishing.interface import Prepared, TrustModel, Wish
 from publishing.keys import recipe_key_make
 from recipes.models import Recipe, RecipeKey
-from reports.partitions import REPORTS
-from reports.segments import segments_begin
+from reports.operations import report_store_set
+from reports.rows import ReportRows
+from reports.store import ReportStore
 from storage.sealing import secret_seal
 
 
@@ -25,16 +26,19 @@ class KeptKey(Prepared):
     def store(self, recipe: Recipe) -> None:
         sealed = secret_seal(self.private_key.to_bytes(), kind=b"", owner=str(recipe.identifier).encode())
         RecipeKey.objects.create(recipe=recipe, scheme=self.private_key.public_key.scheme, sealed=sealed)
-        REPORTS.make(recipe.pk)
+        self.report_store(recipe).begin()
+
+    def report_store(self, recipe: Recipe) -> ReportStore:
+        """Where reports will be kept that another server hands on."""
+        return ReportRows(recipe)
 
 
 @dataclass(frozen=True)
 class _ReportedHere(KeptKey):
     """The same if devices send their reports to this server."""
 
-    def store(self, recipe: Recipe) -> None:
-        super().store(recipe)
-        segments_begin(recipe=recipe)
+    def report_store(self, recipe: Recipe) -> ReportStore:
+        return report_store_set()(recipe)
 
 
 class SingleServerModel(TrustModel):

@@ -1,23 +1,22 @@
 """Takes reports in: each counts once, and is stored before it is acknowledged.
 
-Others call `operations`, `parsing`, `selectors`, `chunking`, `arrivals` (when an open recipe has enough of
-them), `partitions` and `segments` (reports in the object store), and read `models`. Its views are the REST
-API for devices and for curators' items. `door` answers them in front of Django's middleware, and
-`device_origins` lets pages of other origins read the answers.
+Others call `operations` (submit reports; `report_store_of`, which gives what `store` describes), `parsing`,
+`rows`, `arrivals` (when an open recipe has enough of them) and `partitions`, and read `models`. Its views
+are the REST API for devices and for curators' items. `door` answers them in front of Django's middleware,
+and `device_origins` lets pages of other origins read the answers.
 
-It must not know what happens to a report: neither private keys nor sums.
+It must not know what happens to a report. It is given private keys while it adds up, and keeps neither them
+nor sums.
 """
 
 __all__ = [
     "arrivals",
-    "chunking",
     "device_origins",
     "door",
     "models",
-    "object_store",
     "operations",
     "parsing",
     "partitions",
-    "segments",
-    "selectors",
+    "rows",
+    "store",
 ]

@@ -115,3 +115,21 @@ class ReportSegment(models.Model):
 
     def __str__(self) -> str:
         return f"{self.count} reports of {self.recipe_id} in the store"
+
+
+class SortedReports(models.Model):
+    """One object with the sorted reports of many segments, of a recipe that is closed."""
+
+    id = models.UUIDField(primary_key=True, help_text="That of the chunk; also the object's name.")
+    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
+    first = models.PositiveBigIntegerField(help_text="Key of its first segment, by which they are in order.")
+    count = models.PositiveBigIntegerField()
+    index_sha256 = models.BinaryField(max_length=32, help_text="Of the index at its end.")
+    sources_sha256 = models.BinaryField(max_length=32, help_text="Of the segments' hashes, in their order.")
+    planned = models.BooleanField(default=False, help_text="Whether the manifest is being sealed, or is.")
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("recipe", "first"), name="sorted_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.count} sorted reports of {self.recipe_id}"

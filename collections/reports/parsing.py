@@ -47,6 +47,11 @@ class ReportRejectedError(ValueError):
         self.reason = reason
 
 
+def duplicate_nonce() -> ReportRejectedError:
+    """Of a report whose nonce has come already."""
+    return ReportRejectedError("duplicate_nonce", "A report with this nonce was accepted already.")
+
+
 @dataclass(frozen=True)
 class WellFormedReport:
     """A report whose sizes and group memberships hold.

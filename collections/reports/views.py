@@ -8,9 +8,10 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from recipes.models import Recipe
 from reports import openapi
-from reports.operations import RecipeNotOpenError, Rejection, reports_submit
+from reports.operations import reports_submit
 from reports.parsing import BATCH_REPORTS, decode_body, largest_body, read_batch
 from reports.receiving import ReceivingView
+from reports.store import RecipeNotOpenError, Rejection
 from storage.group_commit import QueueFullError, RowHeldError
 from web.bodies import JSON_TYPE, read_body, require_json
 from web.openapi import example, problem_response

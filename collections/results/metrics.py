@@ -7,6 +7,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from recipes.models import Recipe
 from reports.models import StoredReports
+from reports.store import Step
 from results.aggregation.models import Chunk, SubAggregate
 from storage.columns import total
 from storage.gauges import DatabaseCollector, gauge, seconds_since_first
@@ -38,7 +39,7 @@ class CollectionsCollector(DatabaseCollector):
             "Reports stored, not yet decrypted.",
             total(StoredReports.objects.all(), "count")
             # In the object store: of recipes that are closed. Those of open ones are not decrypted yet.
-            + total(chunks.exclude(step=Chunk.Step.SUM), "count"),
+            + total(chunks.exclude(step=Step.SUM), "count"),
         )
         yield gauge(
             "panapp_reports_summed",

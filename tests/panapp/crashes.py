@@ -9,6 +9,7 @@ from django.db import transaction
 
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
+from reports.store import Step
 from results.aggregation.models import Chunk, SubAggregate
 from results.models import Release
 from simulations.installation.services import Services, wait_until
@@ -71,7 +72,7 @@ def busy_child(services: Services, seconds: float) -> psutil.Process:
     return found[0]
 
 
-def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Chunk.Step = Chunk.Step.SUM) -> None:
+def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Step = Step.SUM) -> None:
     """Kill the process that decrypts a chunk, or the whole worker, and see that each report counts once.
 
     Args:

@@ -6,7 +6,7 @@ import pytest
 from django.conf import settings
 
 from devices_sim.fleet import FleetError
-from reports.chunking import CHUNK_SECONDS
+from reports.rows import CHUNK_SECONDS
 from simulations.collect import collection
 from simulations.collect.collection import CollectionStalledError
 from simulations.installation.services import Services

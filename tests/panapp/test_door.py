@@ -19,7 +19,8 @@ from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.door import Door
 from reports.models import ReportNonce, StoredReports
-from reports.operations import SUBMISSIONS, Submission
+from reports.rows import WRITER
+from reports.store import Submission
 from reports.views import ReportView
 from simulations.installation.services import wait_until
 from storage import group_commit
@@ -158,7 +159,7 @@ def test_report_that_the_database_cannot_store_is_a_503(
     door: Door, monkeypatch: pytest.MonkeyPatch, store: Any, detail: str
 ) -> None:
     recipe = published_recipe()
-    monkeypatch.setattr(SUBMISSIONS, "_store", store)
+    monkeypatch.setattr(WRITER, "_store", store)
     monkeypatch.setattr(group_commit, "HELD_SECONDS", 0.0)
     status, fields, content = asked(door, address(recipe), body_of(recipe))
     assert (status, fields["Retry-After"], json.loads(content)["detail"]) == (503, "5", detail)
@@ -173,7 +174,7 @@ def test_where_too_many_wait_already_it_is_a_503_and_nothing_is_stored(
         raise QueueFullError
 
     recipe = open_stream(["1"]) if name == "api-items" else published_recipe()
-    for group in (SUBMISSIONS, BATCHES):
+    for group in (WRITER, BATCHES):
         monkeypatch.setattr(group, "submit", full)
     if name == "api-items":
         body = json.dumps({"batch": "0" * 32, "items": ["1"]}).encode()
@@ -259,12 +260,12 @@ def test_reports_that_come_at_once_are_stored_together_and_each_once(
     groups: list[int] = []
     writing: list[Any] = []
     given_up = threading.Event()
-    store = SUBMISSIONS._store
+    store = WRITER._store
 
     def store_together(submissions: Sequence[Submission]) -> Sequence[Any]:
         groups.append(len(submissions))
         # The first group is held back until every other report waits behind it, or came with it.
-        while sum(groups) + len(SUBMISSIONS._queue) < len(bodies):
+        while sum(groups) + len(WRITER._queue) < len(bodies):
             assert not given_up.wait(0.001), "a report never came"
         writing.append(connections["default"])
         return store(submissions)
@@ -275,7 +276,7 @@ def test_reports_that_come_at_once_are_stored_together_and_each_once(
         finally:
             connection.close()
 
-    monkeypatch.setattr(SUBMISSIONS, "_store", store_together)
+    monkeypatch.setattr(WRITER, "_store", store_together)
     # The writer gives its connection back before the database is emptied.
     monkeypatch.setattr(group_commit, "IDLE_SECONDS", 0.05)
     with ThreadPoolExecutor(len(bodies)) as pool:

@@ -16,7 +16,7 @@ import pytest
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.models import ReportSegment, StoredReports
-from results.aggregation.models import Chunk
+from reports.store import Step
 from results.models import Release
 from simulations.installation.services import Services, wait_until
 from tests.factories import as_json, published_recipe, report_of_values
@@ -81,7 +81,7 @@ def services(s3_store: str, way: Way, store_server: StoreServer) -> Iterator[Ser
 
 def test_worker_killed_in_mid_shard_changes_nothing_in_the_result(services: Services) -> None:
     """All of it. Its child alone: test_installation.py, where chunks are of rows."""
-    crashes.kill_in_mid_chunk(services, whole_worker=True, step=Chunk.Step.SHARD)
+    crashes.kill_in_mid_chunk(services, whole_worker=True, step=Step.SHARD)
     assert not StoredReports.objects.exists()
 
 

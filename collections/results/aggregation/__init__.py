@@ -1,4 +1,4 @@
-"""From stored reports to one sum, exactly once; the only user of recipes' private keys.
+"""From stored reports to one sum, exactly once; only here recipes' private keys are unsealed.
 
 Others call `summing` (have the sum made, read it, forget it) and `selectors` (how far it is); metrics read
 `models`.

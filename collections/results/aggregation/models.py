@@ -2,10 +2,12 @@
 
 import secrets
 import uuid
+from typing import Self
 
 from django.db import models
 
 from recipes.models import Recipe
+from reports.store import Step, Work
 
 
 class Chunk(models.Model):
@@ -14,12 +16,6 @@ class Chunk(models.Model):
     A task that finds no row has nothing to do: that is what makes a task that is
     delivered twice, or late, harmless.
     """
-
-    class Step(models.TextChoices):
-        SUM = "sum", "Add up rows of reports"
-        SORT = "sort", "Sort segments into one"
-        SEAL = "seal", "Seal the manifest of sorted segments"
-        SHARD = "shard", "Add up one shard"
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4)
     recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+")
@@ -46,6 +42,16 @@ class Chunk(models.Model):
     def __str__(self) -> str:
         return f"chunk of {self.count} reports"
 
+    @classmethod
+    def of(cls, recipe: Recipe, work: Work) -> Self:
+        """The row of a piece of work that was just planned."""
+        return cls(id=work.id, recipe=recipe, count=work.count, step=work.step, shard=work.shard)
+
+    @property
+    def work(self) -> Work:
+        """What the store of the recipe's reports is to do."""
+        return Work(Step(self.step), self.count, self.shard, self.id, bytes(self.seed))
+
 
 class SubAggregate(models.Model):
     """The sum over the reports of a recipe so far. Deleted when the result is released or withheld.
@@ -60,21 +66,3 @@ class SubAggregate(models.Model):
 
     def __str__(self) -> str:
         return f"sum of {self.reports} reports"
-
-
-class SortedReports(models.Model):
-    """One object with the sorted reports of many segments, of a recipe that is closed."""
-
-    id = models.UUIDField(primary_key=True, help_text="That of the chunk; also the object's name.")
-    recipe = models.ForeignKey(Recipe, models.PROTECT, related_name="+", db_index=False)
-    first = models.PositiveBigIntegerField(help_text="Key of its first segment, by which they are in order.")
-    count = models.PositiveBigIntegerField()
-    index_sha256 = models.BinaryField(max_length=32, help_text="Of the index at its end.")
-    sources_sha256 = models.BinaryField(max_length=32, help_text="Of the segments' hashes, in their order.")
-    planned = models.BooleanField(default=False, help_text="Whether the manifest is being sealed, or is.")
-
-    class Meta:
-        constraints = (models.UniqueConstraint(fields=("recipe", "first"), name="sorted_once"),)
-
-    def __str__(self) -> str:
-        return f"{self.count} sorted reports of {self.recipe_id}"

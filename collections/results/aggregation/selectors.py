@@ -5,10 +5,8 @@ from dataclasses import dataclass
 from django.db.models import Max, Sum
 
 from recipes.models import Recipe
-from reports.segments import segmented_of
-from reports.selectors import reports_unplanned
-from results.aggregation.models import Chunk, SortedReports, SubAggregate
-from storage.columns import total
+from reports.operations import report_store_of
+from results.aggregation.models import Chunk, SubAggregate
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,5 @@ def progress_of(recipe: Recipe) -> Progress:
     """The exact progress; public pages show it in coarse steps only."""
     so_far = SubAggregate.objects.filter(recipe=recipe).first() or SubAggregate(recipe=recipe)
     chunks = Chunk.objects.filter(recipe=recipe).aggregate(most=Max("attempts"), reports=Sum("count"))
-    unplanned = reports_unplanned(recipe)
-    if segmented_of(str(recipe.identifier)) is not None:
-        unplanned += total(SortedReports.objects.filter(recipe=recipe, planned=False), "count")
+    unplanned = report_store_of(recipe).unplanned()
     return Progress(so_far.reports, chunks["reports"] or 0, unplanned, chunks["most"] or 0)

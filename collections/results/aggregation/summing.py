@@ -5,14 +5,10 @@ from dataclasses import dataclass
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import ReportStatistic
 from recipes.models import Recipe, RecipeKey
-from reports.models import SegmentedRecipe
-from reports.partitions import REPORTS
-from reports.segments import segmented_of
+from reports.operations import report_store_of
 from results.aggregation.models import Chunk, SubAggregate
 from results.aggregation.operations import chunks_plan
-from results.aggregation.segment_deleting import segments_end
 from results.aggregation.selectors import progress_of
-from results.aggregation.shards import shards_plan
 from results.aggregation.tasks import chunks_send
 from storage.sealing import secrets_delete
 
@@ -39,10 +35,7 @@ def sum_advance(*, recipe: Recipe, least: int | None = None) -> None:
         least: number of reports below which a closed recipe is not decrypted at all; its cohort size by
             default.
     """
-    if segmented_of(str(recipe.identifier)) is None:
-        chunks_plan(recipe=recipe, least=least)
-    else:
-        shards_plan(recipe=recipe, least=recipe.cohort_size if least is None else least)
+    chunks_plan(recipe=recipe, least=least)
     chunks_send(recipe=recipe)
 
 
@@ -71,9 +64,8 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
 
 
 def reports_lost(recipe: Recipe) -> str:
-    """The known losses among a recipe's reports in the object store, as a clause; empty if there are none."""
-    row = SegmentedRecipe.objects.filter(recipe=recipe).only("lost").first()
-    return row.lost if row is not None else ""
+    """The known losses among a recipe's stored reports, as a clause; empty if there are none."""
+    return report_store_of(recipe).lost()
 
 
 def sum_forget(*, recipe: Recipe) -> None:
@@ -81,6 +73,5 @@ def sum_forget(*, recipe: Recipe) -> None:
     # In the order in which a worker that finishes a chunk locks them.
     for model in (Chunk, SubAggregate):
         model.objects.filter(recipe=recipe).delete()
-    REPORTS.clear(recipe.pk)
-    segments_end(recipe=recipe)
+    report_store_of(recipe).end()
     secrets_delete(RecipeKey.objects.filter(recipe=recipe), "sealed")

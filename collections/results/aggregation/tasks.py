@@ -7,10 +7,9 @@ from celery import shared_task
 from django.db import transaction
 
 from recipes.models import Recipe
+from reports.operations import REPORT_STORES
 from results.aggregation.models import Chunk
 from results.aggregation.operations import chunk_process, chunks_take
-from results.aggregation.segment_deleting import ended_segments_delete
-from results.aggregation.shards import manifest_seal, segments_sort, shard_process
 from results.aggregation.step_tasks import steps_send
 from storage.periodic import PeriodicTask
 
@@ -21,24 +20,17 @@ def process_chunk(chunk: str) -> None:
     for; after the last one, for the recipe's own step. Safe to run any number of times."""
     row = Chunk.objects.select_related("recipe").filter(pk=uuid.UUID(chunk)).first()
     if row is not None:
-        _STEPS[Chunk.Step(row.step)](chunk=row.pk)
+        chunk_process(chunk=row.pk)
         chunks_send(recipe=row.recipe)
         steps_send(only=row.recipe)
-
-
-_STEPS = {
-    Chunk.Step.SUM: chunk_process,
-    Chunk.Step.SORT: segments_sort,
-    Chunk.Step.SEAL: manifest_seal,
-    Chunk.Step.SHARD: shard_process,
-}
 
 
 @shared_task(base=PeriodicTask)
 def delete_ended_segments() -> None:
     """Delete from the object store what belongs to recipes that have a result. Safe to run at any time, even
     twice."""
-    ended_segments_delete()
+    for store in REPORT_STORES:
+        store.upkeep()
 
 
 def chunks_send(*, recipe: Recipe) -> None:

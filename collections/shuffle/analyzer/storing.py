@@ -5,8 +5,8 @@ from django.db import transaction
 from panprivacy.encryption.interface import InvalidCiphertextError
 from recipes.models import Recipe
 from recipes.steps import step_due
-from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
+from reports.rows import reports_per_chunk
 from shuffle.analyzer.models import BatchFetch
 
 FETCHED_REASON = "the analyzer has fetched it"

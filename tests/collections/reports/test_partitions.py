@@ -8,10 +8,10 @@ from django.db import IntegrityError, connection, transaction
 
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
-from reports import operations
+from reports import rows
 from reports.models import CiphertextDigest, ReportNonce, StoredReports
-from reports.operations import RecipeNotOpenError
 from reports.partitions import REPORTS
+from reports.store import RecipeNotOpenError
 from results.models import Release
 from results.operations import result_withhold
 from storage.partitions import partitions_upkeep
@@ -166,7 +166,7 @@ def test_release_waits_for_no_backup_and_upkeep_removes_what_it_held() -> None:
 def test_reports_that_come_while_partitions_are_dropped_all_count(monkeypatch: pytest.MonkeyPatch) -> None:
     over, recipe = published_recipe(name="Over"), published_recipe()
     finish(over)
-    storing = Pause(monkeypatch, operations, "digests_claim")
+    storing = Pause(monkeypatch, rows, "_digests_claim")
     first = in_thread(lambda: submit(recipe, 1))
     try:
         storing.reached()

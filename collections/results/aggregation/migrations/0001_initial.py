@@ -38,19 +38,4 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('recipe', 'shard'), name='one_chunk_per_shard')],
             },
         ),
-        migrations.CreateModel(
-            name='SortedReports',
-            fields=[
-                ('id', models.UUIDField(help_text="That of the chunk; also the object's name.", primary_key=True, serialize=False)),
-                ('first', models.PositiveBigIntegerField(help_text='Key of its first segment, by which they are in order.')),
-                ('count', models.PositiveBigIntegerField()),
-                ('index_sha256', models.BinaryField(help_text='Of the index at its end.', max_length=32)),
-                ('sources_sha256', models.BinaryField(help_text="Of the segments' hashes, in their order.", max_length=32)),
-                ('planned', models.BooleanField(default=False, help_text='Whether the manifest is being sealed, or is.')),
-                ('recipe', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='recipes.recipe')),
-            ],
-            options={
-                'constraints': [models.UniqueConstraint(fields=('recipe', 'first'), name='sorted_once')],
-            },
-        ),
     ]

@@ -23,8 +23,8 @@ from panprivacy.protocols.dap.basics import ReportError
 from publishing import publishing
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
+from reports.objects import DUPLICATE
 from reports.parsing import ARRIVAL_REASONS
-from reports.segments import DUPLICATE
 from results.operations import result_release
 from results.trust_models import COLLECTIONS
 from tests.clock import time_is

@@ -10,20 +10,17 @@ from panprivacy.formats.seeded_source import SeededSource
 from publishing.publishing import recipe_close
 from recipes.models import Recipe
 from reports.arrivals import MINIMUM_REPORTS
-from reports.chunking import reports_per_chunk
 from reports.models import StoredReports
-from reports.selectors import rejections_by_reason
-from results.aggregation import operations
+from reports.operations import rejections_by_reason
+from reports.rows import reports_per_chunk
 from results.aggregation.models import Chunk, SubAggregate
 from results.aggregation.operations import (
-    ReportsMissingError,
     chunk_process,
     chunks_plan,
     chunks_take,
 )
 from results.aggregation.selectors import progress_of
 from tests.factories import published_recipe, report_of_values, submitted
-from tests.refusals import raising
 
 pytestmark = pytest.mark.django_db
 
@@ -59,48 +56,6 @@ def test_process_sums_the_reports_once_and_deletes_them() -> None:
     assert not Chunk.objects.exists()
 
 
-def test_process_by_two_workers_at_once_counts_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe, chunk = planned(1, 1)
-    decrypt = operations._decrypt
-    overtaken = []
-
-    def overtaken_decrypt(*arguments: Any) -> Any:
-        result = decrypt(*arguments)
-        if not overtaken:
-            overtaken.append(True)
-            chunk_process(chunk=chunk)  # another worker finishes first
-        return result
-
-    monkeypatch.setattr(operations, "_decrypt", overtaken_decrypt)
-    chunk_process(chunk=chunk)
-    assert overtaken
-    assert sum_of(recipe) == ([2], 2)
-
-
-@pytest.mark.parametrize("left", [2, 0])
-def test_process_of_a_chunk_with_missing_reports_adds_nothing(left: int) -> None:
-    """As after a restore from a dump that began before a result was withheld: their absence must not pass for
-    zeros. Its table of reports is empty then."""
-    recipe, chunk = planned(1, 1, 1)
-    StoredReports.objects.filter(pk__in=StoredReports.objects.order_by("pk")[left:].values("pk")).delete()
-    with pytest.raises(ReportsMissingError, match=f"{left} of 3 reports"):
-        chunk_process(chunk=chunk)
-    assert (sum_of(recipe), StoredReports.objects.count()) == (([0], 0), left)
-    assert Chunk.objects.filter(pk=chunk).exists()
-
-
-def test_process_that_dies_before_its_commit_leaves_all_to_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe, chunk = planned(1, 0, 1)
-    with monkeypatch.context() as patched:
-        died = raising(KeyboardInterrupt)
-        patched.setattr(StoredReports.objects.all().__class__, "delete", died)  # the sum is written already
-        with pytest.raises(KeyboardInterrupt):
-            chunk_process(chunk=chunk)
-    assert (sum_of(recipe), progress_of(recipe).waiting) == (([0], 0), 3)
-    chunk_process(chunk=chunk)
-    assert sum_of(recipe) == ([2], 3)
-
-
 def test_process_replaces_values_that_no_honest_device_sends() -> None:
     recipe, chunk = planned(1, 2, -1, 10**9, 0)
     received = progress_of(recipe).received
@@ -123,37 +78,6 @@ def test_process_replaces_invalid_reports_by_uniform_ones() -> None:
     (total,), reports = sum_of(recipe)
     assert reports == 2_000
     assert abs(total - 1_000) <= 123
-
-
-@pytest.mark.parametrize(
-    "changes", [{}, {"statistic": "histogram", "k": 3}, {"statistic": "mean", "k": 3, "guarantee": "local"}]
-)
-def test_beginning_again_replaces_the_same(monkeypatch: pytest.MonkeyPatch, changes: dict[str, Any]) -> None:
-    """Or two sums, one of them in what a database keeps of an attempt that died, would tell that a report was
-    invalid. Had the attempts values of their own, 60 bits or more would agree with probability 2^−60."""
-    recipe = published_recipe(cohort_size=2, **changes)
-    width = recipe.published.calibrated_statistic.report_ciphertexts
-    reports = [report_of_values(recipe, [10**9] * width) for _ in range(60)]
-    assert submitted(recipe, *reports) == []
-    (chunk,) = plan_all(recipe)
-    decrypt, sums, drawn = operations._decrypt, [], []
-    add = type(recipe.published.calibrated_statistic).random_values
-
-    def noted(*arguments: Any) -> Any:
-        values = add(*arguments)
-        drawn.append(values)
-        return values
-
-    def twice(*arguments: Any) -> Any:
-        sums.extend([decrypt(*arguments), decrypt(*arguments)])
-        return sums[-1]
-
-    monkeypatch.setattr(type(recipe.published.calibrated_statistic), "random_values", noted)
-    monkeypatch.setattr(operations, "_decrypt", twice)
-    chunk_process(chunk=chunk)
-    assert sums[0] == sums[1] == sum_of(recipe)[0]
-    assert drawn[:60] == drawn[60:]
-    assert len(set(drawn[:60])) > 1
 
 
 def test_two_chunks_replace_by_values_of_their_own() -> None:
@@ -196,7 +120,7 @@ def test_chunks_and_rows_keep_to_what_one_task_can_decrypt_in_time() -> None:
 
 
 def test_a_batch_larger_than_a_chunk_is_stored_in_rows_that_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reports.operations.reports_per_chunk", lambda _: 2)
+    monkeypatch.setattr("reports.rows.reports_per_chunk", lambda _: 2)
     recipe = published_recipe(cohort_size=5)
     reports = [report_of_values(recipe, [value]) for value in (1, 0, 1, 1, 0)]
     assert submitted(recipe, *reports) == []

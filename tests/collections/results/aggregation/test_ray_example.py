@@ -6,8 +6,9 @@ import pytest
 
 from examples.ray_shards import MEMBERS, Sealed, collected, sealed_of, sum_of_shard, sums_under_ray, total_of
 from panprivacy.recipe.report_shards.shard_sum import ShardSum
-from results.aggregation import shards
+from reports import objects
 from results.aggregation.models import Chunk, SubAggregate
+from results.aggregation.operations import chunk_process
 
 pytestmark = pytest.mark.django_db
 
@@ -17,7 +18,7 @@ REPORTS, DUPLICATES = 90, 9
 @pytest.fixture
 def several_shards(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("examples.ray_shards.REPORTS_OF_A_SHARD", 20)
-    monkeypatch.setattr(shards, "SHARD_REPORTS", shards.SHARD_REPORTS)  # the example changes it
+    monkeypatch.setattr(objects, "SHARD_REPORTS", objects.SHARD_REPORTS)  # the example changes it
     monkeypatch.setitem(MEMBERS, "cohort_size", 50)
 
 
@@ -41,7 +42,7 @@ def test_the_example_sums_what_the_products_tasks_sum(
     assert len(seeds) > 1
     found = total_of(sums(sealed, seeds))
     for chunk in Chunk.objects.filter(recipe=recipe):
-        shards.shard_process(chunk=chunk.pk)
+        chunk_process(chunk=chunk.pk)
     row = SubAggregate.objects.get(recipe=recipe)
     assert (list(found.total), found.reports) == (row.total, row.reports) == ([REPORTS // 3], REPORTS)
     assert found.duplicates == DUPLICATES

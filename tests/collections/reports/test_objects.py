@@ -1,38 +1,56 @@
-"""From reports in the object store to a result: each counts once, and nothing that was changed counts."""
+"""Reports in object storage: duplicates are found at closing, and nothing that was changed counts."""
 
+import random
+import threading
 from typing import Any
 from unittest.mock import patch
 
 import obstore
 import pytest
-from django.db import transaction
+from django.db import OperationalError
+from django.test import Client
+from structlog.testing import capture_logs
 
 from log.audit.models import Entry
-from panprivacy.recipe.report_shards.segments import KEY_BYTES
+from panprivacy.recipe.report_shards.segments import KEY_BYTES, segment_read
+from panprivacy.recipe.report_shards.shard_sum import record_bytes_of
+from panprivacy.recipe.token import report_nonce
 from publishing.publishing import recipe_close
 from recipes.models import Recipe, RecipeKey
-from reports import object_store, segments
+from reports import object_store, objects
 from reports.models import (
     CiphertextDigest,
     RejectionCount,
     ReportNonce,
     ReportSegment,
     SegmentedRecipe,
+    SortedReports,
     StoredReports,
 )
 from reports.object_store import StoreDownError, object_put, objects_delete
-from results.aggregation import shards, tasks
-from results.aggregation.models import Chunk, SortedReports, SubAggregate
-from results.aggregation.operations import ReportsMissingError
-from results.aggregation.segment_deleting import STRAGGLERS, ended_segments_delete
-from results.aggregation.selectors import progress_of
-from results.aggregation.shards import shards_for, shards_plan
+from reports.objects import STRAGGLERS, ReportObjects, segments_store, shards_for
+from reports.operations import report_store_of, submission_read
+from reports.store import RecipeNotOpenError, Submission
+from results.aggregation import tasks
+from results.aggregation.models import Chunk, SubAggregate
+from results.aggregation.operations import chunk_process, chunks_plan
 from results.models import Release
 from results.operations import result_release, result_withhold
+from tests.collections.reports.test_report_api import post_batch, post_one
+from tests.collections.tokens.admission.scene import FakeIssuer, token_recipe
 from tests.driving import collections_advance
-from tests.factories import fresh_nonce, published_recipe, report_of_values, submitted
+from tests.factories import (
+    as_json,
+    fresh_nonce,
+    published_recipe,
+    report_of_count,
+    report_of_values,
+    submitted,
+)
 from tests.object_store import object_get
+from tests.patience import PATIENCE
 from tests.refusals import raising
+from tests.tokens import issued_token
 
 pytestmark = pytest.mark.django_db
 
@@ -53,10 +71,10 @@ def objects_of(recipe: Recipe, kind: str) -> list[str]:
 def step(recipe: Recipe) -> list[Chunk]:
     """Plan, and have one worker process what can be."""
     recipe = Recipe.objects.get(pk=recipe.pk)
-    shards_plan(recipe=recipe, least=recipe.cohort_size)
+    chunks_plan(recipe=recipe)
     chunks = list(Chunk.objects.filter(recipe=recipe).order_by("shard"))
     for chunk in chunks:
-        tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
+        chunk_process(chunk=chunk.pk)
     return chunks
 
 
@@ -88,11 +106,179 @@ def run_out(recipe: Recipe) -> None:
         pass
 
 
-@pytest.fixture
-def several_shards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Four reports a shard, three segments a sorted one."""
-    monkeypatch.setattr(shards, "SHARD_REPORTS", 4)
-    monkeypatch.setattr(shards, "SORTED_SEGMENTS", 3)
+def read(recipe: Recipe, *reports: dict[str, Any]) -> Submission:
+    return submission_read(report_store_of(recipe), list(map(as_json, reports)))
+
+
+def records_of(segment: ReportSegment) -> list[bytes]:
+    size = record_bytes_of(segment.recipe.published)
+    content = segment_read(
+        object_get(ReportObjects(segment.recipe).arrived_name(segment)),
+        record_bytes=size,
+        expected_hash=bytes(segment.sha256),
+    )
+    return [bytes(content[at : at + size]) for at in range(0, len(content), size)]
+
+
+def once_keys() -> list[bytes]:
+    """One report counts of those with one key."""
+    return [record[:16] for segment in ReportSegment.objects.order_by("pk") for record in records_of(segment)]
+
+
+def test_a_recipe_of_another_store_is_refused_before_the_writer(
+    report_store: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the writer refuses fails all that it stores together."""
+    recipe = published_recipe()
+    settings.OBJECT_STORE = "s3://another-bucket/reports"
+    monkeypatch.setattr(objects.WRITER, "submit", lambda *_: pytest.fail("it came to the writer"))
+    with pytest.raises(StoreDownError):
+        submitted(recipe, report_of_values(recipe, [1]))
+
+
+def test_threads_that_come_at_once_read_one_row_where_reports_lie(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread keeps its connection while it waits for the writer, and there are fewer than threads."""
+    reading, reads = threading.Event(), []
+
+    def read_slowly(identifier: str) -> tuple[None]:
+        reads.append(identifier)
+        assert reading.wait(PATIENCE)
+        return (None,)
+
+    monkeypatch.setattr(objects.PLACES, "_read", read_slowly)
+    asking = threading.Barrier(33)
+
+    def ask() -> None:
+        asking.wait(PATIENCE)
+        assert objects.PLACES.get("of nobody else") == (None,)
+
+    threads = [threading.Thread(target=ask) for _ in range(32)]
+    for thread in threads:
+        thread.start()
+    asking.wait(PATIENCE)
+    reading.set()
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert reads == ["of nobody else"]
+
+
+def test_reports_of_a_group_lie_in_one_object_for_each_recipe(report_store: str) -> None:
+    one, other = published_recipe(name="One"), published_recipe(name="Other")
+    reports = {recipe: [report_of_values(recipe, [1]) for _ in range(4)] for recipe in (one, other)}
+    submissions = [read(recipe, *reports[recipe][at : at + 2]) for at in (0, 2) for recipe in (one, other)]
+    assert segments_store(submissions) == [[]] * 4
+    for segment in ReportSegment.objects.all():
+        expected = [report["ciphertexts"][0] for report in reports[segment.recipe]]
+        assert [record[16:] for record in records_of(segment)] == expected
+        assert segment.count == 4
+    assert ReportSegment.objects.count() == 2
+
+
+def test_huge_groups_have_objects_in_their_order(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader of an object has all of it in memory."""
+    recipe = published_recipe(statistic="histogram", k=3)
+    reports = [report_of_values(recipe, [1, 0, 0, 0]) for _ in range(7)]
+    size = record_bytes_of(recipe.published)
+    for most, counts in ((3 * size + size // 2, [3, 3, 1]), (size - 1, [1] * 7), (7 * size, [7])):
+        ReportSegment.objects.all().delete()
+        monkeypatch.setattr(objects, "SEGMENT_BYTES", most)
+        assert segments_store([read(recipe, *reports)]) == [[]]
+        rows = list(ReportSegment.objects.order_by("pk"))
+        assert [row.count for row in rows] == counts
+        found = [record[16:] for row in rows for record in records_of(row)]
+        assert found == [b"".join(report["ciphertexts"]) for report in reports]
+
+
+def test_what_counts_once_is_the_content_whatever_the_nonce(report_store: str) -> None:
+    recipe, other = published_recipe(name="One"), published_recipe(name="Other")
+    report, fresh = report_of_values(recipe, [1]), report_of_values(recipe, [1])
+    for sent in (report, report, {**report, "nonce": fresh_nonce()}, {**fresh, "nonce": report["nonce"]}):
+        assert submitted(recipe, sent) == []
+    keys = once_keys()
+    assert keys[0] == keys[1] == keys[2] != keys[3]
+    ours, theirs = (objects.PLACES.get(every.identifier)[0].key for every in (recipe, other))
+    assert ours != theirs, "nobody can choose a shard"
+
+
+def test_with_tokens_what_counts_once_is_the_token(report_store: str) -> None:
+    recipe, source = token_recipe(FakeIssuer()), random.Random(31)
+    tokens = [issued_token(recipe.published, source) for _ in range(2)]
+    reports = [
+        {**report_of_count(recipe, 1), "nonce": report_nonce(token), "token": token.encode()}
+        for token in (*tokens, tokens[0])
+    ]
+    for sent in reports:
+        assert submitted(recipe, sent) == []
+    keys = once_keys()
+    assert keys[0] == keys[2] != keys[1]
+
+
+def test_bad_reports_are_named_and_counted(report_store: str, client: Client) -> None:
+    recipe = published_recipe()
+    good = report_of_values(recipe, [1])
+    answer = post_batch(client, recipe, [good, {**good, "ciphertexts": [bytes(66)]}, good]).json()
+    assert answer["accepted"] == 1
+    assert [rejected["reason"] for rejected in answer["rejected"]] == [
+        "invalid_ciphertext",
+        "duplicate_nonce",
+    ]
+    assert dict(RejectionCount.objects.values_list("reason", "count")) == {
+        "duplicate_nonce": 1,
+        "invalid_ciphertext": 1,
+    }
+    answer = post_batch(client, recipe, [{**good, "ciphertexts": []}]).json()
+    assert answer["accepted"] == 0
+    assert ReportSegment.objects.count() == 1
+
+
+def test_a_store_that_does_not_answer_is_503_and_nothing_is_acknowledged(
+    report_store: str, client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    report = report_of_values(recipe, [1])
+    with monkeypatch.context() as patched:
+
+        def down(*_: object) -> None:
+            raise StoreDownError
+
+        patched.setattr(objects, "objects_put", down)
+        with capture_logs() as logged:
+            answer = post_one(client, recipe, as_json(report))
+    # It is not the database that fails.
+    assert "database_unavailable" not in {entry["event"] for entry in logged}
+    assert (answer.status_code, answer["Retry-After"]) == (503, "5")
+    assert not ReportSegment.objects.exists()
+    # Sent again it is accepted again.
+    assert [post_one(client, recipe, as_json(report)).status_code for _ in range(2)] == [201, 201]
+
+
+@pytest.mark.parametrize("error", [OperationalError, KeyboardInterrupt])
+def test_an_object_without_its_row_counts_nothing(
+    error: type[BaseException], report_store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recipe = published_recipe()
+    report = report_of_values(recipe, [1])
+
+    def die(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patched:
+        patched.setattr(objects, "hold_open", die)
+        with pytest.raises(error):
+            submitted(recipe, report)
+    assert len([name for name in names_in_store() if "/arrived/" in name]) == 1
+    assert not ReportSegment.objects.exists()
+    assert submitted(recipe, report) == []
+    assert ReportSegment.objects.get().count == 1
+
+
+def test_a_closed_recipe_writes_no_object(report_store: str) -> None:
+    recipe = published_recipe()
+    submission = read(recipe, report_of_values(recipe, [1]))
+    recipe_close(recipe=Recipe.objects.get(pk=recipe.pk), actor=None)
+    (outcome,) = segments_store([submission])
+    assert isinstance(outcome, RecipeNotOpenError)
+    assert names_in_store() == []
 
 
 @pytest.mark.parametrize(
@@ -129,21 +315,6 @@ def test_the_result_is_that_of_the_database(
     assert found[0][:2] == (Release.Outcome.RELEASED, 20)
 
 
-@pytest.mark.parametrize("left", [2, 0])
-def test_missing_rows_of_segments_end_their_chunk_in_an_error(left: int, report_store: str) -> None:
-    """Their absence must pass neither for zeros nor for a chunk that another worker has finished."""
-    recipe = with_ones(3, close=False)
-    shards_plan(recipe=recipe_close(recipe=recipe, actor=None), least=2)
-    (chunk,) = Chunk.objects.all()
-    ReportSegment.objects.filter(pk__in=ReportSegment.objects.order_by("pk")[left:].values("pk")).delete()
-    with pytest.raises(ReportsMissingError, match=f"{left} of 3 reports"):
-        shards.segments_sort(chunk=chunk.pk)
-    assert (sum_of(recipe), ReportSegment.objects.count()) == (([0], 0), left)
-    assert list(Chunk.objects.all()) == [chunk]
-    assert objects_of(recipe, "sorted") == []
-    assert result_of(recipe) is None
-
-
 def test_the_number_of_shards_follows_the_reports_and_their_cost() -> None:
     recipe = published_recipe().published
     large = published_recipe(statistic="histogram", k=1_000, cohort_size=100).published
@@ -159,80 +330,19 @@ def test_duplicates_are_counted_by_reason_and_not_for_the_cohort(report_store: s
     submit(recipe, *[report] * 6, *(report_of_values(recipe, [1]) for _ in range(3)))
     release = finish(recipe)
     assert (release.outcome, release.cause) == (Release.Outcome.WITHHELD, Release.Cause.TOO_FEW)
-    assert dict(RejectionCount.objects.values_list("reason", "count")) == {segments.DUPLICATE: 5}
+    assert dict(RejectionCount.objects.values_list("reason", "count")) == {objects.DUPLICATE: 5}
 
 
 def test_below_the_cohort_size_nothing_is_read(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     recipe = with_ones(4, close=False, cohort_size=5)
-    monkeypatch.setattr(segments, "parts_get", None)
+    monkeypatch.setattr(objects, "parts_get", None)
     assert finish(recipe).cause == Release.Cause.TOO_FEW
-
-
-def test_every_step_may_be_delivered_twice_and_late(report_store: str, several_shards: None) -> None:
-    recipe = with_ones(9)
-    done: list[Chunk] = []
-    while chunks := step(recipe):
-        done += chunks
-        for chunk in done:
-            tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
-    assert {chunk.step for chunk in done} == {"sort", "seal", "shard"}
-    assert sum_of(recipe) == ([9], 9)
-
-
-@pytest.mark.parametrize("dies_at", ["sort", "seal", "shard"])
-@pytest.mark.parametrize("late", [False, True])
-def test_a_worker_that_dies_in_a_step_leaves_it_to_the_next(
-    dies_at: str, late: bool, report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """`late`: with everything written to the store, and its transaction open."""
-    recipe = with_ones(9)
-    names = {
-        "sort": ("content_hash" if late else "sorted_segment"),
-        "seal": ("entry_append" if late else "content_hash"),
-        "shard": ("sum_add" if late else "shard_sum"),
-    }
-
-    deaths = 0
-    while True:
-        shards_plan(recipe=Recipe.objects.get(pk=recipe.pk), least=2)
-        chunk = Chunk.objects.order_by("shard").first()
-        if chunk is None:
-            break
-        if chunk.step == dies_at:
-            with monkeypatch.context() as patched:
-                patched.setattr(shards, names[dies_at], raising(KeyboardInterrupt))
-                before = progress_of(recipe)
-                with pytest.raises(KeyboardInterrupt):
-                    tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
-            assert progress_of(recipe) == before
-            deaths += 1
-        tasks._STEPS[Chunk.Step(chunk.step)](chunk=chunk.pk)
-    assert deaths > 0
-    assert sum_of(recipe) == ([9], 9)
-
-
-def test_shard_that_two_workers_add_counts_once(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = with_ones(3)
-    step(recipe)
-    step(recipe)
-    chunk = Chunk.objects.get(step=Chunk.Step.SHARD)
-    add = shards.shard_sum
-
-    def overtaken(*arguments: Any) -> Any:
-        found = add(*arguments)
-        with patch.object(shards, "shard_sum", add):
-            shards.shard_process(chunk=chunk.pk)
-        return found
-
-    monkeypatch.setattr(shards, "shard_sum", overtaken)
-    shards.shard_process(chunk=chunk.pk)
-    assert sum_of(recipe) == ([3], 3)
 
 
 def test_first_of_two_with_one_key_counts(
     report_store: str, several_shards: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reports.operations.once_key", lambda key, recipe, report: report.nonce)
+    monkeypatch.setattr(ReportObjects, "digest", lambda _, report: report.nonce)
     recipe = published_recipe(cohort_size=2)
     nonces = [fresh_nonce() for _ in range(9)]
     for value in (1, 0, 0):
@@ -240,25 +350,6 @@ def test_first_of_two_with_one_key_counts(
     recipe_close(recipe=recipe, actor=None)
     run_out(recipe)
     assert sum_of(recipe) == ([9], 9)
-
-
-def test_invalid_reports_have_the_same_values(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    recipe = published_recipe(cohort_size=2)
-    submit(recipe, *(report_of_values(recipe, [value]) for value in (2, -1, 10**9, *[7] * 60)))
-    recipe_close(recipe=recipe, actor=None)
-    step(recipe)
-    step(recipe)
-    (chunk,) = Chunk.objects.all()
-    found = []
-    add = shards.shard_sum
-    monkeypatch.setattr(shards, "shard_sum", lambda *arguments: found.append(add(*arguments)) or found[-1])
-    for _ in range(2):
-        with transaction.atomic():
-            shards.shard_process(chunk=chunk.pk)
-            transaction.set_rollback(True)
-    assert found[0] == found[1]
-    assert found[0].reports == 63
-    assert 0 < found[0].total[0] < 63, "fails with probability 2^-62"
 
 
 def changed(content: bytes) -> bytes:
@@ -296,7 +387,7 @@ def test_an_object_that_was_made_longer_is_read_as_far_as_it_was_written(
         step(recipe)
     for name in objects_of(recipe, kind):
         object_put(name, object_get(name) + bytes(1_000_000))
-    monkeypatch.setattr(shards, "MANIFEST_BYTES", 100_000)
+    monkeypatch.setattr(objects, "MANIFEST_BYTES", 100_000)
     lengths: list[int] = []
     get_range = obstore.get_range
 
@@ -362,7 +453,7 @@ def test_reports_are_in_no_table_and_their_manifest_is_logged(report_store: str)
     step(recipe)
     step(recipe)
     manifest = object_get(f"{recipe.identifier}/manifest")
-    found = shards.content_hash(manifest).hex()
+    found = objects.content_hash(manifest).hex()
     assert Entry.objects.get(action="reports_sealed").details == {"manifest": found}
     assert bytes(SegmentedRecipe.objects.get().manifest).hex() == found
 
@@ -381,17 +472,17 @@ def test_after_the_end_everything_is_deleted(
     else:
         finish(recipe)
     assert not SortedReports.objects.exists()
-    ended_segments_delete()
+    ReportObjects.upkeep()
     assert not ReportSegment.objects.filter(recipe=recipe).exists()
     assert objects_of(recipe, "") == []
     object_put(f"{recipe.identifier}/arrived/written-by-one-who-was-slow", b"")
-    ended_segments_delete()
+    ReportObjects.upkeep()
     assert objects_of(recipe, "") == []
     assert SegmentedRecipe.objects.filter(recipe=recipe).exists()
     row = SegmentedRecipe.objects.get(recipe=recipe)
     row.ended_at -= STRAGGLERS
     row.save()
-    ended_segments_delete()
+    ReportObjects.upkeep()
     assert not SegmentedRecipe.objects.filter(recipe=recipe).exists()
     assert len(objects_of(other, "arrived")) == 1
 
@@ -399,10 +490,10 @@ def test_after_the_end_everything_is_deleted(
 def test_deletion_waits_for_a_silent_store(report_store: str, monkeypatch: pytest.MonkeyPatch) -> None:
     finish(with_ones(1, close=False))
     with monkeypatch.context() as patched:
-        patched.setattr("results.aggregation.segment_deleting.folder_delete", raising(StoreDownError))
+        patched.setattr("reports.objects.folder_delete", raising(StoreDownError))
         SegmentedRecipe.objects.update(ended_at=SegmentedRecipe.objects.get().ended_at - STRAGGLERS)
-        ended_segments_delete()
+        ReportObjects.upkeep()
     assert SegmentedRecipe.objects.exists()
-    ended_segments_delete()
+    ReportObjects.upkeep()
     assert names_in_store() == []
     assert not SegmentedRecipe.objects.exists()
