@@ -1,20 +1,21 @@
 """Databases and files: append-only tables, sealed secrets, erasing, the signing key, the time.
 
-Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
-can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which clients seal; `key_command` lists
-them), `erasing` (so that what is deleted is gone), `device_rows` (which reveal no order), `signing_key` (this
-installation's own; `key_halves` knows no settings), `clock` (what time it is), `waits` (pauses until what
-failed is tried again), `caches` (that run nothing), `writing` (whether there is space on the disk),
-`group_commit` (jobs of many threads in one transaction), `connections` (that threads share), `kept_rows`
-(that never change), `claims` (what counts once), `object_store` (large things outside of the database),
-`partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks that run one
-at a time), `upgrades` (which databases can be) and `columns`. Django loads `postgresql` by its name in
-the settings.
+Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key
+that can be erased: `erasable_keys`, `key_slots`), `rotating_keys` (to which clients seal; `key_command`
+lists them), `erasing` (so that what is deleted is gone), `device_rows` (which reveal no order),
+`signing_key` (this installation's own; `key_halves` knows no settings), `clock` (what time it is), `waits`
+(pauses until what failed is tried again), `caches` (that run nothing), `writing` (whether there is space on
+the disk), `group_commit` (jobs of many threads in one transaction), `connections` (that threads share),
+`kept_rows` (that never change), `claims` (what counts once), `object_store` (large things outside of the
+database), `partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks
+that run one at a time), `answers` (to questions that take long), `upgrades` (which databases can be) and
+`columns`. Django loads `postgresql` by its name in the settings.
 
 It must not know what is stored, nor for which package.
 """
 
 __all__ = [
+    "answers",
     "append_only",
     "caches",
     "claims",

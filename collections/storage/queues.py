@@ -31,7 +31,8 @@ class QueueNames(NamedTuple):
             simulations/installation/services.py: one that answers late must hold up neither other recipes nor
             requests to the other one.
         notifications: for requests to receivers of webhooks and the mail server, likewise.
-        plans: anyone may ask for plans.
+        plans: of answers that may take minutes. Anyone may ask for plans.
+        previews: of answers that someone waits for. It has a worker of its own.
         simulations: of short tasks of simulated devices.
     """
 
@@ -41,12 +42,13 @@ class QueueNames(NamedTuple):
     helper: str
     notifications: str
     plans: str
+    previews: str
     simulations: str
 
     @classmethod
     def of(cls, name: str) -> Self:
         """Those of the installation with this PANAPP_QUEUE."""
-        kinds = ("shuffler", "helper", "notifications", "plans", "simulations")
+        kinds = ("shuffler", "helper", "notifications", "plans", "previews", "simulations")
         return cls(f"{name}{ADVANCE}", name, *(f"{name}-{kind}" for kind in kinds))
 
     def queues(self) -> list[Queue]:

@@ -308,14 +308,20 @@ def _worker_programs(
     partners = {
         name: queue for name, queue in queue_of.items() if variables.get(f"PANAPP_{name.upper()}_URL")
     }
-    kinds = {"worker": ("--exclude-queues", ",".join(partners.values())) if partners else ()}
+    kinds = {
+        "worker": ("--exclude-queues", ",".join([names.previews, *partners.values()])),
+        "worker for previews": ("--queues", names.previews),
+    }
     kinds |= {f"worker to {partner}": ("--queues", queue) for partner, queue in partners.items()}
 
     def process_kind(kind: str) -> str:
         # One that is left the queue of a partner that was set up once may have to sign, and it sends mails.
         does_more = partners != queue_of or variables.get("PANAPP_EMAIL_FROM")
+        if kind == "worker for previews":
+            return "worker"
         return "all" if kind == "worker" and does_more else kind.replace(" ", "-")
 
+    children = {"worker": max(workers, devices), "worker for previews": 1}
     return {
         kind: Program(
             worker_command(
@@ -324,7 +330,7 @@ def _worker_programs(
                 # The beat, exactly one, is a child of this worker: alone, it would load all
                 # that a worker loads. The two end together (web.ending_together) and are started together.
                 *(["--beat"] if kind == "worker" else []),
-                children=max(workers, devices) if kind == "worker" else workers * partner_jobs,
+                children=children[kind] if kind in children else workers * partner_jobs,
             ),
             {**variables, "PANAPP_PROCESS": process_kind(kind)},
         )
