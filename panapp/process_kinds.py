@@ -58,6 +58,8 @@ KINDS = {
         ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
         # Opens the secrets with which webhooks are signed.
         ProcessKind("worker-to-subscribers", keys=(SEALING,), mails=True),
+        # Computes numbers from what is public.
+        ProcessKind("worker-for-previews"),
         # Asks the database which periodic tasks wait or run.
         ProcessKind("beat"),
         ProcessKind("migrate", broker=False, owns_tables=True),

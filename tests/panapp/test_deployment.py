@@ -102,7 +102,7 @@ def test_compose_has_every_process_of_an_installation() -> None:
         beside |= its
     assert set(SERVICES) - beside == {
         *("database", "broker", "migrate", "web", "beat"),
-        "worker",
+        *("worker", "worker-for-previews"),
         *(f"worker-to-{whom}" for whom in ("site", "helper", "shuffler", "subscribers")),
     }
 
@@ -114,14 +114,17 @@ def test_compose_has_workers_of_its_own_for_each_partner() -> None:
         "subscribers": settings.NOTIFICATION_QUEUE,
         "site": settings.SIMULATION_QUEUE,
     }
+    *partners, site = own.values()
+    excluded = [*partners, settings.PREVIEW_QUEUE, site]
     options = {}
-    for name in ("worker", *(f"worker-to-{whom}" for whom in own)):
+    for name in ("worker", "worker-for-previews", *(f"worker-to-{whom}" for whom in own)):
         command = SERVICES[name]["command"]
         options[name] = [
             (option, command[at + 1]) for at, option in enumerate(command) if option.endswith("-queues")
         ]
     assert options == {
-        "worker": [("--exclude-queues", ",".join(own.values()))],
+        "worker": [("--exclude-queues", ",".join(excluded))],
+        "worker-for-previews": [("--queues", settings.PREVIEW_QUEUE)],
         **{f"worker-to-{whom}": [("--queues", queue)] for whom, queue in own.items()},
     }
 
@@ -228,7 +231,7 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
     }
     workers = {name for name in SERVICES if name.startswith("worker")}
     assert members == {
-        "outside": {"web", *workers, *OTHERS, "attester-upkeep"},
+        "outside": {"web", *(workers - {"worker-for-previews"}), *OTHERS, "attester-upkeep"},
         "data": {"database", "migrate", "web", "beat", *workers},
         "broker": {"broker", "beat", "web", *workers},
         **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate"} | _upkeep(o) for o in OTHERS},

@@ -317,8 +317,6 @@ def _worker_programs(
     def process_kind(kind: str) -> str:
         # One that is left the queue of a partner that was set up once may have to sign, and it sends mails.
         does_more = partners != queue_of or variables.get("PANAPP_EMAIL_FROM")
-        if kind == "worker for previews":
-            return "worker"
         return "all" if kind == "worker" and does_more else kind.replace(" ", "-")
 
     children = {"worker": max(workers, devices), "worker for previews": 1}

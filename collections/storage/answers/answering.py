@@ -1,6 +1,7 @@
 """What workers do: compute an answer into its row."""
 
 import json
+import time
 from datetime import timedelta
 
 import structlog
@@ -19,6 +20,9 @@ logger = structlog.get_logger(__name__)
 OVERTIME = timedelta(seconds=10)
 """Time a worker may take beyond its limit: the step under way is not interrupted."""
 
+PART_SECONDS = 0.1
+"""How often parts of an answer are stored."""
+
 KEPT_TIME = timedelta(days=1)
 """Time for which an answer is kept."""
 
@@ -29,7 +33,7 @@ MOST_KEPT = 1_000
 def answer_stored(*, key: str) -> None:
     """Answer a question, unless another worker is at it or has answered it; safe to run twice.
 
-    Every part of the answer is stored. If time runs out, the last one stays, and the question rests.
+    If time runs out, the last part stays, and the question rests.
     """
     autodiscover_modules("answers")
     now = timezone.now()
@@ -42,15 +46,7 @@ def answer_stored(*, key: str) -> None:
     begun = Question.objects.filter(free, key=key, ended_at=None).update(begun_at=now, due_at=now + lease)
     if not begun:
         return
-    try:
-        _answer(row, kind)
-    except SoftTimeLimitExceeded:
-        logger.warning("answer_given_up", kind=row.kind)
-        _end(key, complete=False)
-    except Exception:
-        # It would be repeated for as long as pages ask.
-        _end(key, complete=False)
-        raise
+    _answer(row, kind)
 
 
 def answer_here(*, key: str, kind: Kind, content: Content) -> Question:
@@ -69,7 +65,13 @@ def answer_here(*, key: str, kind: Kind, content: Content) -> Question:
     except FieldError as error:
         made.refusal = [error.field, error.message]
     made.ended_at, made.complete = timezone.now(), True
-    made.save()
+    # Another process may have answered it meanwhile, with the same.
+    Question.objects.bulk_create(
+        [made],
+        update_conflicts=True,
+        unique_fields=["key"],
+        update_fields=["answer", "refusal", "asked_at", "ended_at", "complete"],
+    )
     return made
 
 
@@ -78,7 +80,8 @@ def old_answers_delete() -> None:
     more."""
     before = timezone.now() - KEPT_TIME
     Question.objects.filter(asked_at__lt=before).delete()
-    for kind in KINDS:
+    # Which kinds there are is known only where they were loaded.
+    for kind in Question.objects.values_list("kind", flat=True).distinct():
         newest = Question.objects.filter(kind=kind).order_by("-asked_at", "pk")
         last = newest[MOST_KEPT : MOST_KEPT + 1].values_list("asked_at", flat=True).first()
         if last is not None:
@@ -86,16 +89,30 @@ def old_answers_delete() -> None:
 
 
 def _answer(row: Question, kind: Kind) -> None:
-    rows = Question.objects.filter(key=row.key)
+    part: Content | None = None
+    stored = time.monotonic()
     connection_release()
     try:
         for part in kind.function(row.asked):
-            rows.update(answer=json.dumps(part))
+            # Not each: a quick answer is stored at once, as a whole.
+            if time.monotonic() - stored >= PART_SECONDS:
+                Question.objects.filter(key=row.key).update(answer=json.dumps(part))
+                stored = time.monotonic()
     except FieldError as error:
-        rows.update(refusal=[error.field, error.message])
-    _end(row.key, complete=True)
+        _end(row.key, part, complete=True, refusal=[error.field, error.message])
+    except SoftTimeLimitExceeded:
+        logger.warning("answer_given_up", kind=row.kind)
+        _end(row.key, part, complete=False)
+    except Exception:
+        # It would be repeated for as long as pages ask.
+        _end(row.key, part, complete=False)
+        raise
+    else:
+        _end(row.key, part, complete=True)
 
 
-def _end(key: str, *, complete: bool) -> None:
-    rows = Question.objects.filter(key=key, ended_at=None)
-    rows.update(ended_at=timezone.now(), complete=complete)
+def _end(key: str, part: Content | None, *, complete: bool, refusal: list[str] | None = None) -> None:
+    ended = {"ended_at": timezone.now(), "complete": complete, "refusal": refusal}
+    if part is not None:
+        ended["answer"] = json.dumps(part)
+    Question.objects.filter(key=key, ended_at=None).update(**ended)

@@ -25,7 +25,7 @@ from storage.connections import connection_release
 
 logger = structlog.get_logger(__name__)
 
-DEADLINE_SECONDS = 1.0
+DEADLINE_SECONDS = 2.0
 """How long a request waits for answers."""
 
 PART_SECONDS = 0.25
@@ -81,7 +81,7 @@ class Asked:
     @property
     def key(self) -> str:
         """The same for equal questions to the same version of the software."""
-        return number_key(self.kind.name, self.content)
+        return number_key(self.kind.name, self.kind.version, self.content)
 
 
 @dataclass(frozen=True)

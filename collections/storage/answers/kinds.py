@@ -40,12 +40,14 @@ class Kind:
         function: computes the answer from nothing but what is asked.
         lane: which workers answer it.
         most: questions of this kind that may wait or be computed at a time; others are turned away.
+        version: raise it when the fields of an answer change: rows of other versions are not found.
     """
 
     name: str
     function: Function
     lane: Lane = Lane.LONG
     most: int = 16
+    version: int = 1
 
 
 KINDS: dict[str, Kind] = {}

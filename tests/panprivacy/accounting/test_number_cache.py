@@ -89,7 +89,8 @@ def test_epsilon_is_remembered_with_all_its_digits_and_not_computed_again(memory
 
 
 def test_numbers_whose_computation_was_ended_are_not_remembered(memory, monkeypatch):
-    monkeypatch.setattr(Sampling, "delta_bound", refused)
+    for number in ("delta_bound", "epsilon"):
+        monkeypatch.setattr(Sampling, number, refused)
     for compute in (symmetric_loss_of, lambda event: epsilon_at(event, 1e-6)):
         with pytest.raises(TimeoutError):
             compute(sampled(21))
