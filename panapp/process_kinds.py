@@ -58,8 +58,8 @@ KINDS = {
         ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
         # Opens the secrets with which webhooks are signed.
         ProcessKind("worker-to-subscribers", keys=(SEALING,), mails=True),
-        # Computes numbers from what is public.
-        ProcessKind("worker-for-previews"),
+        # Authenticates the numbers in the cache.
+        ProcessKind("worker-for-previews", keys=(SEALING,)),
         # Asks the database which periodic tasks wait or run.
         ProcessKind("beat"),
         ProcessKind("migrate", broker=False, owns_tables=True),
