@@ -2,9 +2,10 @@
 
 import os
 from contextlib import suppress
+from typing import Any
 
 from celery import Celery
-from celery.signals import worker_ready
+from celery.signals import celeryd_after_setup, worker_ready
 
 from web.ending_together import end_worker_and_beat_together
 
@@ -30,3 +31,13 @@ def _unqueue(**_: object) -> None:
 
     with suppress(Error):  # beat sends it again, after a while
         periodic_unqueue()
+
+
+@celeryd_after_setup.connect
+def _load_answers(instance: Any, **_: object) -> None:
+    """Load what answers need before children are forked: they share it, and the first preview is fast."""
+    from django.conf import settings
+    from django.utils.module_loading import autodiscover_modules
+
+    if settings.PREVIEW_QUEUE in instance.app.amqp.queues.consume_from:
+        autodiscover_modules("answers")

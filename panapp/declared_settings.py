@@ -108,7 +108,7 @@ _ALL = (
     ),
     Setting(
         "PANAPP_CACHE_URL",
-        "Redis for counts of failed sign-ins, plans and numbers of budgets",
+        "Redis for counts of failed sign-ins and numbers of budgets",
         shown="the broker",
     ),
     Setting(

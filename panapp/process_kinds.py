@@ -60,8 +60,8 @@ KINDS = {
         # Verifies reports, too: it opens what clients sealed.
         ProcessKind("worker-to-helper", keys=(SIGNING, SEALING), erases=True),
         ProcessKind("worker-to-shuffler", keys=(SIGNING,)),
-        # Computes from what is public or in a draft.
-        ProcessKind("worker-of-numbers"),
+        # Computes from what is public or in a draft, and authenticates the numbers in the cache.
+        ProcessKind("worker-of-numbers", keys=(SEALING,)),
         # Opens the secrets with which webhooks are signed.
         ProcessKind("worker-to-subscribers", keys=(SEALING,), erases=True, mails=True),
         # Asks the database which periodic tasks wait or run.

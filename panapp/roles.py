@@ -24,6 +24,7 @@ _SITE_APPS = (
     "axes",
     "django_prometheus",
     "storage",
+    "storage.answers",
     "log.audit",
     "log.public_log",
     "accounts.api_tokens",

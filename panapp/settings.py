@@ -164,15 +164,6 @@ CACHES = {
         ),
         "TIMEOUT": 30 * 86_400,
     },
-    # Results of planning. Like the former, workers write and web processes read them. In files, old entries
-    # are evicted.
-    "plans": {
-        "BACKEND": "storage.caches.AuthenticatedFileCache",
-        "LOCATION": DATA_DIR / "plans",
-        "OPTIONS": {"MAX_ENTRIES": 500},
-    }
-    if _one_process
-    else {**_cache, "KEY_PREFIX": environment.text("PANAPP_QUEUE")},
 }
 
 # Security ----------------------------------------------------------------------
@@ -301,6 +292,7 @@ SHUFFLER_QUEUE = _queue_names.shuffler
 PARTNER_QUEUE = _queue_names.partners
 NOTIFICATION_QUEUE = _queue_names.notifications
 PLAN_QUEUE = _queue_names.plans
+PREVIEW_QUEUE = _queue_names.previews
 SIMULATION_QUEUE = _queue_names.simulations
 CELERY_TASK_QUEUES = _queue_names.queues()
 CELERY_TASK_ROUTES = {
@@ -314,14 +306,14 @@ CELERY_TASK_ROUTES = {
     "dap.leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "shuffle.analyzer.tasks.advance_fetches": {"queue": ADVANCE_QUEUE},
     "shuffle.analyzer.tasks.drive_fetch": {"queue": SHUFFLER_QUEUE},
-    "recipes.planner.tasks.compute_*": {"queue": PLAN_QUEUE},
+    "storage.answers.tasks.answer_question": {"queue": PLAN_QUEUE},
+    "storage.answers.tasks.answer_preview": {"queue": PREVIEW_QUEUE},
+    "storage.answers.tasks.delete_old_answers": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.advance_simulations": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.simulate_devices": {"queue": SIMULATION_QUEUE},
     "notifications.tasks.advance_notifications": {"queue": ADVANCE_QUEUE},
     "notifications.tasks.watch_collections": {"queue": ADVANCE_QUEUE},
     "notifications.tasks.deliver": {"queue": NOTIFICATION_QUEUE},
-    "ledger.tasks.advance_books": {"queue": ADVANCE_QUEUE},
-    "ledger.tasks.compute_books": {"queue": PLAN_QUEUE},
     "log.public_log.tasks.integrate_entries": {"queue": ADVANCE_QUEUE},
     "log.public_log.tasks.ask_witnesses": {"queue": NOTIFICATION_QUEUE},
     "streams.tasks.erase_old_keys": {"queue": ADVANCE_QUEUE},
@@ -363,10 +355,10 @@ _PERIODIC_SECONDS = {
     "storage.tasks.erase_unneeded_keys": 60,
     "storage.tasks.drop_partitions": 60,
     "storage.tasks.truncate_log": 60,
+    "storage.answers.tasks.delete_old_answers": 60,
     "ohttp.gateway.tasks.expire_keys": 60,
     "shuffle.analyzer.tasks.advance_fetches": ADVANCE_SECONDS,
     "tokens.admission.tasks.tell_issuers": ADVANCE_SECONDS,
-    "ledger.tasks.advance_books": 5,
     "log.public_log.tasks.integrate_entries": ADVANCE_SECONDS,
     "log.public_log.tasks.ask_witnesses": 5,
 }

@@ -28,7 +28,6 @@ from django.test import TransactionTestCase
 
 from tests.object_store import StoreServer
 from tests.object_store import store_server as running_store_server
-from tests.patience import PATIENCE
 
 SERVICES = "PANAPP_TEST_SERVICES"
 """`required`: what a machine of CI must have fails where it is missing, and skips nothing."""
@@ -353,27 +352,3 @@ def _append_only_tables_can_be_emptied() -> Iterator[None]:
     TransactionTestCase._fixture_teardown = lambda self: empty_database()
     yield
     TransactionTestCase._fixture_teardown = original
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _pages_wait_for_numbers() -> Iterator[None]:
-    """However slow the machine is, and though no worker has computed beforehand what they show of the ledger.
-    Tests of what is shown where time runs out let it run out."""
-    from ledger import selectors
-    from pages.publish import views as publish_views
-    from recipes import budget, refusals
-    from recipes.planner import guarantees, operations
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(selectors, "SHORT_BOOK", 10_000)
-        for module, names in {
-            selectors: ("SECONDS", "PAGE_SECONDS"),
-            refusals: ("SEARCH_SECONDS",),
-            budget: ("SEARCH_SECONDS", "ROUNDS_SECONDS"),
-            operations: ("QUICK_SECONDS",),
-            guarantees: ("REQUEST_SECONDS",),
-            publish_views: ("PROMISE_SECONDS",),
-        }.items():
-            for name in names:
-                patch.setattr(module, name, PATIENCE)
-        yield

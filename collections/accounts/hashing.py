@@ -6,7 +6,7 @@ import threading
 from django.contrib.auth.hashers import PBKDF2PasswordHasher
 
 from storage.connections import connection_release
-from web.turns import BusyError
+from web.busy import BusyError
 
 AT_ONCE = 2
 """Passwords that one process hashes at a time; each takes about half a second of a processor."""

@@ -12,7 +12,7 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from web.askers import counted_as
-from web.turns import BusyError
+from web.busy import BusyError
 
 MOST_OF_ONE = 3
 """Passwords of one address that a process checks or keeps waiting: one who sends many leaves places to

@@ -1,9 +1,9 @@
 """What populations have spent of their privacy budgets, composed of stored events.
 
-Others call `operations` (spend, return, set a budget), `selectors`, `budget`, `composed`, `exports` and
-`access`, and read `models`.
+Others call `operations` (spend, return, set a budget), `selectors`, `books`, `budget`, `composed`, `exports`
+and `access`, and read `models`. Workers compute its numbers (`answers`).
 
 It must not know stored recipes but by their identifier.
 """
 
-__all__ = ["access", "budget", "composed", "exports", "models", "operations", "selectors"]
+__all__ = ["access", "answers", "books", "budget", "composed", "exports", "models", "operations", "selectors"]

@@ -1,23 +1,20 @@
 """The composed ε of many events, and what they use of a budget, remembered.
 
 Composing takes a tenth of a second for few events, and seconds if a process meets hundreds of different ones
-for the first time; pages ask for the same few numbers again and again. A number is a function of the events,
-δ and the software alone, and is remembered under the hash of these: nothing ever has to be invalidated. The
-cache is bounded and may forget at any time.
+for the first time; checks of a budget need the same few numbers again and again. A number is a function of
+the events, δ and the software alone, and is remembered under the hash of these: nothing ever has to be
+invalidated. The cache is bounded and may forget at any time.
 """
 
 import hashlib
 import json
 import math
-import threading
-import time
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import Any
 
-import structlog
 from django.core.cache import caches
 
 from ledger.budget import Budget, Rule
@@ -30,17 +27,10 @@ from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.formats.errors import FieldError
 from storage.connections import connection_release
 
-T = TypeVar("T")
-
 CACHE = "composed"
 
 Event = Mapping[str, Any]
 """A privacy event as data: what `PrivacyEvent.as_dict` returns."""
-
-_COMPUTING = threading.Lock()
-"""Held by the thread that computes for a page."""
-
-logger = structlog.get_logger(__name__)
 
 
 class UnreadableEventError(ValueError):
@@ -107,10 +97,11 @@ def composed_epsilon(events: Sequence[Event], delta: float) -> float:
     Raises:
         UnreadableEventError: an event that this version does not know.
     """
-    return _composed_epsilon(Composition(events), delta)
+    return composed_epsilon_of(Composition(events), delta)
 
 
-def _composed_epsilon(composition: Composition, delta: float) -> float:
+def composed_epsilon_of(composition: Composition, delta: float) -> float:
+    """`composed_epsilon` of events that were put together."""
     key = composition.key(delta)
     known = caches[CACHE].get(key) if composition else 0.0
     if known is None:
@@ -155,66 +146,6 @@ def budget_use(events: Sequence[Event], budget: Budget) -> Use:
         known = PrivacyFilter(budget.epsilon, budget.delta).shares(composition.read())
         caches[CACHE].set(key, known)
     return Use(max(known), known[1] > 1)
-
-
-class Allowance:
-    """How long a page may compute numbers that are not remembered. What comes too late is shown as unknown.
-
-    Every number that was computed is remembered, so the next page gets further. A single number is not
-    interrupted.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self._ends = time.monotonic() + seconds
-        self._unreadable_is_logged = False
-
-    def composed_epsilon(self, events: Sequence[Event], delta: float) -> float | None:
-        """As the function of this name, or None if time has run out or an event cannot be read."""
-        return self.composed_epsilons([Composition(events)], delta)[0]
-
-    def composed_epsilons(self, compositions: Sequence[Composition], delta: float) -> list[float | None]:
-        """ε of each, as `composed_epsilon`; what is remembered of all of them is asked for at once."""
-        keys = [composition.key(delta) for composition in compositions]
-        known: dict[str, float | None] = dict(caches[CACHE].get_many(set(keys)))
-        for key, composition in zip(keys, compositions, strict=True):
-            if not composition:
-                known[key] = 0.0
-            elif key not in known:
-                known[key] = self._within(partial(_composed_epsilon, composition, delta))
-        return [known[key] for key in keys]
-
-    def budget_use(self, events: Sequence[Event], budget: Budget) -> Use | None:
-        """As the function of this name, or None if time has run out or an event cannot be read."""
-        rule = budget.delta if budget.rule is Rule.COMPOSED else budget
-        known = caches[CACHE].get(Composition(events).key(rule)) is not None
-        compute = partial(budget_use, events, budget)
-        return self._within(compute, at_once=known or not events)
-
-    def _within(self, compute: Callable[[], T], *, at_once: bool = False) -> T | None:
-        """What `compute` returns; None if time runs out.
-
-        Only one thread of a process computes at a time. So pages that show many books do not take all
-        processors.
-
-        Args:
-            at_once: whether it is remembered, and needs neither time nor a turn.
-        """
-        if not at_once:
-            connection_release()
-        if not at_once and not _COMPUTING.acquire(timeout=max(0.0, self._ends - time.monotonic())):
-            return None
-        try:
-            if not at_once and time.monotonic() > self._ends:
-                return None
-            return compute()
-        except UnreadableEventError as error:
-            if not self._unreadable_is_logged:
-                logger.error("stored_event_unreadable", reason=str(error))
-            self._unreadable_is_logged = True
-            return None
-        finally:
-            if not at_once:
-                _COMPUTING.release()
 
 
 def all_readable(events: Sequence[Event]) -> bool:

@@ -10,6 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ledger.actions import ATTRIBUTES_DECLARED, BUDGET_SET, POPULATION_CHANGED, POPULATION_CREATED
+from ledger.books import Book
 from ledger.budget import Budget, Rule
 from ledger.composed import Event, UnreadableEventError, budget_use, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
@@ -168,22 +169,25 @@ def _enter_attributes(population: Population, actor: AbstractBaseUser | None) ->
     )
 
 
-def budget_require_room(*, population: Population, event: PrivacyEvent, times: int = 1) -> None:
+def budget_require_room(
+    *, population: Population, event: PrivacyEvent, times: int = 1, book: Book | None = None
+) -> None:
     """Whether one more event fits. Without the population's lock the answer may be out of date at once.
 
     The numbers are remembered: asked once more with the same spendings, it takes no time.
 
     Args:
         times: how often, all together.
+        book: the population's, up to one of its lines, instead of the whole one.
 
     Raises:
         BudgetExceededError: by the budget's rule, it does not fit.
         FieldError: the cost is unknown, because another version wrote an event that was spent.
     """
-    budget = population.budget
+    budget = population.budget if book is None else book.budget
     if budget is None:
         return
-    events = unreturned_events(population)
+    events = unreturned_events(population) if book is None else book.events
     more = [*events, *[event.as_dict()] * times]
     try:
         use = budget_use(more, budget)

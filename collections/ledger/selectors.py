@@ -1,36 +1,21 @@
 """Reading the ledger: what is spent, what is left, and how it came to that."""
 
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from ledger.answers import BALANCE, COSTS, LINES
+from ledger.books import DELTA, Book
 from ledger.budget import Budget, Rule
-from ledger.composed import Allowance, Composition, Event, Use, all_readable
+from ledger.composed import Event, Use, all_readable
 from ledger.models import Population, Spending
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.value_search import Values
+from storage.answers.asking import Asked, ask, ask_all
 from storage.columns import stored
-
-DELTA = 1e-6
-"""δ at which spending is shown if no budget names one."""
-
-SECONDS = 2.0
-"""How long one answer may compute numbers that are not remembered."""
-
-PAGE_SECONDS = 0.05
-"""The same for a page: a worker computes numbers that are missing (remembering.py)."""
-
-SHORT_BOOK = 10
-"""Up to this many recipes, a single number takes at most that long, so it is not interrupted."""
-
-LIKE_THE_LAST = 1_000
-"""Up to how many more recipes like the last one are counted."""
 
 NAMES_SHOWN = 10
 
@@ -99,13 +84,11 @@ def conditions_of(population: Population) -> list[str]:
 class Balance:
     """The present state of a population, at the budget's δ.
 
-    Numbers are computed when they are asked for, within the allowance; those it does not reach are None,
-    and so are all that need an event which this version cannot read.
-
     Attributes:
         population: whose it is.
-        events, events_if_half_colludes: of its unreturned recipes, oldest first.
-        allowance: for all numbers together.
+        events: of its unreturned recipes, oldest first.
+        numbers: what is computed of it so far (`answers.BALANCE`). What is missing is None below, and so
+            is what needs an event that this version cannot read.
     """
 
     model: ClassVar[str] = "aggregator"
@@ -116,8 +99,7 @@ class Balance:
 
     population: Population
     events: Sequence[Event]
-    events_if_half_colludes: Sequence[Event]
-    allowance: Allowance
+    numbers: Mapping[str, Any]
 
     @property
     def budget(self) -> Budget | None:
@@ -128,36 +110,36 @@ class Balance:
         """The budget's δ, or 1e-6 if there is no budget."""
         return DELTA if self.budget is None else self.budget.delta
 
-    @cached_property
+    @property
     def readable(self) -> bool:
-        """Whether this version can read every event, so that a budget can be held."""
-        return all_readable([*self.events, *self.events_if_half_colludes])
+        """Whether this version can read every event, as far as is known."""
+        return bool(self.numbers.get("readable", True))
 
     @property
     def why_unknown(self) -> str:
         """The text in place of a number that is None."""
         return LATE if self.readable else UNREADABLE
 
-    @cached_property
+    @property
     def spent(self) -> float | None:
         """ε of all unreturned recipes together."""
-        return self.allowance.composed_epsilon(self.events, self.delta)
+        return self.numbers.get("spent")
 
-    @cached_property
+    @property
     def spent_if_half_colludes(self) -> float | None:
         """The same for a reader with whom half of every cohort colludes."""
-        return self.allowance.composed_epsilon(self.events_if_half_colludes, self.delta)
+        return self.numbers.get("spent_if_half_colludes")
 
-    @cached_property
+    @property
     def use(self) -> Use | None:
-        """What is used of the budget; None without one, or if it is unknown."""
-        return self._use(self.events)
+        """What is used of the budget by its rule; None without one."""
+        found = self.numbers.get("use")
+        return None if found is None else Use(*found)
 
     @property
     def complete(self) -> bool:
-        """Whether every number that this population has is known."""
-        of_budget = [] if self.budget is None or not self.events else [self.share, self.more_like_the_last]
-        return None not in [self.spent, self.spent_if_half_colludes, *of_budget]
+        """Whether every number is computed."""
+        return "more_like_the_last" in self.numbers
 
     @property
     def left(self) -> float | None:
@@ -177,72 +159,40 @@ class Balance:
         """Whether more is used than the budget: it was lowered, or its rule was changed."""
         return self.use is not None and self.use.too_much
 
-    @cached_property
+    @property
     def more_like_the_last(self) -> int | None:
         """How many more recipes like the last one fit, up to `LIKE_THE_LAST`; None if that has no answer."""
-        if self.budget is None or not self.events:
-            return None
-        numbers, last = Values.of(1, LIKE_THE_LAST), self.events[-1]
-        try:
-            beyond = numbers.nearest(
-                lambda more: not self.fits(last, int(more)),
-                since=-1,
-                until=numbers.length - 1,
-                outwards=True,
-            )
-        except TimeoutError:
-            return None
-        return LIKE_THE_LAST if beyond is None else int(numbers.value(beyond)) - 1
-
-    def with_event(self, event: Event, times: int = 1) -> float | None:
-        """ε if one more event were spent this many times."""
-        return self.allowance.composed_epsilon([*self.events, *[event] * times], self.delta)
-
-    def use_with(self, event: Event, times: int = 1) -> Use | None:
-        """What would be used of the budget with the event added this many times; None without a budget, or if
-        it is unknown."""
-        return self._use([*self.events, *[event] * times])
-
-    def fits(self, event: Event, times: int = 1) -> bool:
-        """Whether the event, added this many times, fits into the budget; TimeoutError if it is unknown."""
-        use = self.use_with(event, times)
-        if use is None:
-            raise TimeoutError
-        return not use.too_much
-
-    def _use(self, events: Sequence[Event]) -> Use | None:
-        return None if self.budget is None else self.allowance.budget_use(events, self.budget)
+        return self.numbers.get("more_like_the_last")
 
 
-def balance_of(population: Population, allowance: Allowance | None = None) -> Balance:
-    """The state of the population; `SECONDS` to compute it in, unless another allowance is shared."""
-    spent = population.spendings.filter(returns=None, returned_by=None).order_by("pk")
-    pairs = list(spent.values_list("event", "event_if_half_colludes"))
-    return Balance(
-        population,
-        [stored(event) for event, _ in pairs],
-        [stored(event) for _, event in pairs],
-        Allowance(SECONDS) if allowance is None else allowance,
-    )
+def balance_of(population: Population) -> Balance:
+    """The state of a population, as far as its numbers are computed within the deadline of answers."""
+    (balance,) = balances_of([population])
+    return balance
 
 
 def balances_of(populations: Iterable[Population]) -> list[Balance]:
-    """The states of several populations, computed within one allowance."""
-    allowance = Allowance(SECONDS)
-    return [balance_of(population, allowance) for population in populations]
+    """The states of several populations, within one deadline."""
+    books = [(population, Book.of(population)) for population in populations]
+    asked = {book: Asked(BALANCE, book.as_dict()) for _, book in books if book.events}
+    found = dict(zip(asked, ask_all(list(asked.values())), strict=True))
+    return [
+        Balance(population, book.events, found[book].content or {} if book in found else _nothing_spent(book))
+        for population, book in books
+    ]
 
 
-def shown_balances(populations: Iterable[Population]) -> list[Balance]:
-    """As `balances_of`, for a page: of a long book it has what is remembered."""
-    moment, nothing = Allowance(PAGE_SECONDS), Allowance(-1.0)
-    balances = [balance_of(population, moment) for population in populations]
-    return [replace(one, allowance=nothing) if len(one.events) > SHORT_BOOK else one for one in balances]
+def _nothing_spent(book: Book) -> dict[str, Any]:
+    """The numbers of a book in which no recipe counts."""
+    use = None if book.budget is None else [0.0, False]
+    none = {"spent": 0.0, "spent_if_half_colludes": 0.0, "use": use, "more_like_the_last": None}
+    return {"readable": True, **none}
 
 
 def shown_spending(count: int) -> list[Balance]:
-    """Up to `count` populations that have a budget or spent something, newest first, for a page."""
+    """Up to `count` populations that have a budget or spent something, newest first."""
     concerned = Q(epsilon__isnull=False) | Exists(Spending.objects.filter(population=OuterRef("pk")))
-    return shown_balances(Population.objects.filter(concerned)[:count])
+    return balances_of(Population.objects.filter(concerned)[:count])
 
 
 @dataclass(frozen=True)
@@ -289,31 +239,14 @@ def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
     """What each of these rows of the population's book came to, in their order, at the balance's δ.
 
     Args:
-        balance: of the population, with the allowance for these numbers too.
-        rows: some of `spendings_list`.
+        rows: some of `spendings_list`. If time is short, the first have their numbers.
     """
     if not rows:
         return []
-    wanted = {row.pk for row in rows}
-    book = balance.population.spendings.filter(pk__lte=max(wanted)).order_by("pk")
-    spent: dict[int, Event] = {}
-    unreturned = Composition()
-    after: dict[int, Composition] = {}
-    for pk, returns, event in book.values_list("pk", "returns", "event"):
-        if returns is None:
-            spent[pk] = stored(event)
-            unreturned.add(spent[pk])
-        else:
-            unreturned.remove(spent[returns])
-        if pk in wanted:
-            after[pk] = unreturned.copy()
-    # In the order of the rows: if time is short, the first rows have their numbers.
-    asked = [one for row in rows for one in (after[row.pk], Composition([spent[row.returns_id or row.pk]]))]
-    numbers = balance.allowance.composed_epsilons(asked, balance.delta)
-    return [
-        _line(balance, row, composed, alone)
-        for row, composed, alone in zip(rows, numbers[::2], numbers[1::2], strict=True)
-    ]
+    wanted = list(dict.fromkeys(row.pk for row in rows))
+    asked = {"population": balance.population.pk, "delta": balance.delta, "lines": wanted}
+    numbers = ask(LINES, asked).content or {}
+    return [_line(balance, row, *numbers.get(str(row.pk), (None, None))) for row in rows]
 
 
 def _line(balance: Balance, row: Spending, composed: float | None, alone: float | None) -> Line:
@@ -365,18 +298,21 @@ def spending_times(recipes: Iterable[str]) -> list[tuple[str, datetime]]:
 
 def spent_by(recipes: Iterable[str]) -> dict[str, Spent]:
     """Identifier → what the recipe spent, of those among them that spent something; for a page."""
-    rows = Spending.objects.filter(recipe__in=set(recipes)).select_related("population", "returned_by")
-    allowance, by_delta = Allowance(PAGE_SECONDS), defaultdict(list)
-    for row in rows:
-        delta = row.population.delta
-        by_delta[DELTA if delta is None else delta].append(row)
-    found = {}
-    for delta, group in by_delta.items():
-        numbers = allowance.composed_epsilons([Composition([stored(row.event)]) for row in group], delta)
-        for row, epsilon in zip(group, numbers, strict=True):
-            is_returned = getattr(row, "returned_by", None) is not None
-            found[str(row.recipe)] = Spent(row.population.name, row.at, epsilon, delta, is_returned)
-    return found
+    rows = list(Spending.objects.filter(recipe__in=set(recipes)).select_related("population", "returned_by"))
+    if not rows:
+        return {}
+    deltas = {row.pk: row.population.delta or DELTA for row in rows}
+    numbers = ask(COSTS, {"spendings": sorted(deltas.items())}).content or {}
+    return {
+        str(row.recipe): Spent(
+            population=row.population.name,
+            at=row.at,
+            epsilon=numbers.get(str(row.pk)),
+            delta=deltas[row.pk],
+            is_returned=getattr(row, "returned_by", None) is not None,
+        )
+        for row in rows
+    }
 
 
 def _in_words(budget: Budget | None) -> str:

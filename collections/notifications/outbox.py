@@ -12,7 +12,7 @@ import structlog
 from django.db import transaction
 
 from ledger.models import Population
-from ledger.selectors import shown_balances
+from ledger.selectors import balances_of
 from log.audit.models import Entry, Head
 from notifications.kinds import BUDGET_NEARLY_SPENT, BY_ACTION, COHORT_REACHED, Kind
 from notifications.models import Delivery, Event, NearlySpent, Subscription, Watched
@@ -77,7 +77,7 @@ def budgets_watch() -> None:
     """Notify of budgets that became nearly spent; again only if one had more left in between. Numbers that
     are not computed yet are checked later."""
     known = {row.population_id: row for row in NearlySpent.objects.all()}
-    for balance in shown_balances(Population.objects.filter(epsilon__isnull=False)):
+    for balance in balances_of(Population.objects.filter(epsilon__isnull=False)):
         share = balance.share
         if share is None:
             continue

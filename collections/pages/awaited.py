@@ -1,16 +1,15 @@
-"""The state of guarantees that a worker computes, or that none does: shown on the page, which polls."""
+"""The state of numbers that a worker computes, or that none does: shown on the page, which polls."""
 
 from dataclasses import dataclass
 
 from django.http import HttpResponse
 
-from recipes.planner.guarantees import Asked, guarantees_state, promise_require
-from recipes.planner.sending import State
+from storage.answers.asking import State
 
 REFRESH_SECONDS = 3
 """After which a page asks again."""
 
-_SENTENCES = {
+SENTENCES = {
     State.COMPUTING: "Being computed, which takes up to some minutes. This page asks again by itself.",
     State.BUSY: "Too much is being computed already. Ask again in a minute.",
     State.NO_WORKER: "This takes a worker to compute, and none has begun. Is one running, or are all busy?",
@@ -21,7 +20,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True)
 class Awaited:
-    """What is guaranteed, as long as it is not computed.
+    """What is guaranteed or costs, as long as it is not computed.
 
     Attributes:
         state: how far it is.
@@ -32,18 +31,9 @@ class Awaited:
     @property
     def sentence(self) -> str:
         """What to do."""
-        return _SENTENCES[self.state]
+        return SENTENCES[self.state]
 
     def refresh(self, page: HttpResponse) -> None:
         """Have a page poll by itself, also without scripts, while it is being computed."""
         if self.state == State.COMPUTING:
             page["Refresh"] = str(REFRESH_SECONDS)
-
-
-def awaited_of(asked: Asked) -> Awaited | None:
-    """None if nothing is pending. FieldError as of `promise_require`."""
-    state = guarantees_state(asked=asked)
-    if state != State.COMPLETE:
-        return Awaited(state)
-    promise_require(asked=asked)
-    return None

@@ -1,8 +1,9 @@
 """What all rounds of a recipe guarantee together, for the page of their series and of each round."""
 
-from pages.words.sentences import RELATION_NAMES, GuaranteeText, guarantee_from_mapping, guarantee_texts
+from pages.words.sentences import RELATION_NAMES, GuaranteeText, guarantee_texts
 from panprivacy.accounting.guarantees import Model, Relation
 from recipes.models import Recipe
+from recipes.planner.guarantees import guarantee_from_mapping
 from series.models import RoundsDocument
 
 RESULTS = (Model.SAMPLED.value, Model.AGGREGATOR.value)

@@ -9,6 +9,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from log.audit.operations import entry_append
+from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.round import RoundPlace
@@ -26,11 +27,12 @@ from publishing.approvals import approval_require, approval_spend
 from publishing.interface import Partners, Prepared, Wish
 from publishing.targeting import Targeted, target_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
-from recipes.budget import affordable, saying_what_fits, spend
+from recipes.budget import affordable, effect_require, saying_what_fits, spend
+from recipes.cost import Cost
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_fill, recipe_locked, require_within_limits, status_require
-from recipes.planner.guarantees import guarantees_require, promise_require
+from recipes.planner.guarantees import guarantees_require
 from recipes.steps import step_begin, step_due
 from storage import clock
 from storage.signing_key import signing_key
@@ -64,13 +66,18 @@ def recipe_publish(
         PartnerUnavailableError: it did not answer; the draft is as it was, and can be published later.
         RecipeStateError: the recipe is not a draft, was changed after it was read or while its key was
             made, or needs the approval of another analyst.
-        NotComputedError: its guarantees are not computed yet; not for the command line.
+        NotComputedError: what it guarantees or costs is not computed yet; not for the command line.
     """
     content, approval = recipe.draft, ""
     draft = RecipeDraft.from_mapping(content)
+    guarantees = None
     if actor is not None:
-        guarantees_require(asked=draft)
-        promise_require(asked=draft)
+        guaranteed = guarantees_require(asked=draft)
+        guaranteed.require_kept()
+        guarantees = guaranteed.guarantees
+        if not simulation:
+            # What it costs is remembered then: the checks below find it.
+            effect_require(Cost.of(draft), draft.population)
     status_require(recipe, Recipe.Status.DRAFT)
     if reviewed is not None and reviewed != recipe.draft_hash:
         raise RecipeStateError("the draft was changed after it was shown; read it once more")
@@ -78,7 +85,7 @@ def recipe_publish(
         # Checked before another server is asked.
         approval_require(recipe=recipe, document=content, actor=actor, universe=universe)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, admitting, universe)
+        prepared = _prepare(draft, simulation, partners, admitting, universe, None, guarantees)
         with transaction.atomic():
             recipe = recipe_locked(recipe, Recipe.Status.DRAFT)
             if recipe.draft != content:
@@ -151,13 +158,21 @@ def _prepare(
     admitting: Admitting | None,
     universe: Sequence[str] | None,
     reserved: str | None = None,
+    guarantees: Sequence[Guarantee] | None = None,
 ) -> _Prepared:
+    """All that comes ahead of the transaction.
+
+    Args:
+        guarantees: of exactly this draft, under its trust model; None to compute them here.
+    """
     now = clock.database_now()
     if not simulation:
         require_within_limits(draft)
     # First, because a key takes longer to make.
     mechanism = affordable(draft, free=simulation or reserved is not None)
-    guarantees = [guarantee.as_dict() for guarantee in under_trust(mechanism.guarantees(), draft.trust)]
+    if guarantees is None:
+        guarantees = under_trust(mechanism.guarantees(), draft.trust)
+    stated = [guarantee.as_dict() for guarantee in guarantees]
     targeted = target_require(draft, simulation=simulation)
     # Last, because it may ask other servers, which are not asked for a draft that is refused here.
     partners = configured_partners() if partners is None else partners
@@ -177,7 +192,7 @@ def _prepare(
         )
     )
     agreed = None if tokens is None else issuer_agree(tokens, made.published)
-    return _Prepared(made, agreed, targeted, now, guarantees, reserved)
+    return _Prepared(made, agreed, targeted, now, stated, reserved)
 
 
 def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: str) -> Recipe:

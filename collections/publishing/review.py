@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from ledger.selectors import population_named
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
@@ -12,13 +13,15 @@ from panprivacy.formats.times import format_time
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.streams.parameters import ITEM_LIST
-from panprivacy.statistics.trust_models import TRUST_MODELS, under_trust
+from panprivacy.statistics.trust_models import TRUST_MODELS
 from publishing import unavailable_here
 from publishing.admitting import admitting_here, require_admitted
 from publishing.targeting import target_require
-from recipes.budget import Effect, effect_of
+from recipes.budget import Effect, effect_question, effect_require
+from recipes.cost import Cost
 from recipes.operations import require_within_limits
-from recipes.planner.guarantees import guarantees_require, promise_require
+from recipes.planner.guarantees import guarantees_question, guarantees_require
+from storage.answers.asking import ask_all
 
 
 @dataclass(frozen=True)
@@ -77,23 +80,26 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
         members: of a recipe file.
 
     Raises:
-        NotComputedError: its guarantees are not computed yet.
+        NotComputedError: what it guarantees or costs is not computed yet.
     """
     draft = expected = None
     try:
         draft = RecipeDraft.from_mapping(members)
         statistic = draft.calibrated
-        guarantees_require(asked=draft)
+        cost = Cost.of(draft)
+        # Together, so that they share one deadline.
+        ask_all([guarantees_question(draft), effect_question(cost, population_named(draft.population))])
+        guaranteed = guarantees_require(asked=draft)
         opens_at, closes_at = draft.window(now)
         expected = Expected(
             statistic=statistic,
-            guarantees=list(under_trust(statistic.guarantees(), draft.trust)),
-            effect=effect_of(statistic, draft.population),
+            guarantees=list(guaranteed.guarantees),
+            effect=effect_require(cost, draft.population),
             opens_at=opens_at,
             closes_at=closes_at,
         )
         require_within_limits(draft)
-        promise_require(asked=draft)
+        guaranteed.require_kept()
         require_admitted(draft, statistic, admitting_here())
         target_require(draft, simulation=False)
         if unavailable := trust_unavailable(draft.trust, type(statistic)):

@@ -1,14 +1,14 @@
 """A recipe's effect on the budget of its population, and what would fit if it does not."""
 
 import math
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from ledger.books import Book
 from ledger.budget import Rule
-from ledger.composed import Allowance
+from ledger.composed import UnreadableEventError
 from ledger.models import Population
 from ledger.operations import (
     BudgetExceededError,
@@ -17,7 +17,7 @@ from ledger.operations import (
     reservations_append,
     spending_append,
 )
-from ledger.selectors import Balance, balance_of, population_named
+from ledger.selectors import Balance, population_named
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
@@ -26,23 +26,24 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.repetition import Repetition
 from panprivacy.statistics.interface import Statistic, event_with_collusion
-from storage.connections import connection_release
-from web.turns import BusyError, turn
+from recipes.cost import Cost
+from recipes.planner.guarantees import NotComputedError
+from storage.answers.asking import Answer, Asked, State, ask_all
+from storage.answers.kinds import Content, Lane, declared
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
 
-SEARCH_SECONDS = 4.0
-"""Time limit of the search for values that would fit."""
-
-ROUNDS_SECONDS = 2.0
-"""Time limit of the search for the number of rounds that would fit."""
-
-_LATE = "what would fit takes longer to find; try a smaller ε"
-_BUSY = "too much is being computed to find what would fit; ask again in a minute"
-
 LARGE_EPSILON = 100.0
 """At which the δ of an event is what it may fail by altogether."""
+
+_NO_ADVICE = {
+    State.COMPUTING: "what would fit is being computed; ask again in some seconds",
+    State.BUSY: "too much is being computed to find what would fit; ask again in a minute",
+    State.TOO_LONG: "what would fit takes longer to find; try a smaller ε",
+    State.NO_WORKER: "",
+}
+"""In place of what would fit."""
 
 
 EventOf = Callable[..., PrivacyEvent]
@@ -56,77 +57,108 @@ def one_release(mechanism: Statistic[Any], dishonest_fraction: float = 0.0) -> P
 
 @dataclass(frozen=True)
 class Effect:
-    """The state of a population with one more recipe.
+    """The state of a population with one more recipe, as far as it is computed.
 
     Attributes:
-        balance: its state without that recipe.
-        composed: ε with the recipe, at the same δ; None if time did not suffice.
-        share: part of the budget that is used with it; None without a budget, or if time ran out.
+        state: how far it is.
+        balance: the population's state without that recipe.
+        composed: ε with the recipe, at the same δ; None if it is unknown.
+        share: part of the budget that is used with it; None without a budget, or if it is unknown.
         exceeds: whether that is more than the budget.
         delta_reason: why no ε is promised with it, and which δ would fit, as a clause; else empty.
         condition: what the recipe's cost relies on, as a clause; empty if it holds as it is.
     """
 
+    state: State
     balance: Balance
-    composed: float | None
-    share: float | None
-    exceeds: bool
-    delta_reason: str
-    condition: str
+    composed: float | None = None
+    share: float | None = None
+    exceeds: bool = False
+    delta_reason: str = ""
+    condition: str = ""
 
 
-def effect_of(
-    mechanism: Statistic[Any],
-    population: str,
-    *,
-    event_of: EventOf = one_release,
-    condition: str | None = None,
-) -> Effect:
-    """What publishing would do. FieldError if there is no such population.
+def _answer_effect(asked: Any) -> Iterator[Content]:
+    """What publishing would do to a book."""
+    cost, book = Cost.from_mapping(asked["cost"]), Book.from_mapping(asked["book"])
+    statistic = cost.statistic()
+    event, condition = cost.event_of(statistic).as_dict(), cost.condition(statistic)
+    try:
+        spent = book.spent
+        composed, use = book.with_event(event, cost.times), book.use_with(event, cost.times)
+    except UnreadableEventError:
+        yield {"balance": {"readable": False}, "condition": condition}
+        return
+    reason = ""
+    if composed == math.inf or (use is not None and use.failing):
+        reason = delta_reason(statistic, book, cost.times, cost.event_of)
+    yield {
+        "balance": {"readable": True, "spent": spent},
+        "composed": composed,
+        "share": None if use is None else use.share,
+        "exceeds": use is not None and use.too_much,
+        "delta_reason": reason,
+        "condition": condition,
+    }
 
-    Args:
-        event_of: what it costs.
-        condition: on what that relies; None for what one release relies on.
+
+EFFECT = declared("effect", _answer_effect, Lane.PREVIEWS)
+
+
+def effect_question(cost: Cost, population: Population) -> Asked:
+    """What publishing would do to the book as it is."""
+    return Asked(EFFECT, {"cost": cost.as_dict(), "book": Book.of(population).as_dict()})
+
+
+def effect_from(answer: Answer, population: Population) -> Effect:
+    """The answer to `effect_question`. FieldError if the parameters cannot be met."""
+    if answer.refusal is not None:
+        raise answer.refusal
+    content = dict(answer.content or {})
+    balance = Balance(population, (), content.pop("balance", {}))
+    return Effect(answer.state, balance, **content)
+
+
+def effect_of(cost: Cost, population: str) -> Effect:
+    """What publishing would do.
+
+    Raises:
+        FieldError: there is no such population, or the parameters cannot be met.
     """
-    balance = balance_of(population_named(population))
-    event = event_of(mechanism).as_dict()
-    composed, use = balance.with_event(event), balance.use_with(event)
-    return Effect(
-        balance=balance,
-        composed=composed,
-        share=None if use is None else use.share,
-        exceeds=use is not None and use.too_much,
-        delta_reason=delta_reason(mechanism, balance, event_of=event_of)
-        if composed == math.inf or (use is not None and use.failing)
-        else "",
-        condition=mechanism.budget_condition if condition is None else condition,
-    )
+    row = population_named(population)
+    (answer,) = ask_all([effect_question(cost, row)])
+    return effect_from(answer, row)
+
+
+def effect_require(cost: Cost, population: str) -> Effect:
+    """The same. NotComputedError if it is not known yet."""
+    effect = effect_of(cost, population)
+    if effect.state is not State.COMPLETE:
+        raise NotComputedError(effect.state)
+    return effect
 
 
 def delta_reason(
-    mechanism: Statistic[Any], balance: Balance, times: int = 1, event_of: EventOf = one_release
+    mechanism: Statistic[Any], book: Book, times: int = 1, event_of: EventOf = one_release
 ) -> str:
     """Why no ε is promised with this recipe, published this many times, and the largest δ with which one is,
     as a clause; empty if it is not for the recipe's own δ."""
     total = times * event_of(mechanism).delta(LARGE_EPSILON)
-    if total == 0 or balance.spent == math.inf or (balance.use is not None and balance.use.failing):
+    if total == 0 or book.spent == math.inf or (book.use is not None and book.use.failing):
         return ""
 
     def promised(changed: Statistic[Any]) -> bool:
         event = event_of(changed).as_dict()
-        composed, use = balance.with_event(event, times), balance.use_with(event, times)
-        return composed is not None and composed < math.inf and not (use is not None and use.failing)
+        use = book.use_with(event, times)
+        return book.with_event(event, times) < math.inf and not (use is not None and use.failing)
 
     largest = nearest_value(mechanism, "delta", promised)
     fitting = "no smaller one fits" if largest is None else f"the largest that fits is δ = {plain(largest)}"
-    by_filter = balance.budget is not None and balance.budget.rule is Rule.FILTER
+    by_filter = book.budget is not None and book.budget.rule is Rule.FILTER
     most, whose = (
-        (balance.delta / 2, "half of the population's δ, which is")
+        (book.delta / 2, "half of the population's δ, which is")
         if by_filter
-        else (
-            balance.delta,
-            "the population's δ of",
-        )
+        else (book.delta, "the population's δ of")
     )
     if total > most:
         why = f"the δ of this recipe, {plain(total)} in total, is"
@@ -213,14 +245,11 @@ def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[st
 
 
 @contextmanager
-def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one_release) -> Iterator[None]:
+def saying_what_fits(asked: RecipeDraft | Repetition, times: int = 1) -> Iterator[None]:
     """Add to a refusal within the block what would have fitted. Wrap it around the transaction, not inside.
 
-    This search needs a request's turn: if others compute, the refusal comes without it.
-
     Args:
-        times: how often the draft is to be published.
-        event_of: what each time costs.
+        times: how often it is to be published.
 
     Raises:
         FieldError: the refusal.
@@ -228,66 +257,52 @@ def saying_what_fits(draft: RecipeDraft, times: int = 1, event_of: EventOf = one
     try:
         yield
     except BudgetExceededError as error:
-        connection_release()
-        try:
-            with turn():
-                refusal = _with_advice(error, draft.calibrated_statistic(), times, event_of)
-        except BusyError:
-            refusal = FieldError(error.field, _joined(error.message, _BUSY))
-        raise refusal from None
+        raise _with_advice(error, Cost.of(asked, times)) from None
 
 
-def _with_advice(
-    error: BudgetExceededError, mechanism: Statistic[Any], times: int, event_of: EventOf
-) -> FieldError:
-    rounds = rounds_that_fit(mechanism, error.population, times)
-    if error.failing:
-        reason = delta_reason(mechanism, balance_of(error.population), times, event_of)
-        if reason:
-            return FieldError("delta", _joined(f"does not fit the population's budget: {reason}", rounds))
-    advice = what_fits(mechanism, error.population, times, event_of)
-    return FieldError(error.field, _joined(error.message, rounds, advice))
+def _with_advice(error: BudgetExceededError, cost: Cost) -> FieldError:
+    book = Book.of(error.population).as_dict()
+    (answer,) = ask_all([Asked(ADVICE, {"cost": cost.as_dict(), "book": book, "failing": error.failing})])
+    if answer.refusal is not None or answer.content is None or not answer.complete:
+        return FieldError(error.field, _joined(error.message, _NO_ADVICE.get(answer.state, "")))
+    clauses = answer.content
+    if clauses["reason"]:
+        refused = f"does not fit the population's budget: {clauses['reason']}"
+        return FieldError("delta", _joined(refused, clauses["rounds"]))
+    return FieldError(error.field, _joined(error.message, clauses["rounds"], clauses["fits"]))
+
+
+def _answer_advice(asked: Any) -> Iterator[Content]:
+    """What would have fitted into a book, as clauses: a smaller δ, fewer recipes, other values."""
+    cost, book = Cost.from_mapping(asked["cost"]), Book.from_mapping(asked["book"])
+    statistic = cost.statistic()
+    rounds = rounds_that_fit(statistic, book, cost.times)
+    reason = delta_reason(statistic, book, cost.times, cost.event_of) if asked["failing"] else ""
+    fits = "" if reason else what_fits(statistic, book, cost.times, cost.event_of)
+    yield {"reason": reason, "rounds": rounds, "fits": fits}
+
+
+ADVICE = declared("advice", _answer_advice)
 
 
 def _joined(*clauses: str) -> str:
     return "; ".join(filter(None, clauses))
 
 
-def rounds_that_fit(mechanism: Statistic[Any], population: Population, times: int) -> str:
-    """How many of this number of recipes fit into the budget unchanged: a clause; empty for one recipe, or if
-    time runs out.
-    """
+def rounds_that_fit(mechanism: Statistic[Any], book: Book, times: int) -> str:
+    """How many of this number of recipes fit into the budget unchanged: a clause; empty for one recipe."""
     if times == 1:
         return ""
-    balance = balance_of(population, Allowance(ROUNDS_SECONDS))
     event = mechanism.aggregator_event().as_dict()
-    try:
-        fitting = largest_number(lambda rounds: balance.fits(event, rounds), 1, times - 1)
-    except TimeoutError:
-        return ""
+    fitting = largest_number(lambda rounds: book.fits(event, rounds), 1, times - 1)
     if fitting is None:
         return "not one round fits as it is"
     return "1 round fits as it is" if fitting == 1 else f"{fitting:,} rounds fit as they are"
 
 
-def what_fits(
-    mechanism: Statistic[Any], population: Population, times: int, event_of: EventOf = one_release
-) -> str:
-    """Which ε or cohort size fits into the budget, this many times, all else unchanged: a clause.
-
-    Searches for `SEARCH_SECONDS`, and one number longer; what was composed is remembered.
-    """
-    ends = time.monotonic() + SEARCH_SECONDS
-    balance = balance_of(population, Allowance(SEARCH_SECONDS))
-    if balance.share == 1:
+def what_fits(mechanism: Statistic[Any], book: Book, times: int, event_of: EventOf = one_release) -> str:
+    """Which ε or cohort size fits into the budget, this many times, all else unchanged: a clause."""
+    use = book.use
+    if use is not None and use.share >= 1:
         return NO_ALTERNATIVE  # whatever is published costs something
-
-    def fits(changed: Statistic[Any]) -> bool:
-        if time.monotonic() > ends:
-            raise TimeoutError
-        return balance.fits(event_of(changed).as_dict(), times)
-
-    try:
-        return remedy_clause(mechanism, fits)
-    except TimeoutError:
-        return _LATE
+    return remedy_clause(mechanism, lambda changed: book.fits(event_of(changed).as_dict(), times))

@@ -5,23 +5,22 @@ This is for pages, before publication. It asks what publishing asks: the site's 
 recipe states, the rule of its population's budget.
 """
 
-import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from ledger.composed import Allowance
+from ledger.books import Book
+from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_room
-from ledger.selectors import Balance, balance_of, population_named
+from ledger.selectors import population_named
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import RecipeLimits
 from panprivacy.planning.value_search import LARGER, Remedy, is_enough_with, keeps_promise, remedies_of
 from panprivacy.statistics.interface import Statistic
+from recipes.cost import Cost
 from recipes.operations import site_limits
-
-SEARCH_SECONDS = 4.0
-"""Time that a page may search for accepted values. What was composed is remembered: the next search gets
-further."""
+from storage.answers.asking import Answer, Asked, ask_all
+from storage.answers.kinds import Content, declared
 
 
 @dataclass(frozen=True)
@@ -32,7 +31,7 @@ class Refusals:
         errors: every refusal; empty if there is no obstacle.
         remedies: values of one parameter each. With any of them alone no error is left; or, if there is no
             such value, some errors less.
-        late: whether the time did not suffice, so that there may be more of either.
+        late: whether the search has not ended, so that there may be more of either.
     """
 
     errors: tuple[FieldError, ...] = ()
@@ -40,36 +39,58 @@ class Refusals:
     late: bool = False
 
 
-def refusals_of(statistic: Statistic[Any], population: str | None) -> Refusals:
-    """What publishing a recipe with this (calibrated) statistic would be refused for.
+def refusals_of(cost: Cost, population: str | None) -> Refusals:
+    """What publishing would be refused for, as far as it is computed.
 
     Args:
         population: its name; None if none is chosen yet, so that no budget is asked.
 
     Raises:
-        FieldError: there is no such population.
+        FieldError: there is no such population, or the parameters cannot be met.
     """
-    rules = _Rules(
-        site_limits(),
-        None if population is None else balance_of(population_named(population), Allowance(SEARCH_SECONDS)),
-        time.monotonic() + SEARCH_SECONDS,
+    (answer,) = ask_all([refusals_question(cost, population)])
+    return refusals_from(answer)
+
+
+def refusals_question(cost: Cost, population: str | None) -> Asked:
+    """What `refusals_of` asks. FieldError if there is no such population."""
+    book = None if population is None else Book.of(population_named(population)).as_dict()
+    return Asked(REFUSALS, {"cost": cost.as_dict(), "book": book, "limits": asdict(site_limits())})
+
+
+def refusals_from(answer: Answer) -> Refusals:
+    """The answer to `refusals_question`. FieldError if the parameters cannot be met."""
+    if answer.refusal is not None:
+        raise answer.refusal
+    content = answer.content or {"errors": (), "remedies": ()}
+    return Refusals(
+        tuple(FieldError(field, message) for field, message in content["errors"]),
+        tuple(Remedy(name, value) for name, value in content["remedies"]),
+        not answer.complete,
     )
-    errors: list[FieldError] = limit_errors(statistic, rules.limits)
+
+
+def _answer_refusals(asked: Any) -> Iterator[Content]:
+    """First the refusals, then the values that would be accepted, as they are found."""
+    statistic = Cost.from_mapping(asked["cost"]).statistic()
+    book = None if asked["book"] is None else Book.from_mapping(asked["book"])
+    rules = _Rules(RecipeLimits(**asked["limits"]), book)
+    errors = limit_errors(statistic, rules.limits)
     try:
         statistic.require_promise()
     except FieldError as error:
         errors.append(error)
-    remedies: list[Remedy] = []
-    late = False
-    try:
-        exceeded = rules.budget_error(statistic)
-        if exceeded is not None:
-            errors.append(exceeded)
-        for remedy in _remedies(statistic, rules, exceeded) if errors else ():
-            remedies.append(remedy)  # noqa: PERF402  # what was found stays, when the time is over
-    except TimeoutError:
-        late = True
-    return Refusals(tuple(errors), tuple(remedies), late)
+    exceeded = rules.budget_error(statistic)
+    if exceeded is not None:
+        errors.append(exceeded)
+    found: dict[str, Any] = {"errors": [[error.field, error.message] for error in errors], "remedies": []}
+    yield found
+    for remedy in _remedies(statistic, rules, exceeded) if errors else ():
+        found["remedies"].append([remedy.name, remedy.value])
+        yield found
+
+
+REFUSALS = declared("refusals", _answer_refusals)
 
 
 def limit_errors(
@@ -113,40 +134,33 @@ class _Rules:
 
     Attributes:
         limits: the site's.
-        balance: the population's; None if none is chosen.
-        ends: when the time for searching is over, by the monotonic clock.
+        book: the population's; None if none is chosen.
     """
 
     limits: RecipeLimits
-    balance: Balance | None
-    ends: float
+    book: Book | None
 
     def fits(self, statistic: Statistic[Any]) -> bool:
-        """Whether it fits into the budget: the ledger's own decision. TimeoutError beyond the allowance."""
-        if self.balance is None or self.balance.budget is None:
-            return True
-        return self.balance.fits(statistic.aggregator_event().as_dict())
+        """Whether it fits into the budget: the ledger's own decision."""
+        return self.book is None or self.book.fits(statistic.aggregator_event().as_dict())
 
     def budget_error(self, statistic: Statistic[Any]) -> FieldError | None:
         """The ledger's refusal; None if it fits."""
-        if self.balance is None or self.balance.budget is None:
+        if self.book is None or self.book.budget is None:
             return None
-        if self.balance.readable and self.fits(statistic):
-            return None
+        population = Population.objects.get(pk=self.book.population)
         try:
-            budget_require_room(population=self.balance.population, event=statistic.aggregator_event())
+            budget_require_room(population=population, event=statistic.aggregator_event(), book=self.book)
         except FieldError as error:
             return error
-        return None  # another recipe has just returned what it had spent
+        return None
 
     def all_hold(self, statistic: Statistic[Any]) -> bool:
-        if time.monotonic() > self.ends:
-            raise TimeoutError
         return not limit_errors(statistic, self.limits) and keeps_promise(statistic) and self.fits(statistic)
 
 
 def _remedies(statistic: Statistic[Any], rules: _Rules, exceeded: FieldError | None) -> Iterator[Remedy]:
-    """One after the other, so that those found in time are returned."""
+    """One after the other."""
     failing = False
     if isinstance(exceeded, BudgetExceededError):
         failing = exceeded.failing

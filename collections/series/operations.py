@@ -18,11 +18,12 @@ from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.series import SeriesDraft, repetition_of
 from publishing.approvals import approval_require, approval_spend, content_approval_ask
 from publishing.publishing import recipe_publish_file
-from recipes.budget import affordable, reserve, saying_what_fits
+from recipes.budget import affordable, effect_require, reserve, saying_what_fits
+from recipes.cost import Cost
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
-from recipes.planner.guarantees import guarantees_require, promise_require
+from recipes.planner.guarantees import guarantees_require
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.errors import SeriesStateError
 from series.in_order import document_store, following_plan, place_of, unasked_return, waiting_for_input
@@ -73,14 +74,16 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     approval_require(recipe=None, document=draft.as_dict(), actor=actor)
     if actor is not None:
         asked = draft if isinstance(draft, RoundsDraft) else draft.recipe
-        guarantees_require(asked=asked)
-        promise_require(asked=asked)
+        guarantees_require(asked=asked).require_kept()
+    lines = 1 if draft.shared_line else len(openings)
+    if actor is not None:
+        # What it costs is remembered then: the checks below find it.
+        effect_require(Cost.of(draft, times=lines), draft.recipe.population)
     if draft.closes(openings[0]) <= now:
         raise FieldError(
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"
         )
-    lines = 1 if draft.shared_line else len(openings)
-    with saying_what_fits(draft.recipe, times=lines, event_of=draft.event_of):
+    with saying_what_fits(draft, times=lines):
         affordable(draft.recipe, free=False, times=lines, event_of=draft.event_of)
         # Before anything is locked: it takes seconds.
         identifier = Series.drawn_identifier()

@@ -24,7 +24,7 @@ from publishing import unavailable_here
 from publishing.admitting import Admitting
 from publishing.publishing import recipe_publish_file
 from recipes.models import Recipe
-from recipes.planner.guarantees import guarantees_require, promise_require
+from recipes.planner.guarantees import guarantees_require
 from results.models import Release
 from simulations import workloads
 from simulations.cutting import chunks_store, devices_at_once, plan_cut, seconds_per_device
@@ -70,8 +70,7 @@ def simulation_start(
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
     if actor is not None:
         draft = RecipeDraft.from_mapping(members)
-        guarantees_require(asked=draft)
-        promise_require(asked=draft)
+        guarantees_require(asked=draft).require_kept()
     return simulation_publish(members=members, workload=workload, seed=seed, actor=actor)
 
 

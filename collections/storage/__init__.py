@@ -8,14 +8,15 @@ settings), `clock` (what time it is), `waits` (pauses until what failed is tried
 nothing), `writing` (whether there is space on the disk), `group_commit` (jobs of many threads in one
 transaction), `connections` (that threads share), `kept_rows` (that never change), `claims` (what counts
 once), `partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks that
-run one at a time; `turns` is the same for any rows) and `queues`, `upgrades` (which databases can be) and
-`database` (that it is up to date), `gauges` (what metrics are made of), `local_secrets` and `columns`.
-Django loads `postgresql` by its name in the settings.
+run one at a time; `turns` is the same for any rows), `answers` (to questions that take long) and `queues`,
+`upgrades` (which databases can be) and `database` (that it is up to date), `gauges` (what metrics are made
+of), `local_secrets` and `columns`. Django loads `postgresql` by its name in the settings.
 
 It must not know what is stored, nor for which package.
 """
 
 __all__ = [
+    "answers",
     "append_only",
     "caches",
     "claims",

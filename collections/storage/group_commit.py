@@ -51,6 +51,11 @@ def serve() -> None:
     _serving = True
 
 
+def serves() -> bool:
+    """Whether this process serves requests."""
+    return _serving
+
+
 class QueueFullError(Exception):
     """As many jobs wait as may; this one was not stored."""
 

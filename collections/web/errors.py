@@ -11,10 +11,10 @@ from django.template import loader
 from django.views import csrf, defaults
 
 from web import problems
+from web.busy import BusyError
 from web.failures import silent_service
 from web.missing import MissingError
 from web.problems import Problem, is_api_request
-from web.turns import BusyError
 
 
 class CommonMiddleware(DjangoCommonMiddleware):

@@ -24,7 +24,6 @@ __all__ = [
     "hidden_count",
     "importance_sampling",
     "interface",
-    "interruption",
     "loss_sum",
     "noisy_count",
     "number_cache",

@@ -37,7 +37,6 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from panprivacy.accounting.interruption import interruption_point
 from panprivacy.accounting.loss_sum import LossSum
 from panprivacy.accounting.privacy_loss import NEGLIGIBLE, Array, Directions, PrivacyLoss
 from panprivacy.accounting.rounding import UNIT
@@ -104,7 +103,6 @@ class ComposedLoss:
 
     def _in_cell(self, cell: int) -> "_TiltedSum":
         if cell not in self._cells:
-            interruption_point()
             while len(self._cells) > 1:  # up to 16 MB each
                 self._cells.pop(next(iter(self._cells)))
             # The lattice of a cell is chosen for its middle.

@@ -20,7 +20,6 @@ import scipy
 from numpy.typing import NDArray
 
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.accounting.interruption import interruption_point
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described, description_of, kind_of, require_members
@@ -213,18 +212,14 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
         ValueError: the curve does not fall to `delta`.
     """
 
-    def at(epsilon: float) -> float:
-        interruption_point()
-        return curve(epsilon)
-
     def excess(epsilon: float) -> float:
-        return math.log(max(at(epsilon), 1e-320)) - math.log(delta)
+        return math.log(max(curve(epsilon), 1e-320)) - math.log(delta)
 
-    if at(least) <= delta:
+    if curve(least) <= delta:
         return least
     low, high, factor = (least, least * (1 + 1e-8), 1 + 1e-6) if least else (0.0, 1.0, 4.0)
     # Written so that a curve value that is not a number counts as too large: it gives no ε.
-    while not at(high) <= delta:
+    while not curve(high) <= delta:
         if math.isinf(high):
             raise ValueError("the curve does not fall to δ")
         low, high, factor = high, high * factor, min(4.0, factor**4)
@@ -232,14 +227,14 @@ def smallest_epsilon(curve: Callable[[float], float], delta: float, least: float
     while low == 0.0:
         if high < 1e-15:  # what rounding adds at 0 may keep δ above its target there
             return high
-        if not at(high / 16) <= delta:
+        if not curve(high / 16) <= delta:
             low = high / 16
         else:
             high /= 16
     # log δ is nearly a parabola in ε: ten evaluations do what halving does in thirty.
     root = scipy.optimize.brentq(excess, low, high, xtol=1e-300, rtol=RELATIVE_TOLERANCE / 4)
     step = RELATIVE_TOLERANCE / 4
-    while not at(root) <= delta:
+    while not curve(root) <= delta:
         root, step = root * (1 + step), 2 * step
     return float(root)
 
@@ -254,7 +249,6 @@ def worst_epsilon(curves: Callable[..., NDArray[np.float64]], delta: float) -> f
     Only the worst at the ε so far is followed, until none is above δ: mostly two or three of them.
     """
     epsilon, before = 0.0, -1
-    interruption_point()
     while (found := curves(epsilon)).max() > delta:
         worst = int(found.argmax())
         if worst == before:  # alone it was at most δ: rounding
@@ -262,7 +256,6 @@ def worst_epsilon(curves: Callable[..., NDArray[np.float64]], delta: float) -> f
             continue
         epsilon = smallest_epsilon(partial(_alone, curves, worst), delta, epsilon)
         before = worst
-        interruption_point()
     return epsilon
 
 

@@ -14,7 +14,6 @@ from importlib.metadata import version
 from typing import Any, Protocol
 
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.interruption import interruption_point
 from panprivacy.accounting.privacy_loss import Decomposable, Directions, PrivacyLoss, symmetric_loss
 
 VERSION = 6
@@ -82,7 +81,6 @@ def epsilon_at(event: PrivacyEvent, delta: float) -> float:
     known = None if _cache is None else _cache.epsilon_get(event, delta)
     if known is not None:
         return known
-    interruption_point()  # none begins that needs no curve, either
     found = event.epsilon(delta)
     if _cache is not None and not _read_only.get():
         _cache.epsilon_set(event, delta, found)

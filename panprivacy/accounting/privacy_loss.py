@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.interruption import interruption_point
 
 Array = NDArray[np.float64]
 
@@ -139,16 +138,12 @@ def symmetric_loss(curve: Callable[[float], float], dots_apart: float = 0.0) -> 
         A loss whose curve lies above every curve of two directions below `curve`.
     """
 
-    def delta(epsilon: float) -> float:
-        interruption_point()
-        return curve(epsilon)
-
     # Step 1: the ε from which on nothing matters.
-    end = _end(delta)
+    end = _end(curve)
     if end == 0.0:
-        return PrivacyLoss(np.zeros(1), np.array([1 - delta(0.0)]), delta(0.0))
+        return PrivacyLoss(np.zeros(1), np.array([1 - curve(0.0)]), curve(0.0))
     # Step 2: dots of the curve, dense where it bends.
-    epsilons, deltas = _dots(delta, end, dots_apart)
+    epsilons, deltas = _dots(curve, end, dots_apart)
     # Step 3: one pair (P, Q) for both directions needs a curve at negative ε, too (own).
     # The curve at −ε is 1 − e^{−ε}·(1 − δ(ε)); the line from there to ε passes 0 at this height.
     growth = np.expm1(epsilons[1:])

@@ -43,7 +43,6 @@ import numpy as np
 from panprivacy.accounting import binomial
 from panprivacy.accounting.assignments import Inversion
 from panprivacy.accounting.binomial import Numbers
-from panprivacy.accounting.interruption import interruption_point
 
 MOST_WORK = 65_536
 """Blocks of pairs i, j, over all ranges of assignments, for a number that is stated."""
@@ -152,7 +151,6 @@ def worst_sampled_divergence(
         if blocks != _COARSE and first < last:
             parts, finer = [(first, middle), (middle + 1, last)], _COARSE
         for part_first, part_last in parts:
-            interruption_point()  # one takes milliseconds, and a point of the curve hundreds of them
             part = bound.of_range(part_first, others - part_last, part_last - part_first, finer)
             heappush(open_ranges, (-min(part, -found), part_first, part_last, finer))
             work += finer

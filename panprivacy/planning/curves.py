@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.epsilons import Epsilons, epsilons_of
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.inversion import CURVE_TOLERANCE
@@ -67,15 +66,13 @@ def axis_values(proposal: Proposal, axis: str, points: int) -> tuple[float, ...]
     return tuple(sorted({*spread, own}))
 
 
-def error_curve(proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None) -> ErrorCurve:
+def error_curve(proposal: Proposal, axis: str) -> ErrorCurve:
     """The margin along one axis."""
     values = axis_values(proposal, axis, AXIS_POINTS)
-    return ErrorCurve(None, values, tuple(_margin(proposal, axis, value, checkpoint) for value in values))
+    return ErrorCurve(None, values, tuple(_margin(proposal, axis, value) for value in values))
 
 
-def error_curves_by_epsilon(
-    proposal: Proposal, checkpoint: Checkpoint = lambda: None
-) -> tuple[ErrorCurve, ...]:
+def error_curves_by_epsilon(proposal: Proposal) -> tuple[ErrorCurve, ...]:
     """The margin along the cohort size, a line for each of a few ε around the proposal's."""
     description, _ = proposal.description("epsilon")
     own = proposal.value("epsilon")
@@ -86,23 +83,21 @@ def error_curves_by_epsilon(
         if not (description.minimum or 0) <= epsilon <= (description.maximum or math.inf):
             continue
         line = proposal.having("epsilon", epsilon)
-        margins = tuple(_margin(line, "cohort_size", value, checkpoint) for value in values)
+        margins = tuple(_margin(line, "cohort_size", value) for value in values)
         curves.append(ErrorCurve(epsilon, values, margins))
     return tuple(curves)
 
 
-def privacy_curve(
-    proposal: Proposal, axis: str, checkpoint: Checkpoint = lambda: None, *, sampled_too: bool = True
-) -> PrivacyCurve:
+def privacy_curve(proposal: Proposal, axis: str, *, sampled_too: bool = True) -> PrivacyCurve:
     """The ε along one axis; `sampled_too` as in `epsilons_of`."""
     values = axis_values(proposal, axis, AXIS_POINTS)
-    mechanisms = [_mechanism(proposal.having(axis, value), checkpoint) for value in values]
+    mechanisms = [_mechanism(proposal.having(axis, value)) for value in values]
     points = []
     near = None  # each search begins at the last value
     for mechanism in mechanisms:
         point = Epsilons()
         if mechanism is not None:
-            point = epsilons_of(mechanism, checkpoint, CURVE_TOLERANCE, sampled_too=sampled_too, near=near)
+            point = epsilons_of(mechanism, CURVE_TOLERANCE, sampled_too=sampled_too, near=near)
             near = point.aggregator
         points.append(point)
     return PrivacyCurve(
@@ -113,17 +108,16 @@ def privacy_curve(
     )
 
 
-def _mechanism(proposal: Proposal, checkpoint: Checkpoint) -> CohortStatistic[Any] | None:
-    checkpoint()
+def _mechanism(proposal: Proposal) -> CohortStatistic[Any] | None:
     try:
         return proposal.mechanism()
     except FieldError:
         return None
 
 
-def _margin(proposal: Proposal, axis: str, value: float, checkpoint: Checkpoint) -> float | None:
+def _margin(proposal: Proposal, axis: str, value: float) -> float | None:
     at = proposal.having(axis, value)
-    mechanism = _mechanism(at, checkpoint)
+    mechanism = _mechanism(at)
     if mechanism is None:
         return None
     population = at.population_size

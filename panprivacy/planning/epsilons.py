@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.accounting.guarantees import Relation
-from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
 from panprivacy.statistics.events.cohort import CohortStatistic
 
@@ -35,14 +34,13 @@ def local_epsilon(mechanism: CohortStatistic[Any]) -> float | None:
     return None
 
 
-def aggregator_epsilon(mechanism: CohortStatistic[Any], checkpoint: Checkpoint = lambda: None) -> float:
+def aggregator_epsilon(mechanism: CohortStatistic[Any]) -> float:
     """ε against readers of the sum of a cohort, proved."""
-    return shown_epsilon(mechanism.aggregator_event(), mechanism.parameters.delta, checkpoint)
+    return shown_epsilon(mechanism.aggregator_event(), mechanism.parameters.delta)
 
 
 def epsilons_of(
     mechanism: CohortStatistic[Any],
-    checkpoint: Checkpoint = lambda: None,
     tolerance: float = TOLERANCE,
     *,
     sampled_too: bool = True,
@@ -58,6 +56,6 @@ def epsilons_of(
     delta = mechanism.parameters.delta
     return Epsilons(
         local=local_epsilon(mechanism),
-        aggregator=shown_epsilon(mechanism.aggregator_event(), delta, checkpoint, tolerance, near),
-        sampled=None if sampling is None else shown_epsilon(sampling.event(), delta, checkpoint, tolerance),
+        aggregator=shown_epsilon(mechanism.aggregator_event(), delta, tolerance, near),
+        sampled=None if sampling is None else shown_epsilon(sampling.event(), delta, tolerance),
     )

@@ -1,4 +1,4 @@
-"""ε of an event at δ, in few evaluations: precise enough for a figure, and interruptible."""
+"""ε of an event at δ, in few evaluations: precise enough for a figure."""
 
 import math
 from functools import lru_cache
@@ -7,7 +7,6 @@ from functools import lru_cache
 import scipy
 
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.planning.checkpoint import Checkpoint
 
 TOLERANCE = 1e-5
 """How far (relatively) a result may lie above the smallest ε: below what four digits show."""
@@ -23,7 +22,6 @@ _SMALLEST = 1e-7  # a smaller ε is reported as this: an observer learns nothing
 def shown_epsilon(
     event: PrivacyEvent,
     delta: float,
-    checkpoint: Checkpoint = lambda: None,
     tolerance: float = TOLERANCE,
     near: float | None = None,
 ) -> float:
@@ -32,12 +30,10 @@ def shown_epsilon(
     `PrivacyEvent.epsilon` is finer, and evaluates several times as often `PrivacyEvent.delta`.
 
     Args:
-        checkpoint: called ahead of every evaluation.
         near: a guess above 0, evaluated first: the better it is, the fewer evaluations.
     """
 
     def excess(log_epsilon: float) -> float:
-        checkpoint()
         found = math.log(max(delta_bound(event, math.exp(log_epsilon)), _NOTHING)) - math.log(delta)
         # For a stated guarantee, which is just met from some ε on, δ has a step there and no root: any other
         # number below zero lets the search go on to the step.

@@ -1,13 +1,12 @@
 """All figures of a proposal, computed in order of their cost until the caller's time is over."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import IntEnum
 from typing import Any, Self
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.planning.curves import (
     AXES,
     ErrorCurve,
@@ -148,8 +147,8 @@ class Depth(IntEnum):
     """How much of a plan is computed."""
 
     QUICK = 0
-    """Nothing that cannot be interrupted within a tenth of a second: no guarantees, nothing that needs
-    participation to be secret, and no evaluation of an aggregator event that is not `quick`."""
+    """No guarantees, nothing that needs participation to be secret, and no evaluation of an aggregator event
+    that is not `quick`."""
 
     SOLVED = 1
     """All but ε along curves if that is not `quick`, and what needs participation to be secret."""
@@ -157,67 +156,71 @@ class Depth(IntEnum):
     WHOLE = 2
 
 
-def plan_of(question: Question, checkpoint: Checkpoint = lambda: None, depth: Depth = Depth.WHOLE) -> Plan:
+def plan_of(question: Question, depth: Depth = Depth.WHOLE) -> Plan:
     """Answer a question.
 
     Args:
-        checkpoint: called before every computation but the first; raises `OutOfTimeError` when there is
-            no more time.
         depth: how much is computed.
 
     Raises:
         FieldError: the proposal's mechanism cannot be computed, or the unknown cannot be solved for.
     """
+    *_, plan = plans_of(question, depth)
+    return plan
+
+
+def plans_of(question: Question, depth: Depth = Depth.WHOLE) -> Iterator[Plan]:
+    """The answer in parts, each with all of the one before it; the last one is `plan_of`'s.
+
+    First what costs milliseconds, then what a person asked for, then the curves.
+
+    Raises: as `plan_of`, ahead of the first part.
+    """
     proposal = question.proposal
     mechanism = proposal.mechanism()
-    expectation = expectation_of(proposal)
-    epsilons = Epsilons(local=local_epsilon(mechanism))
-    guarantees: tuple[Guarantee, ...] | None = None
-    solution: PlanSolution | None = None
-    errors: dict[str, ErrorCurve] = {}
-    by_epsilon: tuple[ErrorCurve, ...] | None = None
-    privacy: dict[str, PrivacyCurve] = {}
-    complete = False
-    try:
-        # They cost milliseconds, and a page without any chart shows little.
-        for axis in AXES:
-            errors[axis] = error_curve(proposal, axis, checkpoint)
-        by_epsilon = error_curves_by_epsilon(proposal, checkpoint)
-        quick = mechanism.aggregator_event().quick
-        if depth > Depth.QUICK or quick:
-            epsilons = replace(epsilons, aggregator=aggregator_epsilon(mechanism, checkpoint))
-        if question.unknown is not None and question.targets is not None and _solvable(question, depth):
-            found = solve(proposal, question.unknown, question.targets, checkpoint)
-            chosen = found.closest.mechanism()
-            known = depth > Depth.QUICK or chosen.aggregator_event().quick
-            aggregator = aggregator_epsilon(chosen, checkpoint) if known else None
-            solution = _solved(found, Epsilons(local_epsilon(chosen), aggregator))
-        if quick:
-            _draw(privacy, proposal, checkpoint)
-        if depth >= Depth.SOLVED:
-            checkpoint()
-            guarantees = mechanism.open_guarantees()
-        if depth == Depth.WHOLE:
-            # First the data that every chart needs; a curve with the slowest numbers later replaces one
-            # without.
-            _draw(privacy, proposal, checkpoint)
-            checkpoint()
-            guarantees = mechanism.guarantees()
-            epsilons = epsilons_of(mechanism, checkpoint)
-            for axis in AXES:
-                privacy[axis] = privacy_curve(proposal, axis, checkpoint)
-            complete = True
-    except OutOfTimeError:
-        pass
-    curves = Curves(errors, by_epsilon, privacy)
-    return Plan(expectation, epsilons, guarantees, solution, curves, complete)
+    plan = Plan(
+        expectation=expectation_of(proposal),
+        epsilons=Epsilons(local=local_epsilon(mechanism)),
+        guarantees=None,
+        solution=None,
+        curves=Curves({axis: error_curve(proposal, axis) for axis in AXES}, None, {}),
+        complete=False,
+    )
+    plan = replace(plan, curves=replace(plan.curves, margin_by_epsilon=error_curves_by_epsilon(proposal)))
+    yield plan
+    quick = mechanism.aggregator_event().quick
+    if depth > Depth.QUICK or quick:
+        plan = replace(plan, epsilons=replace(plan.epsilons, aggregator=aggregator_epsilon(mechanism)))
+        yield plan
+    if question.unknown is not None and question.targets is not None and _solvable(question, depth):
+        found = solve(proposal, question.unknown, question.targets)
+        chosen = found.closest.mechanism()
+        known = depth > Depth.QUICK or chosen.aggregator_event().quick
+        aggregator = aggregator_epsilon(chosen) if known else None
+        plan = replace(plan, solution=_solved(found, Epsilons(local_epsilon(chosen), aggregator)))
+        yield plan
+    if quick:
+        plan = yield from _drawn(plan, proposal)
+    if depth >= Depth.SOLVED:
+        plan = replace(plan, guarantees=mechanism.open_guarantees())
+        yield plan
+    if depth == Depth.WHOLE:
+        # First the data that every chart needs; a curve with the slowest numbers later replaces one without.
+        plan = yield from _drawn(plan, proposal)
+        plan = replace(plan, guarantees=mechanism.guarantees(), epsilons=epsilons_of(mechanism))
+        yield plan
+        privacy = {axis: privacy_curve(proposal, axis) for axis in AXES}
+        yield replace(plan, curves=replace(plan.curves, epsilon=privacy), complete=True)
 
 
-def _draw(privacy: dict[str, PrivacyCurve], proposal: Proposal, checkpoint: Checkpoint) -> None:
+def _drawn(plan: Plan, proposal: Proposal) -> Generator[Plan, None, Plan]:
     """Add the curves that are missing, without what needs participation to be secret."""
     for axis in AXES:
-        if axis not in privacy:
-            privacy[axis] = privacy_curve(proposal, axis, checkpoint, sampled_too=False)
+        if axis not in plan.curves.epsilon:
+            privacy = {**plan.curves.epsilon, axis: privacy_curve(proposal, axis, sampled_too=False)}
+            plan = replace(plan, curves=replace(plan.curves, epsilon=privacy))
+            yield plan
+    return plan
 
 
 def _solvable(question: Question, depth: Depth) -> bool:

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.checkpoint import Checkpoint
 from panprivacy.planning.proposal import Proposal
 from panprivacy.planning.targets import PrecisionRequirement, Requirement, Targets
 from panprivacy.planning.value_search import ALL_DIGITS, Values
@@ -57,9 +56,7 @@ class Solution:
     alternatives: tuple[Alternative, ...]
 
 
-def solve(
-    proposal: Proposal, unknown: str, targets: Targets, checkpoint: Checkpoint = lambda: None
-) -> Solution:
+def solve(proposal: Proposal, unknown: str, targets: Targets) -> Solution:
     """The value of `unknown` that meets `targets`, everything else as in `proposal`.
 
     If several values do, the most private is chosen: the smallest ε, population size or sampling rate, the
@@ -67,14 +64,13 @@ def solve(
 
     Args:
         unknown: one of `UNKNOWNS`. ε, sampling rate and the like are tried with four significant digits.
-        checkpoint: see `Checkpoint`.
 
     Raises:
         FieldError: an unknown that cannot be solved for.
     """
     require_unknown(unknown)
     requirements = targets.requirements()
-    search = _Search(unknown, requirements, checkpoint)
+    search = _Search(unknown, requirements)
     interval = search.interval(proposal)
     if interval is not None:
         found = search.chosen(proposal, interval)
@@ -104,10 +100,9 @@ def require_unknown(name: object) -> str:
 class _Search:
     """The search for one unknown under some requirements."""
 
-    def __init__(self, unknown: str, requirements: Sequence[Requirement], checkpoint: Checkpoint) -> None:
+    def __init__(self, unknown: str, requirements: Sequence[Requirement]) -> None:
         self.unknown = unknown
         self.requirements = requirements
-        self.checkpoint = checkpoint
 
     def values(self, proposal: Proposal) -> Values:
         description, kind = proposal.description(self.unknown)
@@ -115,7 +110,6 @@ class _Search:
         return Values.of(description.minimum, description.maximum, digits=digits, whole=kind is int)
 
     def met(self, proposal: Proposal, requirement: Requirement) -> bool:
-        self.checkpoint()
         try:
             return requirement.met(proposal)
         except FieldError:  # there is no such mechanism: too much noise to decrypt, for one
@@ -132,7 +126,6 @@ class _Search:
         falls = self.unknown in requirement.falls_with
 
         def holds(value: float) -> bool:
-            self.checkpoint()
             try:
                 return requirement.met(proposal.having(self.unknown, value))
             except FieldError:
@@ -190,13 +183,13 @@ def _alternatives(
     for name in UNKNOWNS:
         if name == search.unknown:
             continue
-        alone = _Search(name, search.requirements, search.checkpoint)
+        alone = _Search(name, search.requirements)
         interval = alone.interval(closest)
         changed = None if interval is None else alone.chosen(closest, interval)
         if changed is None:
             # First the other parameter, just enough for the targets that the unknown cannot meet; then the
             # unknown again.
-            other = _Search(name, unmet, search.checkpoint)
+            other = _Search(name, unmet)
             interval = other.interval(closest)
             if interval is None:
                 continue

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from decimal import Decimal
 from typing import Any, Self
 
-from panprivacy.accounting.interruption import interruption_point
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import description_of, kind_of
@@ -195,17 +194,15 @@ def nearest_value(
     if field is None:
         return None
 
-    def holds(value: float) -> bool:
-        interruption_point()
-        return is_enough_with(statistic, name, value, enough)
-
     description = description_of(field)
     values = Values.of(description.minimum, description.maximum, digits=DIGITS, whole=kind_of(field) is int)
     present = float(getattr(statistic.parameters, name))
     since, until = values.index(present), values.length - 1
     if not LARGER[name]:
         since, until = since + (values.value(since) < present), 0
-    found = values.nearest(holds, since=since, until=until, outwards=True)
+    found = values.nearest(
+        lambda value: is_enough_with(statistic, name, value, enough), since=since, until=until, outwards=True
+    )
     return None if found is None else values.value(found)
 
 

@@ -1,10 +1,8 @@
 """Strangers ask for the export of a population's book again and again.
 
-Each event is written out and hashed once, the numbers that are remembered are asked for at once, and
-numbers that are not are computed by one thread of a process at a time.
+Each event is written out and hashed a fixed number of times, and a worker computes the numbers, once.
 """
 
-import threading
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -15,9 +13,9 @@ from django.test import Client
 from django.utils import timezone
 
 from ledger import composed
-from ledger.composed import Allowance
 from ledger.models import Population, Spending
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
+from tests.collections.storage.answers.scene import workers_answer
 
 
 @pytest.fixture(autouse=True)
@@ -91,30 +89,11 @@ def test_lines_that_are_taken_back_count_no_more_in_those_after_them(monkeypatch
     assert [line["kind"] for line in lines] == ["spent", "spent", "returned"] * 2
 
 
-def test_numbers_for_many_pages_are_computed_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    inside, most = [0], [0]
-    pause = threading.Event()
-
-    def composing(*_: Any) -> float:
-        inside[0] += 1
-        most[0] = max(most[0], inside[0])
-        pause.wait(0.02)
-        inside[0] -= 1
-        return 1.0
-
-    monkeypatch.setattr(composed, "_epsilon", composing)
-    pages = [
-        threading.Thread(target=lambda n=n: Allowance(30.0).composed_epsilon([event(n)], 1e-6))
-        for n in range(2_000, 2_008)
-    ]
-    for page in pages:
-        page.start()
-    for page in pages:
-        page.join()
-    assert most[0] == 1
-    # Who waits longer than a page may take gets no number, this time.
-    composed._COMPUTING.acquire()
-    try:
-        assert Allowance(0.05).composed_epsilon([event(3_000)], 1e-6) is None
-    finally:
-        composed._COMPUTING.release()
+@pytest.mark.django_db
+def test_exports_compute_nothing_in_the_web_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = workers_answer(monkeypatch)
+    monkeypatch.setattr(composed, "_epsilon", lambda *_: pytest.fail("computed in a request"))
+    book(6)
+    for _ in range(20):
+        assert not Client().get("/populations/everyone/book.json").json()["complete"]
+    assert len(sent) == 2, "the balance and the lines, once"

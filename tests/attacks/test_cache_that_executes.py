@@ -65,10 +65,10 @@ def redis(server: tuple[Path, Any], settings: Any) -> Iterator[Redis]:
 def files(tmp_path: Path, settings: Any) -> Path:
     """The cache in files of a local installation."""
     settings.CACHES = load({"PANAPP_DATA_DIR": str(tmp_path)}).CACHES
-    return tmp_path / "plans"
+    return tmp_path / "composed"
 
 
-@pytest.mark.parametrize("name", ["default", "composed", "plans"])
+@pytest.mark.parametrize("name", ["default", "composed"])
 def test_pickle_that_is_written_to_redis_is_never_run(redis: Redis, name: str, tmp_path: Path) -> None:
     canary = tmp_path / "ran"
     cache = caches[name]
@@ -84,11 +84,11 @@ def test_pickle_that_is_written_to_redis_is_never_run(redis: Redis, name: str, t
 
 def test_pickle_in_the_files_of_a_local_cache_is_never_run(files: Path, tmp_path: Path) -> None:
     canary = tmp_path / "ran"
-    caches["plans"].set("key", 1)
+    caches["composed"].set("key", 1)
     (file,) = files.iterdir()
     file.write_bytes(pickle.dumps(Payload(canary)))
-    assert caches["plans"].get("key") is None
-    assert not caches["plans"].has_key("key")
+    assert caches["composed"].get("key") is None
+    assert not caches["composed"].has_key("key")
     assert not canary.exists()
 
 
@@ -162,7 +162,7 @@ def test_failed_sign_ins_that_race_right_ones_are_counted(redis: Redis) -> None:
 @pytest.mark.parametrize("shared", ["redis", "files"])
 def test_caches_keep_values_for_their_time(shared: str, request: pytest.FixtureRequest) -> None:
     request.getfixturevalue(shared)
-    cache = caches["plans"]
+    cache = caches["composed"]
     value = {"ε": [1, 2.5, None, True, "text"], "big": 2**70, "infinite": float("inf")}
     cache.set("key", value)
     assert cache.get("key") == value

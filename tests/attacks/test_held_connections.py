@@ -175,7 +175,7 @@ SLOW: dict[str, tuple[Callable[[User], object], Any, str]] = {
     "making a key": (lambda _: keys.recipe_key_make(draft(), None), keys, "generate_private_key"),
     "making a key for tokens": (_make_token_key, issuer_registering.RecipeKeys, "generate"),
     "computing guarantees": (
-        lambda _: guarantees.guarantees_state(asked=draft(epsilon=0.123)),
+        lambda _: guarantees.guaranteed(asked=draft(epsilon=0.123)),
         RecipeDraft,
         "prepare",
     ),

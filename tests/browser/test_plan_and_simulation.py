@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.cache import caches
 from playwright.sync_api import expect
 
-from panprivacy.planning.plan import Depth, plan_of
-from recipes.planner import operations, store
+from panprivacy.planning.plan import Depth, Question, plan_of
 from simulations.models import Simulation
 from simulations.running import chunk_run, chunks_take
+from storage.answers import models
 from tests.collections.simulations.scene import CSV, Site, released
+from tests.collections.storage.answers.scene import begin, leases_end, work, workers_answer
 from tests.factories import draft_recipe
 from tests.scenes import PASSWORD, analyst
 
@@ -28,26 +28,23 @@ QUESTION = "/plan/?statistic=histogram&k=3&steps=7&margin=5&aggregator_epsilon=1
 
 
 @pytest.fixture(autouse=True)
-def tasks(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[Any]:
-    """Tasks that were asked for; none runs by itself."""
-    memory = {"BACKEND": "django.core.cache.backends.locmem.LocMemCache", "LOCATION": "plans-in-browser"}
-    settings.CACHES = {**settings.CACHES, "plans": memory}
-    caches["plans"].clear()
-    asked: list[Any] = []
-    monkeypatch.setattr(operations, "_send", lambda question, slot: asked.append((question, slot)))
-    return asked
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Long questions that were asked; none is answered by itself."""
+    return workers_answer(monkeypatch, previews=True)
 
 
-def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit, tasks: list[Any]) -> None:
+def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit, sent: list[str]) -> None:
     visitor = visit()
     page = visitor.open(QUESTION)
     figures = page.locator("#plan-figures")
     expect(figures).to_contain_text("takes longer than the rest")
-    ((question, slot),) = tasks
-    store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
+    (key,) = sent
+    question = Question.from_mapping(models.Question.objects.get(key=key).asked)
+    begin(key, plan_of(question, Depth.SOLVED).as_dict())
     expect(page.get_by_text("New recipe with these numbers")).to_be_visible()
     expect(figures).to_contain_text("Computing")
-    operations.plan_compute(question=question, slot=slot)
+    leases_end()
+    work(sent)
     expect(page.get_by_role("heading", name="Privacy of the result against cohort size")).to_be_visible()
     expect(figures).not_to_contain_text("Computing")
     charts = page.locator(".chart").all()

@@ -110,7 +110,7 @@ def test_compose_has_every_process_of_an_installation() -> None:
         beside |= its
     assert set(SERVICES) - beside == {
         *("database", "broker", "migrate", "web", "beat"),
-        "worker",
+        *("worker", "worker-for-previews"),
         *(f"worker-of-{what}" for what in ("chunks", "numbers")),
         *(f"worker-to-{whom}" for whom in ("partners", "site", "helper", "shuffler", "subscribers")),
     }
@@ -121,6 +121,7 @@ def test_compose_has_workers_of_its_own_for_what_may_be_slow() -> None:
         "worker": [settings.ADVANCE_QUEUE, settings.COLLECTION_QUEUE],
         "worker-of-chunks": [settings.CELERY_TASK_DEFAULT_QUEUE],
         "worker-of-numbers": [settings.PLAN_QUEUE],
+        "worker-for-previews": [settings.PREVIEW_QUEUE],
         "worker-to-partners": [settings.PARTNER_QUEUE],
         "worker-to-helper": [settings.HELPER_QUEUE],
         "worker-to-shuffler": [settings.SHUFFLER_QUEUE],
@@ -242,7 +243,12 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
     }
     workers = {name for name in SERVICES if name.startswith("worker")}
     assert members == {
-        "outside": {"web", *workers - {"worker-of-numbers"}, *OTHERS, "attester-upkeep"},
+        "outside": {
+            "web",
+            *workers - {"worker-of-numbers", "worker-for-previews"},
+            *OTHERS,
+            "attester-upkeep",
+        },
         "data": {"database", "migrate", "web", "beat", *workers},
         "broker": {"broker", "beat", "web", *workers},
         **{f"{o}-data": {o, f"{o}-database", f"{o}-migrate"} | _upkeep(o) for o in OTHERS},

@@ -9,7 +9,7 @@ from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
 from panprivacy.statistics.shuffle import SHUFFLE_STATISTICS
 from panprivacy.statistics.streams import STREAM_STATISTICS
-from tests.collections.recipes.planner.conftest import few_points, plans_of_this_test, sent  # noqa: F401  # fixtures
+from tests.collections.recipes.planner.conftest import few_points, sent  # noqa: F401  # fixtures
 from tests.toys.events import ToyEvents
 from tests.toys.items import ToyItems
 from tests.toys.randomized import ToyRandomized

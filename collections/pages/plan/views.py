@@ -20,7 +20,6 @@ from pages.plan.sentences import (
     solution_sentence,
 )
 from pages.words.sentences import (
-    guarantee_from_mapping,
     guarantee_texts,
     protection_warning,
     sampling_sentence,
@@ -31,13 +30,14 @@ from panprivacy.planning.proposal import planned_class, planned_names
 from panprivacy.statistics.catalogue import STATISTICS, statistic_class
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.segments import FIELD
-from recipes.planner.operations import Answer, plan_answer, plan_begun, plan_state
-from recipes.planner.sending import State
+from recipes.planner.guarantees import guarantee_from_mapping
+from recipes.planner.operations import Planned, plan_answer, plan_begun, plan_state
+from storage.answers.asking import State
+from web.busy import BusyError
 from web.numbers import significant
-from web.turns import BusyError
 
 BEGUN = "begun"
-"""In the address of a poll: the page shows the first part of the task's answer already."""
+"""In the address of a poll: the page shows the first part of the answer already."""
 
 STOP_POLLING = 286
 """HTMX takes this status as: do not ask again."""
@@ -66,7 +66,7 @@ class PlanView(View):
 
 
 class PlanRestView(View):
-    """What the page asks until the task has answered."""
+    """What the page asks until the answer is complete."""
 
     http_method_names = ("get", "head")
 
@@ -135,7 +135,7 @@ def _figures(form: PlanForm) -> dict[str, Any]:
     return _presented_answer(form, form.question, answer)
 
 
-def _presented_answer(form: PlanForm, question: Question, answer: Answer) -> dict[str, Any]:
+def _presented_answer(form: PlanForm, question: Question, answer: Planned) -> dict[str, Any]:
     mechanism, plan = form.mechanism, answer.plan
     expectation, solution = plan["expectation"], plan["solution"]
     guarantees = [guarantee_from_mapping(members) for members in plan["guarantees"] or ()]

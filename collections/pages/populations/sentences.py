@@ -2,8 +2,9 @@
 
 import dataclasses
 
+from ledger.answers import LIKE_THE_LAST
 from ledger.composed import Event
-from ledger.selectors import LIKE_THE_LAST, UNREADABLE, Balance
+from ledger.selectors import UNREADABLE, Balance
 from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.registry import event_from_mapping

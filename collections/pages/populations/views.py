@@ -14,10 +14,10 @@ from ledger.models import Population
 from ledger.operations import population_change, population_create
 from ledger.selectors import (
     balance_of,
+    balances_of,
     conditions_of,
     lines_of,
     populations_list,
-    shown_balances,
     spendings_list,
 )
 from log.audit.access import may_read_log, signed_in_user
@@ -45,7 +45,7 @@ class PopulationsView(View):
         page = page_of(populations_list(), request, POPULATIONS)
         context = {
             "page": page,
-            "balances": [(balance, left_sentence(balance)) for balance in shown_balances(page.rows)],
+            "balances": [(balance, left_sentence(balance)) for balance in balances_of(page.rows)],
             "may_change": may_change_populations(request.user),
         }
         return render(request, "populations/populations.html", context)
@@ -56,10 +56,12 @@ class PopulationView(View):
 
     def get(self, request: HttpRequest, name: str) -> HttpResponse:
         population = found(Population.objects.all(), "population", name=name)
-        (balance,) = shown_balances([population])
+        balance = balance_of(population)
         page = page_of(spendings_list(population), request, LINES)
         recent = list(spendings_list(population)[:CHART_LINES])
-        shown = lines_of(balance, page.rows)
+        # One question: of all lines that the page and the chart show.
+        lines = lines_of(balance, [*page.rows, *recent])
+        shown, drawn = lines[: len(page.rows)], lines[len(page.rows) :]
         names = names_of(line.recipe for line in shown)
         reserved = series_of_subjects(line.recipe for line in shown)
         context: dict[str, Any] = {
@@ -76,8 +78,7 @@ class PopulationView(View):
             "may_read_log": may_read_log(request.user),
         }
         if recent:
-            drawn = spending_chart(balance, lines_of(balance, recent), timezone.now())
-            context["chart"] = shown_chart(drawn, "spending")
+            context["chart"] = shown_chart(spending_chart(balance, drawn, timezone.now()), "spending")
             context["chart_is_cut"] = len(recent) == CHART_LINES
         context["computing"] = balance.readable and not (
             balance.complete and all(line.computed for line in shown)

@@ -17,7 +17,7 @@ from panprivacy.planning.value_search import Remedy
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trusts_of
 from publishing.review import trust_unavailable
-from recipes.refusals import limit_errors, limit_remedies, refusals_of
+from recipes.refusals import Refusals, limit_errors, limit_remedies
 from web.numbers import number
 
 
@@ -52,7 +52,7 @@ class Blockers:
         problems: why it cannot be published, a sentence each; empty if it can.
         fixes: values with which it can, or which help as far as they go.
         warnings: what to expect of devices.
-        late: whether time ran out before everything was searched.
+        late: whether the search has not ended.
     """
 
     problems: tuple[str, ...] = ()
@@ -67,7 +67,7 @@ class Blockers:
 def blockers_of(
     form: type[RecipeForm],
     statistic: Statistic[Any],
-    population: str | None,
+    refused: Refusals,
     trust: Trust,
     population_size: int | None = None,
 ) -> Blockers:
@@ -75,14 +75,10 @@ def blockers_of(
 
     Args:
         form: with the labels of its fields.
-        population: its name; None if none is chosen.
+        refused: what its parameters and its population are refused for.
         trust: the trust model.
         population_size: devices that hear of it; None if that is not known.
-
-    Raises:
-        FieldError: there is no such population.
     """
-    refused = refusals_of(statistic, population)
     problems = [form.refusal(error) for error in refused.errors]
     fixes = [_fix(remedy) for remedy in refused.remedies]
     unavailable = trust_unavailable(trust, type(statistic))

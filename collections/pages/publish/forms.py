@@ -20,6 +20,7 @@ from pages.publish.parameter_fields import SUGGESTED, parameter_fields
 from pages.publish.part_fields import part_fields
 from pages.publish.target_field import at_target
 from pages.trust_models import SHOWN, ShownTrustModel
+from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import SCHEMES
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
@@ -36,6 +37,7 @@ from panprivacy.statistics.trust_models import TRUST_MODELS, statistic_under_tru
 from publishing.admitting import admitting_here, require_admitted
 from publishing.review import trust_unavailable
 from publishing.targeting import Targeted, target_require
+from recipes.cost import Cost, statistic_members
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
 
@@ -246,6 +248,11 @@ class RecipeForm(forms.Form):
         trust = trust_named(self.cleaned_data.get("trust") or trusts_of(self.mechanism)[0].value)
         statistic = statistic_of(self.mechanism.statistic, self.parameters, segments)
         return statistic_under_trust(statistic, trust)
+
+    def cost(self, trust: Trust) -> Cost:
+        """The same as data, under a trust model."""
+        segments = segments_of(self.cleaned_data.get("segments"), self.mechanism)
+        return Cost(statistic_members(self.mechanism.statistic, self.parameters, trust, len(segments)))
 
     def trust_options(self) -> list["TrustOption"]:
         """The trust models as choices, those that cannot be chosen with the reason."""

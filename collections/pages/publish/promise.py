@@ -1,14 +1,14 @@
-"""What a recipe would promise, before publication; takes up to seconds, unlike the preview."""
+"""What the values of a form promise, cost and would be refused for: workers answer, the page waits."""
 
 from dataclasses import dataclass
-from typing import Any
 
+from ledger.selectors import population_named
 from pages.words.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
-from panprivacy.accounting.trust import Trust
-from panprivacy.statistics.events.cohort import open_guarantees
-from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import under_trust
-from recipes.budget import Effect, effect_of
+from recipes.budget import Effect, effect_from, effect_question
+from recipes.cost import Cost
+from recipes.planner.guarantees import PROMISE, guarantees_of
+from recipes.refusals import Refusals, refusals_from, refusals_question
+from storage.answers.asking import Asked, State, ask_all
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,48 @@ class Promise:
     effect: Effect | None
 
 
-def promise_of(mechanism: Statistic[Any], population: str | None, trust: Trust) -> Promise:
-    """What a recipe with this (calibrated) mechanism would promise.
+@dataclass(frozen=True)
+class Promised:
+    """What a form shows.
+
+    Attributes:
+        state: how far the promise is.
+        promise: None until it is there, or if it cannot be computed.
+        refusals: None if they cannot be computed.
+    """
+
+    state: State = State.COMPLETE
+    promise: Promise | None = None
+    refusals: Refusals | None = None
+
+
+def promised_of(cost: Cost, sampling_rate: float, population: str | None) -> Promised:
+    """What a recipe would promise, cost and be refused for, all within one deadline.
+
+    Args:
+        population: its name; None if none is chosen.
 
     Raises:
         FieldError: a guarantee cannot be computed, or there is no such population.
     """
-    # Guarantees that rely on participation being secret take longer still; the planner shows them.
-    guarantees = under_trust(open_guarantees(mechanism), trust)
-    return Promise(
-        guarantees=guarantee_texts(guarantees),
-        warning=protection_warning(guarantees),
-        sampling=sampling_sentence(mechanism.parameters.sampling_rate),
-        effect=None if population is None else effect_of(mechanism, population),
+    row = None if population is None else population_named(population)
+    asked = [Asked(PROMISE, cost.as_dict()), refusals_question(cost, population)]
+    if row is not None:
+        asked.append(effect_question(cost, row))
+    promise, refusals, *effect = ask_all(asked)
+    if promise.refusal is not None:
+        raise promise.refusal
+    refused = refusals_from(refusals)
+    unknown = [answer.state for answer in (promise, *effect) if not answer.complete]
+    if unknown:
+        return Promised(unknown[0], None, refused)
+    guarantees = guarantees_of(promise)
+    return Promised(
+        promise=Promise(
+            guarantees=guarantee_texts(guarantees),
+            warning=protection_warning(guarantees),
+            sampling=sampling_sentence(sampling_rate),
+            effect=None if row is None else effect_from(effect[0], row),
+        ),
+        refusals=refused,
     )

@@ -27,9 +27,11 @@ from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from publishing.review import review_of
+from recipes.cost import Cost
 from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
 from recipes.planner.guarantees import NotComputedError
+from recipes.refusals import refusals_of
 
 SHOWN_REFUSALS = ("admission", "relay", *TARGET_FIELDS)
 """Fields whose refusals no blocker shows."""
@@ -74,9 +76,8 @@ def review_page(
         if origin.again:
             form = form_class(initial=form_class.initial_of(recipe.draft))
             context |= {"origin": origin, "changes": changes_of(form, origin)}
-        blockers = blockers_of(
-            form_class, statistic, draft.population, draft.trust, draft.plan.population_size
-        )
+        refused_for = refusals_of(Cost.of(draft), draft.population)
+        blockers = blockers_of(form_class, statistic, refused_for, draft.trust, draft.plan.population_size)
         if review.over_already:
             closed = "It would have closed already; choose later times."
             problems, fixes = (*blockers.problems, closed), (*blockers.fixes, TIMES)

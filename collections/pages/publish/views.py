@@ -1,6 +1,5 @@
 """Pages on which analysts make recipes: choose, draft, preview, review, publish."""
 
-import time
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,6 +11,7 @@ from django.utils import timezone
 
 from log.audit.access import signed_in_user
 from pages.access import PublishersOnly
+from pages.awaited import SENTENCES
 from pages.kinds import KINDS, Kind, kind_of
 from pages.missing import found
 from pages.publish.blockers import Blockers, blockers_of
@@ -25,13 +25,12 @@ from pages.publish.changes import (
 )
 from pages.publish.forms import RecipeForm, recipe_form_class
 from pages.publish.four_eyes import decided
-from pages.publish.promise import Promise, promise_of
+from pages.publish.promise import Promised, promised_of
 from pages.publish.review import review_page
 from pages.publish.target_field import TARGET_FIELDS
 from pages.words.target import expected_sentence
-from panprivacy.accounting.interruption import interruptible
+from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trust_named, trusts_of
@@ -41,16 +40,10 @@ from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
-from recipes.planner.checkpoints import checkpoint_until
-from storage.connections import connection_release
-from web.turns import BusyError, turn
-
-PROMISE_SECONDS = 2.0
-"""Of the processor, for what a form's values promise. A computation under way then is finished, as in
-`recipes.planner.guarantees`."""
+from storage.answers.asking import State
 
 LOOKS = [str(number) for number in range(12)]
-"""How often a page polls again by itself, if time ran out in the search for fitting values."""
+"""How often a page polls again by itself while it waits for answers."""
 
 
 class NewRecipeView(PublishersOnly):
@@ -341,49 +334,40 @@ def _preview(form: RecipeForm) -> Any:
         return None
 
 
+LATE = {
+    State.COMPUTING: "Being computed. Ask again in some seconds, or save the draft: its page shows it.",
+    **{state: SENTENCES[state] for state in (State.BUSY, State.NO_WORKER, State.TOO_LONG)},
+}
+
+
 def _promised(form: RecipeForm) -> dict[str, Any]:
     """What the values of a form that was validated promise, and what keeps their recipe from being published:
-    as far as a request may compute it, in its turn."""
-    connection_release()
-    try:
-        with turn(), interruptible(checkpoint_until(PROMISE_SECONDS, time.thread_time)):
-            return {"promise": _promise(form), "blockers": _blockers(form)}
-    except BusyError:
-        late = "Too much is being computed already. Ask again in a minute."
-    except OutOfTimeError:
-        late = "That takes longer than a form waits. Save the draft: its page shows it once it is computed."
-    return {"promise": None, "blockers": None, "late": late}
-
-
-def _promise(form: RecipeForm) -> Promise | None:
-    """The promise of a form that was validated, or None if it cannot be computed."""
+    as far as it is computed."""
+    nothing = {"promise": None, "blockers": None}
     if form.parameters is None:
-        return None
-    try:
-        # Not cleaned if it is unavailable here: what it would promise can be shown all the same.
-        trust = trust_named(form.cleaned_data.get("trust") or trusts_of(form.mechanism)[0])
-        return promise_of(form.statistic(), form.cleaned_data.get("population"), trust)
-    except FieldError:
-        return None
-
-
-def _blockers(form: RecipeForm) -> Blockers | None:
-    """What keeps the recipe of a form that was validated from being published; None if its parameters are not
-    there yet."""
-    if form.parameters is None:
-        return None
+        return nothing
     cleaned = form.cleaned_data
     try:
+        # Not cleaned if it is unavailable here: what it would promise can be shown all the same.
         trust = trust_named(cleaned.get("trust") or trusts_of(form.mechanism)[0])
-        blockers = blockers_of(
-            type(form),
-            form.statistic(),
-            cleaned.get("population"),
-            trust,
-            cleaned.get("population_size"),
-        )
+        cost = form.cost(trust)
+        found = promised_of(cost, form.parameters.sampling_rate, cleaned.get("population"))
     except FieldError:
+        return nothing
+    return {
+        "promise": found.promise,
+        "late": LATE.get(found.state, ""),
+        "awaited": found.state is State.COMPUTING,
+        "blockers": _blockers(form, trust, found),
+    }
+
+
+def _blockers(form: RecipeForm, trust: Trust, found: Promised) -> Blockers | None:
+    """What keeps the recipe of a form that was validated from being published."""
+    if found.refusals is None:
         return None
+    size = form.cleaned_data.get("population_size")
+    blockers = blockers_of(type(form), form.statistic(), found.refusals, trust, size)
     wrong = [(name, error) for name in TARGET_FIELDS for error in form.errors.get(name, [])]
     told = [f"{form.fields[name].label}: {error}" for name, error in wrong]
     return replace(blockers, problems=(*blockers.problems, *told))

@@ -51,7 +51,6 @@ from pages.trust_models import SHOWN
 from pages.words.admission import admission_rows, admission_sentence, issuer_key
 from pages.words.parameters_table import parameter_rows, part_rows
 from pages.words.sentences import (
-    guarantee_from_mapping,
     guarantee_texts,
     protection_warning,
     sampling_sentence,
@@ -62,6 +61,7 @@ from publishing.publishing import recipe_close
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
+from recipes.planner.guarantees import guarantee_from_mapping
 from recipes.selectors import guarantees_of, stated_plan
 from results.exports import file_version, release_csv, release_document, release_json
 from results.issued import issued_of

@@ -6,6 +6,7 @@ from typing import Any
 
 from django import forms
 
+from ledger.selectors import population_named
 from pages.publish.fields import number_field
 from pages.publish.forms import recipe_form_class
 from pages.words.sentences import RELATION_NAMES, GuaranteeText, guarantee_texts
@@ -14,11 +15,13 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import NO_LOCAL_LIMIT
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
-from panprivacy.recipe.rounds.privacy import DonationAmplification, donation_amplified, rounds_guarantees
+from panprivacy.recipe.rounds.privacy import DonationAmplification
 from panprivacy.statistics.catalogue import statistic_class
-from panprivacy.statistics.trust_models import under_trust
-from recipes.budget import Effect, effect_of
+from recipes.budget import Effect, effect_from, effect_question
+from recipes.cost import Cost
 from recipes.operations import site_limits
+from recipes.planner.guarantees import guaranteed, guarantees_question
+from storage.answers.asking import State, ask_all
 
 NEITHER = "Fill in this or “Donation rounds”."
 BOTH = "Fill in either “Rounds” or “Donation rounds”, not both."
@@ -121,23 +124,28 @@ class RoundsPreview:
     local_limit: float | None
 
 
-def rounds_preview(draft: RoundsDraft) -> RoundsPreview:
-    """What is to be expected of a recipe in rounds, whose guarantees are computed.
+def rounds_preview(draft: RoundsDraft) -> RoundsPreview | State:
+    """What is to be expected of a recipe in rounds, or why that is not known.
 
     Raises:
         FieldError: the parameters cannot be met, or there is no such population.
     """
-    statistic = draft.statistic
-    stated = under_trust(rounds_guarantees(statistic, draft.rounds, once=draft.once), draft.recipe.trust)
+    cost, population = Cost.of(draft), population_named(draft.recipe.population)
+    # Together, so that they share one deadline.
+    _, answer = ask_all([guarantees_question(draft), effect_question(cost, population)])
+    found = guaranteed(asked=draft)
+    effect = effect_from(answer, population)
+    if isinstance(found, State):
+        return found
+    if effect.state is not State.COMPLETE:
+        return effect.state
     limit = site_limits().largest_local_epsilon
     return RoundsPreview(
         draft=draft,
         seconds=draft.rounds * draft.round_seconds,
-        guarantees=guarantee_texts(stated),
-        effect=effect_of(
-            statistic, draft.recipe.population, event_of=draft.event_of, condition=draft.condition
-        ),
-        donation=donation_amplified(statistic, draft.rounds) if draft.once else None,
-        donation_relation=RELATION_NAMES[statistic.aggregator_event().neighbours],
+        guarantees=guarantee_texts(found.guarantees),
+        effect=effect,
+        donation=found.donation,
+        donation_relation=RELATION_NAMES[draft.statistic.aggregator_event().neighbours],
         local_limit=limit if limit < NO_LOCAL_LIMIT and not draft.once else None,
     )

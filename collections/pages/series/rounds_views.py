@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views import View
 
 from pages.access import PublishersOnly
-from pages.awaited import Awaited, awaited_of
+from pages.awaited import Awaited
 from pages.kinds import kind_of
 from pages.series.publishing import published_or_asked
 from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
@@ -16,6 +16,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
 from publishing.approvals import approval_needed
 from recipes.models import Recipe
+from storage.answers.asking import State
 
 PREVIEW = "preview"
 """Parameter of the address that shows what its other parameters promise and cost."""
@@ -70,7 +71,8 @@ def _draft(pk: int) -> Recipe:
 def _preview(form: RoundsForm) -> RoundsPreview | Awaited | None:
     """Of a valid form; None, with the reason among its errors, if there is none."""
     try:
-        return awaited_of(form.draft) or rounds_preview(form.draft)
+        preview = rounds_preview(form.draft)
+        return Awaited(preview) if isinstance(preview, State) else preview
     except FieldError as error:
         form.add_refusal(error)
         return None

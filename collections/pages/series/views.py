@@ -11,7 +11,7 @@ from django.views import View
 
 from log.audit.access import signed_in_user
 from pages.access import PublishersOnly
-from pages.awaited import awaited_of
+from pages.awaited import Awaited
 from pages.charts.shown import shown_chart
 from pages.missing import found, readable
 from pages.publish.four_eyes import decided, four_eyes_of
@@ -23,16 +23,14 @@ from pages.series.trend import trend_rows
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import guarantee_texts
-from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.rounds.draft import RoundsDraft
-from panprivacy.recipe.rounds.privacy import rounds_guarantees
 from panprivacy.recipe.series import DEFAULT_ZONE, repetition_of
-from panprivacy.statistics.trust_models import under_trust
 from publishing.approvals import approval_needed, content_approval_missing
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Approval, Recipe
+from recipes.planner.guarantees import Guaranteed, guaranteed
 from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import series_is_running, series_mark, series_publish, series_stop
@@ -45,6 +43,7 @@ from series.selectors import (
     series_list,
     trend,
 )
+from storage.answers.asking import State
 from web.paging import page_of
 
 SERIES = 20
@@ -204,16 +203,13 @@ def _proposal_page(
         draft = repetition_of(approval.document)
         statistic = draft.recipe.calibrated
         missing = content_approval_missing(approval)
-        awaited = awaited_of(draft if isinstance(draft, RoundsDraft) else draft.recipe)
+        computed = guaranteed(asked=draft if isinstance(draft, RoundsDraft) else draft.recipe)
+        if isinstance(computed, Guaranteed):
+            computed.require_kept()
     except FieldError as error:
         raise Http404(str(error)) from None
-    stated: tuple[Guarantee, ...] = ()
-    if awaited is None:
-        stated = (
-            rounds_guarantees(draft.statistic, draft.rounds, once=draft.once)
-            if isinstance(draft, RoundsDraft)
-            else statistic.guarantees()
-        )
+    awaited = Awaited(computed) if isinstance(computed, State) else None
+    stated = computed.guarantees if isinstance(computed, Guaranteed) else ()
     context = {
         "proposal": approval,
         "draft": draft,
@@ -225,7 +221,7 @@ def _proposal_page(
         "trust": SHOWN[draft.recipe.trust].for_statistic(statistic),
         "rows": parameter_rows(statistic.parameters),
         "awaited": awaited,
-        "guarantees": guarantee_texts(under_trust(stated, draft.recipe.trust)),
+        "guarantees": guarantee_texts(stated),
         "in_rounds": isinstance(draft, RoundsDraft),
         "four_eyes": four_eyes_of(approval, missing, reader),
         "may_publish": not missing and reader == approval.asked_by,

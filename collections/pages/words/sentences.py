@@ -4,15 +4,13 @@
 relation.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 from pages.trust_models import SHOWN
 from pages.words.certainty import allowance, delta_text, epsilon_text, gain_sentence, hardly_scrambled
 from pages.words.curator_sentences import state_heading, state_sentence
 from panprivacy.accounting.guarantees import NONE_HOLDS, Guarantee, Model, Relation
-from panprivacy.statistics.trust_models import trust_named
 from web.numbers import significant
 
 NOT_COMPUTED = "not computed"
@@ -125,16 +123,6 @@ def protection_warning(guarantees: Iterable[Guarantee]) -> str:
                 "What scrambling there is protects the combined result only."
             )
     return ""
-
-
-def guarantee_from_mapping(members: Mapping[str, Any]) -> Guarantee:
-    """A guarantee as a release stores it."""
-    named = {
-        "model": Model(members["model"]),
-        "relation": Relation(members["relation"]),
-        "trust": trust_named(members["trust"]),
-    }
-    return Guarantee(**{**members, **named})
 
 
 def guarantee_sentence(guarantee: Guarantee) -> str:

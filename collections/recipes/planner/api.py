@@ -1,4 +1,4 @@
-"""`POST /api/v1/plan`: the planner for programs. Nothing is stored and no account is needed."""
+"""`POST /api/v1/plan`: the planner for programs. No account is needed."""
 
 from functools import partial
 from typing import Any, ClassVar
@@ -19,14 +19,14 @@ from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS, Alternative
 from panprivacy.planning.targets import Requirement
 from recipes.planner.operations import plan_answer
-from recipes.planner.sending import State
+from storage.answers.asking import State
+from web.busy import BusyError
 from web.dataclass_serializers import serializer_of
 from web.json_requests import read_object
 from web.problems import unavailable
 from web.refusing import as_problems
 from web.scopes import PUBLIC, Scopes
 from web.serializers import ObjectField
-from web.turns import BusyError
 
 BODY_BYTES = 8 * 1024
 """Many times the largest question."""

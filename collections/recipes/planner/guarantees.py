@@ -1,33 +1,22 @@
-"""What a recipe guarantees and costs: at once if it is quick or remembered, else by a task."""
+"""What a recipe guarantees, and whether it keeps what it states: computed before it can be published."""
 
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
-from panprivacy.accounting.interruption import interruptible
-from panprivacy.accounting.number_cache import number_key
+from panprivacy.accounting.guarantees import Guarantee, Model, Relation
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.checkpoint import Checkpoint, OutOfTimeError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.rounds.privacy import DonationAmplification, donation_amplified, rounds_guarantees
+from panprivacy.statistics.events.cohort import open_guarantees
+from panprivacy.statistics.trust_models import trust_named, under_trust
+from recipes.cost import Cost
 from recipes.errors import RecipeStateError
-from recipes.planner import store
-from recipes.planner.checkpoints import checkpoint_until
-from recipes.planner.sending import START_SECONDS, State, task_request, task_send
-from storage.connections import connection_release
-from web.turns import BusyError, turn
+from storage.answers.asking import Answer, Asked, State, ask_all
+from storage.answers.kinds import Content, Lane, declared
 
-REQUEST_SECONDS = 1.0
-"""What a request may spend of the processor, and what it is at then longer: a point of a curve takes up to
-0.3 s, a transform up to a second."""
-
-TASK = "recipes.planner.tasks.compute_guarantees"
-
-TASK_SECONDS = 150.0
-"""What a worker may take, by the clock. Long enough for the slowest recipe known."""
-
-Asked = RecipeDraft | RoundsDraft
+Draft = RecipeDraft | RoundsDraft
 """One recipe, or one in rounds, for all of them."""
 
 _WHY = {
@@ -38,9 +27,6 @@ _WHY = {
     State.TOO_LONG: "what it guarantees and costs takes longer to compute than a worker may; try again in "
     "some minutes, or with other parameters",
 }
-
-_under_way: set[str] = set()
-_lock = threading.Lock()
 
 
 class NotComputedError(RecipeStateError):
@@ -55,113 +41,111 @@ class NotComputedError(RecipeStateError):
         self.state = state
 
 
-class _UnderWayError(Exception):
-    """Another request of this process computes it."""
+@dataclass(frozen=True)
+class Guaranteed:
+    """What a recipe guarantees.
 
-
-def guarantees_state(*, asked: Asked) -> State:
-    """Whether what it guarantees and costs is remembered from here on; if not, a task is asked for it.
-
-    Returns:
-        `COMPLETE`, or what keeps it from that. `NO_WORKER` even if no worker has begun in time.
+    Attributes:
+        guarantees: under its trust model.
+        donation: appendix A's numbers; None unless devices give in one round at most.
+        refusal: why it does not keep what it states, with what would; None if it does.
     """
-    anonymized = asked.anonymized
-    key = _key(anonymized)
-    if store.settled_get(key)[0]:
-        return State.COMPLETE
-    if store.is_pending(key):
-        return State.COMPUTING if store.is_waited_for(key) else State.NO_WORKER
-    connection_release()
-    if _settled(anonymized, checkpoint_until(0.0, time.thread_time)):
-        return State.COMPLETE
-    if store.is_given_up(key):
-        return State.TOO_LONG
-    # A request that computed in vain once does not do so again, whether or not a worker answers.
-    if not store.is_slow(key):
-        try:
-            with _alone(key), turn():
-                if _settled(anonymized, checkpoint_until(REQUEST_SECONDS, time.thread_time)):
-                    return State.COMPLETE
-        except _UnderWayError:
-            return State.COMPUTING
-        except BusyError:
-            return State.BUSY
-        store.slow_note(key)
-    return task_request(key, lambda slot: _send(anonymized, slot))
+
+    guarantees: tuple[Guarantee, ...]
+    donation: DonationAmplification | None = None
+    refusal: FieldError | None = None
+
+    def require_kept(self) -> None:
+        """FieldError unless it keeps what it states."""
+        if self.refusal is not None:
+            raise self.refusal
 
 
-def guarantees_require(*, asked: Asked) -> None:
-    """NotComputedError unless `guarantees_state` is complete."""
-    state = guarantees_state(asked=asked)
-    if state != State.COMPLETE:
-        raise NotComputedError(state)
+def _answer_guarantees(asked: Any) -> Iterator[Content]:
+    """Of a draft. A refusal if its parameters cannot be met."""
+    if "round_seconds" in asked:
+        rounds = RoundsDraft.from_mapping(asked)
+        rounds.prepare()
+        stated = rounds_guarantees(rounds.statistic, rounds.rounds, once=rounds.once)
+        donation = donation_amplified(rounds.statistic, rounds.rounds) if rounds.once else None
+        yield {
+            "guarantees": _plain(under_trust(stated, rounds.recipe.trust)),
+            "donation": donation and donation.as_dict(),
+            "refusal": None,
+        }
+        return
+    draft, refusal = RecipeDraft.from_mapping(asked), None
+    guarantees = _plain(under_trust(draft.calibrated.guarantees(), draft.trust))
+    try:
+        draft.prepare()
+    except FieldError as error:
+        refusal = [error.field, error.message]
+    yield {"guarantees": guarantees, "donation": None, "refusal": refusal}
 
 
-def promise_require(*, asked: Asked) -> None:
-    """What `prepare` found, once `guarantees_state` is complete: to find out takes up to minutes.
+GUARANTEES = declared("guarantees", _answer_guarantees)
+
+
+def _answer_promise(asked: Any) -> Iterator[Content]:
+    """Of a statistic, for a form: those that rely on participation being secret take longer."""
+    cost = Cost.from_mapping(asked)
+    yield {"guarantees": _plain(under_trust(open_guarantees(cost.statistic()), cost.trust))}
+
+
+PROMISE = declared("promise", _answer_promise, Lane.PREVIEWS)
+
+
+def guarantees_question(asked: Draft) -> Asked:
+    """It has no names: they change no number."""
+    return Asked(GUARANTEES, asked.anonymized.as_dict())
+
+
+def guaranteed(*, asked: Draft) -> Guaranteed | State:
+    """What it guarantees, or why that is not known.
 
     Raises:
-        FieldError: the parameters cannot be met, or do not keep what the recipe states; with what would.
+        FieldError: its parameters cannot be met.
     """
-    _, refusal = store.settled_get(_key(asked.anonymized))
-    if refusal is not None:
-        raise FieldError(*refusal)
+    (answer,) = ask_all([guarantees_question(asked)])
+    if answer.refusal is not None:
+        raise answer.refusal
+    if not answer.complete:
+        return answer.state
+    content = answer.content
+    return Guaranteed(
+        guarantees=guarantees_of(answer),
+        donation=content["donation"] and DonationAmplification(**content["donation"]),
+        refusal=content["refusal"] and FieldError(*content["refusal"]),
+    )
 
 
-def guarantees_compute(*, asked: Asked, slot: int) -> None:
-    """What the task does. It gives up if its slot was given to another task, or its time is over: then it is
-    not asked for again so soon, but what was finished of it stays remembered.
+def guarantees_require(*, asked: Draft) -> Guaranteed:
+    """What exactly this content guarantees.
 
-    Args:
-        asked: `bare`.
+    Raises:
+        NotComputedError: that is not known yet.
+        FieldError: its parameters cannot be met.
     """
-    key = _key(asked)
-    if not store.slot_is_held(key, slot):
-        return
-    try:
-        store.begun_note(key, slot)
-        if not _settled(asked, checkpoint_until(TASK_SECONDS, time.monotonic)):
-            store.given_up_note(key)
-    except Exception:
-        # The time limit of a task comes as an error too. Any other error would be repeated for as long as
-        # pages ask.
-        store.given_up_note(key)
-        raise
-    finally:
-        store.slot_release(key, slot)
+    found = guaranteed(asked=asked)
+    if isinstance(found, State):
+        raise NotComputedError(found)
+    return found
 
 
-def _settled(anonymized: Asked, checkpoint: Checkpoint) -> bool:
-    """Whether there was time for all of it; noted then."""
-    refusal = None
-    try:
-        with interruptible(checkpoint):
-            anonymized.prepare()
-    except OutOfTimeError:
-        return False
-    except FieldError as error:
-        refusal = error.field, error.message
-    store.settled_note(_key(anonymized), refusal)
-    return True
+def guarantees_of(answer: Answer) -> tuple[Guarantee, ...]:
+    """Those of an answer that is complete."""
+    return tuple(guarantee_from_mapping(members) for members in answer.content["guarantees"])
 
 
-@contextmanager
-def _alone(key: str) -> Iterator[None]:
-    with _lock:
-        if key in _under_way:
-            raise _UnderWayError
-        _under_way.add(key)
-    try:
-        yield
-    finally:
-        with _lock:
-            _under_way.discard(key)
+def guarantee_from_mapping(members: Any) -> Guarantee:
+    """A guarantee as `as_dict` gives it."""
+    named = {
+        "model": Model(members["model"]),
+        "relation": Relation(members["relation"]),
+        "trust": trust_named(members["trust"]),
+    }
+    return Guarantee(**{**members, **named})
 
 
-def _key(anonymized: Asked) -> str:
-    return number_key("guarantees", anonymized.as_dict())
-
-
-def _send(anonymized: Asked, slot: int) -> None:
-    store.sent_note(_key(anonymized), START_SECONDS)
-    task_send(TASK, anonymized.as_dict(), slot)
+def _plain(guarantees: tuple[Guarantee, ...]) -> list[dict[str, Any]]:
+    return [guarantee.as_dict() for guarantee in guarantees]

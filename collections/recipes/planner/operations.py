@@ -1,41 +1,45 @@
-"""Answering a question: at once what is quick, the rest by a task."""
+"""Plans: at once what is quick, the rest when a worker has computed it."""
 
-import threading
-import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.accounting.number_cache import cache_read_only
-from panprivacy.planning.plan import Depth, Plan, Question, plan_of
-from recipes.planner import store
-from recipes.planner.checkpoints import checkpoint_until
-from recipes.planner.sending import State, task_request, task_send
-from storage.connections import connection_release
-from web.turns import turn
+from panprivacy.planning.plan import Depth, Question, plans_of
+from storage.answers.asking import Asked, State, ask_all, peek
+from storage.answers.kinds import Content, Lane, declared
+from web.busy import BusyError
 
-QUICK_SECONDS = 0.18
-"""What a request may spend of the processor: on a busy machine it waits longer, and answers as much. A
-computation under way then is finished, which takes up to 0.3 s."""
 
-FIRST_SECONDS = 0.8
-"""What the first one of a process may spend beyond that: it loads what all later ones find loaded."""
+def _answer_quick_plan(asked: Any) -> Iterator[Content]:
+    """What of a plan is quick."""
+    return _plans(asked, Depth.QUICK)
 
-TASK_SECONDS = 90.0
-"""What a task may spend. A computation under way then is finished, which takes up to some seconds: with
-`sending.START_SECONDS` well below `store.PENDING_SECONDS`, so that no task outlives its slot."""
 
-TASK = "recipes.planner.tasks.compute_plan"
+QUICK_PLAN = declared("quick plan", _answer_quick_plan, Lane.PREVIEWS, most=8)
 
-_is_first = threading.Lock()
-"""Taken for good by the first request that computes."""
+
+def _answer_plan(asked: Any) -> Iterator[Content]:
+    """All of a plan, from the solution on."""
+    return _plans(asked, Depth.WHOLE)
+
+
+PLAN = declared("plan", _answer_plan)
+
+
+def _plans(asked: Any, depth: Depth) -> Iterator[Content]:
+    # Anyone may ask for plans: only their answers are stored.
+    with cache_read_only():
+        for plan in plans_of(Question.from_mapping(asked), depth):
+            yield plan.as_dict()
 
 
 @dataclass(frozen=True)
-class Answer:
+class Planned:
     """A plan as `Plan.as_dict` gives it, and how far it is.
 
     Attributes:
-        begun: whether the plan is the first part of what a task has computed.
+        begun: whether the plan is the first part of what takes long.
     """
 
     plan: dict[str, Any]
@@ -43,76 +47,39 @@ class Answer:
     begun: bool = False
 
 
-def plan_answer(*, question: Question) -> Answer:
-    """The plan as far as it is known or quickly computed; what is missing is given to a task.
+def plan_answer(*, question: Question) -> Planned:
+    """The plan as far as it is known or quickly computed; workers compute what is missing.
 
     Raises:
         FieldError: the proposal's mechanism cannot be computed.
-        BusyError: too many requests compute plans right now.
+        BusyError: nothing is known of it: too many are asked for, or no worker answers.
     """
-    key = store.key_of(question)
-    known = store.result_get(key)
-    if known is not None:
-        return Answer(known, _state_of(known))
-    begun = store.begun_get(key)
-    if begun is not None and store.is_pending(key):
-        return Answer(begun, State.COMPUTING, begun=True)
-    connection_release()
-    with turn():
-        plan = plan_quick(question)
-    return Answer(plan.as_dict(), task_request(key, lambda slot: _send(question, slot)))
+    content = question.as_dict()
+    known = peek(PLAN, content)
+    if known is not None and known.content is not None:
+        (known,) = ask_all([Asked(PLAN, content)])
+        return Planned(known.content, known.state, begun=not known.complete)
+    quick, whole = ask_all([Asked(QUICK_PLAN, content), Asked(PLAN, content)])
+    for answer in (quick, whole):
+        if answer.refusal is not None:
+            raise answer.refusal
+    if whole.content is not None:
+        return Planned(whole.content, whole.state, begun=not whole.complete)
+    if quick.content is None:
+        raise BusyError
+    return Planned(quick.content, whole.state)
 
 
 def plan_state(*, question: Question) -> State:
-    """How far the task for a question is; never starts one."""
-    key = store.key_of(question)
-    known = store.result_get(key)
-    if known is not None:
-        return _state_of(known)
-    return State.COMPUTING if store.is_pending(key) else State.NO_WORKER
+    """How far all of a plan is that was asked for."""
+    content = question.as_dict()
+    if peek(PLAN, content) is None:
+        return State.NO_WORKER
+    (answer,) = ask_all([Asked(PLAN, content)], wait=False)
+    return answer.state
 
 
 def plan_begun(*, question: Question) -> bool:
-    """Whether a task has computed a first part that is more than a request computes by itself."""
-    return store.begun_get(store.key_of(question)) is not None
-
-
-def plan_compute(*, question: Question, slot: int) -> None:
-    """What the task does: compute and keep everything there is time for, the answer first.
-
-    It gives up if its slot was given to another task.
-    """
-    key = store.key_of(question)
-    checkpoint = checkpoint_until(TASK_SECONDS, time.monotonic)
-    try:
-        # Anyone may ask for plans: only their results are stored.
-        with cache_read_only():
-            if store.slot_is_held(key, slot) and store.result_get(key) is None:
-                store.begun_put(key, plan_of(question, checkpoint, Depth.SOLVED).as_dict())
-                if store.slot_is_held(key, slot):
-                    store.result_put(key, plan_of(question, checkpoint).as_dict())
-    finally:
-        store.slot_release(key, slot)
-
-
-def plan_give_up(*, question: Question) -> None:
-    """Keep the first part of a plan, if there is one, as all that could be computed."""
-    key = store.key_of(question)
-    begun = store.begun_get(key)
-    if begun is not None:
-        store.result_put(key, begun)
-
-
-def _state_of(plan: dict[str, Any]) -> State:
-    return State.COMPLETE if plan["complete"] else State.TOO_LONG
-
-
-def plan_quick(question: Question) -> Plan:
-    """As much of a plan as a request may take time for."""
-    seconds = QUICK_SECONDS + (FIRST_SECONDS if _is_first.acquire(blocking=False) else 0.0)
-    with cache_read_only():
-        return plan_of(question, checkpoint_until(seconds, time.thread_time), Depth.QUICK)
-
-
-def _send(question: Question, slot: int) -> None:
-    task_send(TASK, question.as_dict(), slot)
+    """Whether a worker has computed a first part that is more than what is quick."""
+    known = peek(PLAN, question.as_dict())
+    return known is not None and known.content is not None

@@ -324,6 +324,9 @@ def _worker_programs(
     does_more = len(beside) < len(partners) or variables.get("PANAPP_EMAIL_FROM")
     children = dict.fromkeys(beside, workers * partner_jobs)
     process = {name: name.replace(" ", "-") for name in beside}
+    beside["worker for previews"] = (names.previews,)
+    children |= {"worker for previews": 1}
+    process |= {"worker for previews": "worker-of-numbers"}
     if apart:
         beside["worker of devices"] = (names.simulations, names.notifications, names.partners)
         beside["worker of numbers"] = (names.plans,)
@@ -331,7 +334,7 @@ def _worker_programs(
         process |= {"worker of devices": "all" if does_more else "worker"}
         process |= {"worker of numbers": "worker-of-numbers"}
     taken = ",".join(queue for queues in beside.values() for queue in queues)
-    options = {"worker": ("--exclude-queues", taken) if taken else ()}
+    options = {"worker": ("--exclude-queues", taken)}
     options |= {name: ("--queues", ",".join(queues)) for name, queues in beside.items()}
     children["worker"] = workers if apart else max(workers, devices)
     process["worker"] = "all" if does_more else "worker"

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -33,13 +33,13 @@ from panprivacy.statistics.events.count_nonzero import CountNonzero
 from publishing import publishing
 from publishing.publishing import recipe_publish, recipe_publish_file
 from recipes.models import Recipe
+from tests.collections.storage.answers.scene import work, workers_answer
 from tests.concurrency import at_once
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
 from tests.patience import PATIENCE
 from tests.refusals import field_refused
 from tests.scenes import account, finish, finished_recipe, open_recipe, open_stream, simulated_recipe
-from web import turns
 
 pytestmark = pytest.mark.django_db
 
@@ -53,7 +53,7 @@ COHORT = {"cohort_size": 20, "epsilon": 1.0}
 @pytest.fixture
 def without_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal does not search for what would fit, which takes seconds."""
-    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)
+    monkeypatch.setattr("recipes.budget.what_fits", lambda *_: "")
 
 
 def events_of(**changes: Any) -> list[dict[str, Any]]:
@@ -84,7 +84,7 @@ def test_publish_exactly_at_the_budget_is_allowed_and_a_hair_above_refused() -> 
     published_recipe(population="clinics", **COHORT)
     just_below = budget_of(two * (1 - 1e-12))
     population_change(population=population, description="", budget=just_below, actor=None)
-    with field_refused("population", "what would fit takes longer to find"):
+    with field_refused("population"):
         published_recipe(population="clinics", **COHORT)
     population_change(population=population, description="", budget=budget_of(two), actor=None)
     published_recipe(population="clinics", **COHORT)
@@ -334,18 +334,15 @@ def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
         published_recipe(population="clinics", **COHORT)
 
 
-def test_refusal_comes_without_advice_while_others_compute(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("web.turns.WAIT_SECONDS", 0.0)
+def test_refusal_says_what_would_fit_once_a_worker_has_found_it(monkeypatch: pytest.MonkeyPatch) -> None:
     budgeted(0.001)
-    with ExitStack() as others:
-        for _ in range(turns.AT_ONCE):
-            others.enter_context(turns.turn())
-        with field_refused("population", "ask again in a minute"):
-            published_recipe(population="clinics", **COHORT)
-    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)
-    with pytest.raises(FieldError) as refused:
+    sent = workers_answer(monkeypatch)
+    with field_refused("population", "what would fit is being computed"):
         published_recipe(population="clinics", **COHORT)
-    assert "in a minute" not in refused.value.message
+    work(sent)
+    with pytest.raises(FieldError, match=r"would do|no other"):
+        published_recipe(population="clinics", **COHORT)
+    assert not Spending.objects.exists()
 
 
 def test_delta_above_the_budgets_is_refused_and_what_fits_is_accepted() -> None:

@@ -8,12 +8,14 @@ from ledger.budget import Budget, Rule
 from ledger.operations import population_create
 from panprivacy.accounting.composition import epsilon_of
 from panprivacy.accounting.privacy_filter import PrivacyFilter
+from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.value_search import with_value
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.interface import Statistic
-from recipes import refusals
+from recipes.cost import Cost, statistic_members
 from recipes.refusals import Refusals, refusals_of
+from tests.collections.storage.answers.scene import work, workers_answer
 from tests.factories import published_recipe, recipe_members
 
 pytestmark = pytest.mark.django_db
@@ -30,6 +32,11 @@ def statistic_of(**changes: Any) -> Statistic[Any]:
     return RecipeDraft.from_mapping(members).calibrated_statistic()
 
 
+def refused(statistic: Statistic[Any], population: str | None = "clinics") -> Refusals:
+    members = statistic_members(statistic.statistic, statistic.parameters, Trust.SINGLE_SERVER, 0)
+    return refusals_of(Cost(members), population)
+
+
 def share(statistic: Statistic[Any], times_before: int, budget: Budget) -> float:
     """What would be used of the budget, without the ledger: the mathematics alone."""
     spent = statistic_of(epsilon=1.0).aggregator_event()
@@ -39,8 +46,8 @@ def share(statistic: Statistic[Any], times_before: int, budget: Budget) -> float
     return epsilon_of(events, budget.delta) / budget.epsilon
 
 
-def values(refused: Refusals) -> dict[str, float]:
-    return {remedy.name: remedy.value for remedy in refused.remedies}
+def values(found: Refusals) -> dict[str, float]:
+    return {remedy.name: remedy.value for remedy in found.remedies}
 
 
 @pytest.mark.parametrize("rule", list(Rule))
@@ -53,7 +60,7 @@ def test_values_named_as_fitting_are_the_last_that_fit(rule: Rule, times_before:
         published_recipe(population="clinics", cohort_size=20, epsilon=1.0)
     wanted = statistic_of()
     assert share(wanted, times_before, budget) > 1
-    found = refusals_of(wanted, "clinics")
+    found = refused(wanted)
     assert [error.field for error in found.errors] == ["population"]
     named = values(found)
     assert set(named) == {"epsilon", "cohort_size"}
@@ -67,7 +74,7 @@ def test_values_named_as_fitting_are_the_last_that_fit(rule: Rule, times_before:
 
 def test_value_named_as_fitting_is_published_as_it_stands() -> None:
     population_create(name="clinics", description="", budget=Budget(epsilon=2.5, delta=DELTA), actor=None)
-    epsilon = values(refusals_of(statistic_of(), "clinics"))["epsilon"]
+    epsilon = values(refused(statistic_of()))["epsilon"]
     with pytest.raises(FieldError):
         published_recipe(population="clinics", cohort_size=20, epsilon=epsilon * STEP)
     published_recipe(population="clinics", cohort_size=20, epsilon=epsilon)
@@ -83,32 +90,34 @@ def test_limits_of_the_site_are_named_exactly(settings: Any, limits: dict[str, f
         ("delta", "LARGEST_DELTA"),
     ):
         setattr(settings, name, limits.get(field, getattr(settings, name)))
-    found = refusals_of(statistic_of(), None)
+    found = refused(statistic_of(), None)
     assert [error.field for error in found.errors] == list(limits)
     assert values(found) == limits
     with pytest.raises(FieldError, match="none named 'nowhere'"):
-        refusals_of(statistic_of(), "nowhere")
+        refused(statistic_of(), "nowhere")
 
 
 def test_remedy_does_away_with_limit_and_budget_at_once(settings: Any) -> None:
     settings.LARGEST_EPSILON = 3.0
     population_create(name="clinics", description="", budget=Budget(epsilon=2.0, delta=DELTA), actor=None)
     wanted = with_value(statistic_of(), "epsilon", 8.0)
-    found = refusals_of(wanted, "clinics")
+    found = refused(wanted)
     assert [error.field for error in found.errors] == ["epsilon", "population"]
     fitting = with_value(wanted, "epsilon", values(found)["epsilon"])
-    assert refusals_of(fitting, "clinics") == Refusals()
+    assert refused(fitting) == Refusals()
 
 
-def test_search_that_takes_too_long_says_so_and_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_that_has_not_ended_says_so_and_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     population_create(name="clinics", description="", budget=Budget(epsilon=0.5, delta=DELTA), actor=None)
-    monkeypatch.setattr(refusals, "SEARCH_SECONDS", 0.0)
-    late = refusals_of(statistic_of(), "clinics")
-    assert (late.late, late.remedies) == (True, ())
+    sent = workers_answer(monkeypatch)
+    assert refused(statistic_of()) == Refusals(late=True)
+    work(sent)
+    found = refused(statistic_of())
+    assert (found.late, [error.field for error in found.errors]) == (False, ["population"])
 
 
 def test_no_epsilon_is_named_if_the_whole_delta_is_spent() -> None:
     population_create(name="clinics", description="", budget=Budget(epsilon=5.0, delta=1e-9), actor=None)
     wanted = statistic_of(statistic="mean", k=3, cohort_size=30, guarantee="aggregator")
-    found = refusals_of(wanted, "clinics")
+    found = refused(wanted)
     assert set(values(found)) <= {"delta"}

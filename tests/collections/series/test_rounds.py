@@ -199,8 +199,8 @@ def test_stopping_gives_back_what_is_left_and_leaves_what_is_asked(clock, pilots
 def test_a_series_beyond_budget_or_limits_or_over_already_stores_nothing(
     clock, pilots, settings, monkeypatch
 ):
-    monkeypatch.setattr("recipes.budget.ROUNDS_SECONDS", -1.0)  # what would fit is another test's
-    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)
+    monkeypatch.setattr("recipes.budget.rounds_that_fit", lambda *_: "")  # another test's
+    monkeypatch.setattr("recipes.budget.what_fits", lambda *_: "")
     with pytest.raises(FieldError, match="would be exceeded"):
         published(rounds=40, epsilon=1.0, cohort_size=20)
     settings.SMALLEST_COHORT = 1_000
@@ -225,7 +225,7 @@ def test_what_a_refusal_says_would_do_does_for_all_rounds(clock, pilots):
 
 
 def test_a_refusal_says_how_many_rounds_fit_and_just_so_many_do(clock, pilots, monkeypatch):
-    monkeypatch.setattr("recipes.budget.SEARCH_SECONDS", -1.0)  # what else would fit is another test's
+    monkeypatch.setattr("recipes.budget.what_fits", lambda *_: "")  # what else would fit is another test's
     dear = {"epsilon": 1.0, "cohort_size": 20}
     with pytest.raises(FieldError) as refusal:
         published(rounds=40, **dear)

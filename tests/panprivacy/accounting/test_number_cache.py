@@ -1,22 +1,17 @@
 """A number that a cache has is not computed again, and is the one that would be computed.
 
-Computations end at the point where their checkpoint says so. Caches keep numbers under `VERSION`, and must
-not outlive a change of the numbers.
+Caches keep numbers under `VERSION`, and must not outlive a change of the numbers.
 """
 
-import threading
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 
 from panprivacy.accounting import number_cache
-from panprivacy.accounting.composition import Repetition, _composed, _roughly_composed, epsilon_of
+from panprivacy.accounting.composition import _composed, _roughly_composed, epsilon_of
 from panprivacy.accounting.interface import PrivacyEvent
-from panprivacy.accounting.interruption import interruptible, interruption_point
 from panprivacy.accounting.number_cache import VERSION, cache_read_only, epsilon_at, symmetric_loss_of
-from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.privacy_loss import PrivacyLoss, symmetric_loss
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.registry import EVENTS, event_from_mapping
@@ -61,51 +56,43 @@ def another_process() -> None:
         kept.cache_clear()
 
 
+def refused(*_: Any) -> Any:
+    """As a worker whose time is over."""
+    raise TimeoutError
+
+
 def sampled(n: int) -> Sampling:
     return Sampling(event=QUICK, n=n, sampling_rate=0.2)
 
 
-def no_more() -> None:
-    raise TimeoutError
-
-
-def after(points: int) -> Callable[[], None]:
-    """A checkpoint that lets so many points be computed."""
-    left = iter(range(points))
-
-    def checkpoint() -> None:
-        if next(left, None) is None:
-            raise TimeoutError
-
-    return checkpoint
-
-
 @pytest.mark.parametrize("event", [sampled(20), QUICK])
-def test_loss_is_remembered_as_it_is_and_not_computed_again(memory, event):
+def test_loss_is_remembered_as_it_is_and_not_computed_again(memory, event, monkeypatch):
     first, directly = symmetric_loss_of(event), symmetric_loss(event.delta_bound, event.dots_apart)
     assert memory.losses[event, 0.0] is first
     assert np.array_equal(first.losses, directly.losses)
     assert np.array_equal(first.masses, directly.masses)
     assert first.infinite == directly.infinite
     another_process()
-    with interruptible(no_more):
-        assert symmetric_loss_of(event) is first
+    monkeypatch.setattr(number_cache, "symmetric_loss", refused)
+    assert symmetric_loss_of(event) is first
 
 
 @pytest.mark.parametrize("event", [sampled(20), QUICK])
-def test_epsilon_is_remembered_with_all_its_digits_and_not_computed_again(memory, event):
+def test_epsilon_is_remembered_with_all_its_digits_and_not_computed_again(memory, event, monkeypatch):
     first = epsilon_at(event, 1e-6)
     assert memory.epsilons == {(event, 1e-6): event.epsilon(1e-6)}
     another_process()
-    with interruptible(no_more):
-        assert epsilon_at(event, 1e-6) == first
-        with pytest.raises(TimeoutError):
-            epsilon_at(event, 1e-7)
+    monkeypatch.setattr(type(event), "epsilon", refused)
+    assert epsilon_at(event, 1e-6) == first
+    with pytest.raises(TimeoutError):
+        epsilon_at(event, 1e-7)
 
 
-def test_numbers_for_which_time_does_not_suffice_are_not_remembered(memory):
+def test_numbers_whose_computation_was_ended_are_not_remembered(memory, monkeypatch):
+    for number in ("delta_bound", "epsilon"):
+        monkeypatch.setattr(Sampling, number, refused)
     for compute in (symmetric_loss_of, lambda event: epsilon_at(event, 1e-6)):
-        with interruptible(after(5)), pytest.raises(TimeoutError):
+        with pytest.raises(TimeoutError):
             compute(sampled(21))
     assert not memory.losses
     assert not memory.epsilons
@@ -122,50 +109,6 @@ def test_who_may_ask_for_any_number_finds_what_is_kept_and_keeps_nothing(memory)
         symmetric_loss_of(unknown)
     assert list(memory.epsilons) == [(known, 1e-6)]
     assert not memory.losses
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        sampled(22),
-        Repetition(event=sampled(23), times=3),
-        OneHotSum(n=24, k=3, epsilon0=1.0),
-        Sampling(event=Repetition(event=QUICK, times=2), n=25, sampling_rate=0.2),
-    ],
-    ids=lambda event: event.kind,
-)
-def test_every_look_at_a_curve_can_be_the_last(memory, event):
-    """Also of those nested in others: with k points allowed there is no k at which it goes on regardless."""
-    counted: list[None] = []
-    with interruptible(lambda: counted.append(None)):
-        whole = epsilon_at(event, 1e-6)
-    assert len(counted) > 5
-    for points in (0, 1, len(counted) // 2, len(counted) - 1):
-        memory.forget()
-        another_process()
-        with interruptible(after(points)), pytest.raises(TimeoutError):
-            epsilon_at(event, 1e-6)
-    another_process()
-    assert epsilon_at(event, 1e-6) == whole
-
-
-def test_checkpoint_is_of_its_block_and_thread_alone():
-    reached: list[str] = []
-
-    def elsewhere() -> None:
-        interruption_point()
-        reached.append("the other thread")
-
-    with interruptible(no_more):
-        thread = threading.Thread(target=elsewhere)
-        thread.start()
-        thread.join()
-        with interruptible(lambda: reached.append("inner")):
-            interruption_point()
-        with pytest.raises(TimeoutError):
-            interruption_point()
-    interruption_point()
-    assert reached == ["the other thread", "inner"]
 
 
 CLOSED_FORM, BY_FFT = 1e-9, 1e-7

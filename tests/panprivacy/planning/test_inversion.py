@@ -1,10 +1,7 @@
-import math
-
 import pytest
 
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
-from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.planning.inversion import TOLERANCE, shown_epsilon
 
 
@@ -22,11 +19,3 @@ def test_shown_epsilon_keeps_delta_and_is_the_smallest_whatever_the_guess(near: 
     event = RandomizedResponseSum(n=1_000, epsilon0=1.0)
     found = shown_epsilon(event, 1e-6, near=near)
     assert event.delta_bound(found) <= 1e-6 < event.delta_bound(found * (1 - 2 * TOLERANCE))
-
-
-def test_shown_epsilon_out_of_time_stops_before_the_next_look() -> None:
-    def never() -> None:
-        raise OutOfTimeError
-
-    with pytest.raises(OutOfTimeError):
-        shown_epsilon(RandomizedResponseSum(n=1_000, epsilon0=math.pi), 1e-6, never)

@@ -1,52 +1,32 @@
-import itertools
 import json
 from dataclasses import replace
-from typing import Any
+from itertools import pairwise
 
 import pytest
 
 from panprivacy.planning import curves
-from panprivacy.planning import plan as plans
-from panprivacy.planning.checkpoint import OutOfTimeError
 from panprivacy.planning.curves import AXES
-from panprivacy.planning.plan import Depth, Question, plan_of
+from panprivacy.planning.plan import Depth, Question, plan_of, plans_of
 from panprivacy.planning.targets import Targets
 
 from .proposals import proposal
 
 
-def test_plan_stopped_in_the_middle_keeps_what_it_has(monkeypatch):
+def test_each_part_of_a_plan_has_all_of_the_one_before_it(monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 2)
     question = Question(proposal("mean", k=3, guarantee="local"), "epsilon", Targets(margin=2.0))
-    whole = plan_of(question)
+    *parts, whole = plans_of(question)
     assert whole.complete
-    for allowed in (0, 15, 60):
-        calls = itertools.count()
-
-        def stop(calls: Any = calls, allowed: int = allowed) -> None:
-            if next(calls) >= allowed:
-                raise OutOfTimeError
-
-        part = plan_of(question, stop)
+    assert whole == plan_of(question)
+    assert set(parts[0].curves.margin) == set(AXES), "margins come before anything that takes long"
+    assert parts[0].curves.margin_by_epsilon
+    for part, fuller in pairwise([*parts, whole]):
         assert not part.complete
         assert part.expectation == whole.expectation
-        assert part.solution in (None, whole.solution)
-        assert set(part.curves.margin.items()) <= set(whole.curves.margin.items())
+        assert part.solution in (None, fuller.solution)
+        assert set(part.curves.epsilon) <= set(fuller.curves.epsilon)
+        assert part.guarantees is None or fuller.guarantees is not None
     json.dumps(whole.as_dict(), allow_nan=False)
-
-
-def test_plan_has_its_margins_before_anything_that_takes_long(monkeypatch):
-    monkeypatch.setattr(curves, "AXIS_POINTS", 4)
-
-    def out_of_time(*given: Any) -> None:
-        raise OutOfTimeError
-
-    for slow in ("aggregator_epsilon", "solve"):
-        monkeypatch.setattr(plans, slow, out_of_time)
-    part = plan_of(Question(proposal(), "epsilon", Targets(margin=2.0)))
-    assert set(part.curves.margin) == set(AXES)
-    assert part.curves.margin_by_epsilon
-    assert part.solution is None
 
 
 @pytest.mark.parametrize("sampling_rate", [1.0, 0.5])

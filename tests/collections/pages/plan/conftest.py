@@ -1,3 +1,3 @@
 """Fixtures of the planner."""
 
-from tests.collections.recipes.planner.conftest import few_points, no_time, plans_of_this_test, sent  # noqa: F401  # fixtures
+from tests.collections.recipes.planner.conftest import few_points, sent  # noqa: F401  # fixtures

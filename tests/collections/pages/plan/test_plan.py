@@ -10,9 +10,10 @@ from django.urls import reverse
 
 from pages.plan.forms import plan_form_class
 from panprivacy.planning.plan import Depth, plan_of
+from panprivacy.planning.plan import Question as Asked
 from panprivacy.statistics.events import MECHANISMS
-from recipes.planner import store
-from recipes.planner.tasks import compute_plan
+from storage.answers.models import Question
+from tests.collections.storage.answers.scene import begin, leases_end, work
 from tests.page_text import page_text
 from tests.scenes import analyst
 
@@ -30,21 +31,19 @@ ASKED = {
 """A question whose whole plan is computed once for all tests of this file."""
 
 
-def page_of(client: Client, sent: list[Any] | None = None, **query: Any) -> str:
-    """The page; where `sent` is given, after the tasks that it sent are done."""
+def page_of(client: Client, sent: list[str] | None = None, **query: Any) -> str:
+    """The page; where `sent` is given, after the questions that it sent are answered."""
     response = client.get(reverse("plan"), query)
     assert response.status_code == 200
     if sent:
-        while sent:
-            question, slot = sent.pop()
-            compute_plan(question.as_dict(), slot)
+        work(sent)
         response = client.get(reverse("plan"), query)
     return html.unescape(page_text(response))
 
 
 @pytest.mark.parametrize("statistic", sorted(MECHANISMS))
 def test_page_of_every_statistic_shows_what_to_expect_without_any_query(
-    client: Client, sent: list[Any], statistic: str
+    client: Client, sent: list[str], statistic: str
 ) -> None:
     parameters = MECHANISMS[statistic].parameters_class
     fields = plan_form_class(MECHANISMS[statistic]).base_fields
@@ -54,7 +53,7 @@ def test_page_of_every_statistic_shows_what_to_expect_without_any_query(
     assert "Bytes per device" in page
 
 
-def test_page_says_the_expected_error_reports_and_bytes(client: Client, sent: list[Any]) -> None:
+def test_page_says_the_expected_error_reports_and_bytes(client: Client, sent: list[str]) -> None:
     page = page_of(client, epsilon="1", population_size="10000", sampling_rate="1")
     # 1.96·√(10,000·e)/(e − 1)
     assert "Expect ± 190 devices (± 1.9 points)" in page
@@ -73,7 +72,7 @@ def test_page_says_the_expected_error_reports_and_bytes(client: Client, sent: li
     ],
 )
 def test_page_without_a_likely_result_names_the_cohort_instead(
-    client: Client, sent: list[Any], trust: str, devices: str, said: str
+    client: Client, sent: list[str], trust: str, devices: str, said: str
 ) -> None:
     page = page_of(client, cohort_size="1000", population_size=devices, trust=trust)
     assert said in page
@@ -86,7 +85,7 @@ def test_page_without_a_likely_result_names_the_cohort_instead(
     assert "is likely is" in page_of(client, cohort_size=largest + 1, population_size=devices, trust=trust)
 
 
-def test_page_plans_by_segment_and_leaves_their_names_to_the_recipe(client: Client, sent: list[Any]) -> None:
+def test_page_plans_by_segment_and_leaves_their_names_to_the_recipe(client: Client, sent: list[str]) -> None:
     asked = {"unknown": "nothing", "epsilon": "4", "cohort_size": "500", "segments": "2"}
     page = page_of(client, **asked)
     assert "If all 2 are equally large, about 5,000 devices each." in page
@@ -104,7 +103,7 @@ def test_page_plans_by_segment_and_leaves_their_names_to_the_recipe(client: Clie
     assert "segments" in refused.context["form"].errors
 
 
-def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Client, sent: list[Any]) -> None:
+def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Client, sent: list[str]) -> None:
     page = page_of(client, sent, **ASKED)
     found = re.search(r"For ± 2 points, choose a privacy loss of ε = ([0-9.]+)\.", page)
     assert found
@@ -119,7 +118,7 @@ def test_page_answers_what_to_choose_and_leads_to_a_recipe_with_it(client: Clien
     assert form["population_size"].value() == 10_000
 
 
-def test_page_says_what_would_meet_targets_that_cannot_be_met(client: Client, sent: list[Any]) -> None:
+def test_page_says_what_would_meet_targets_that_cannot_be_met(client: Client, sent: list[str]) -> None:
     page = page_of(
         client, sent, margin="5", aggregator_epsilon="", population_size="100", sampling_rate="0.7",
         cohort_size="10", delta="0.001",
@@ -128,7 +127,7 @@ def test_page_says_what_would_meet_targets_that_cannot_be_met(client: Client, se
     assert re.search(r"It would be met with .*a population of [\d,]+", page)
 
 
-def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client, sent: list[Any]) -> None:
+def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client, sent: list[str]) -> None:
     page_of(client, sent, **ASKED)
     page = page_text(client.get(reverse("plan"), ASKED))
     figures = [json.loads(html.unescape(text)) for text in re.findall(r'data-plot="([^"]+)"', page)]
@@ -146,7 +145,7 @@ def test_every_chart_has_a_caption_and_a_table_that_says_the_same(client: Client
         assert "overlaying" not in json.dumps(figure)  # two scales never share a panel
 
 
-def test_htmx_gets_the_figures_alone_or_the_fields_that_are_wrong(client: Client, sent: list[Any]) -> None:
+def test_htmx_gets_the_figures_alone_or_the_fields_that_are_wrong(client: Client, sent: list[str]) -> None:
     page = page_text(client.get(reverse("plan"), headers=HTMX))
     assert "<html" not in page
     assert "Expect" in page
@@ -189,22 +188,26 @@ def test_page_with_an_impossible_value_names_its_field(client: Client) -> None:
     assert client.get(reverse("plan-rest"), {"epsilon": "-3"}).status_code == 404
 
 
+def solved(key: str) -> dict[str, Any]:
+    """The plan that was asked for, without what takes longest."""
+    question = Asked.from_mapping(Question.objects.get(key=key).asked)
+    return plan_of(question, Depth.SOLVED).as_dict()
+
+
 def rest_of(page: str) -> str:
     """Where the page asks for the rest."""
     (rest,) = re.findall(r'hx-get="(/plan/rest/[^"]+)"', html.unescape(page))
     return str(rest)
 
 
-@pytest.mark.usefixtures("no_time")
-def test_page_shows_the_first_part_once_and_then_the_whole(client: Client, sent: list[Any]) -> None:
+def test_page_shows_the_first_part_once_and_then_the_whole(client: Client, sent: list[str]) -> None:
     page = page_of(client, **ASKED)
     assert "The rest follows" in page
-    assert "choose a privacy loss of ε" not in page
     rest = rest_of(page)
     assert "begun" not in rest
     assert client.get(rest).status_code == 204
-    ((question, slot),) = sent
-    store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
+    (key,) = sent
+    begin(key, solved(key))
     first = client.get(rest)
     assert first["HX-Retarget"] == "#plan-figures"
     page = page_text(first)
@@ -214,28 +217,30 @@ def test_page_shows_the_first_part_once_and_then_the_whole(client: Client, sent:
     later = rest_of(page)
     assert dict(parse_qsl(urlsplit(later).query)) == {**dict(parse_qsl(urlsplit(rest).query)), "begun": "1"}
     assert client.get(later).status_code == 204
-    compute_plan(question.as_dict(), slot)
+    Question.objects.filter(key=key).update(begun_at=None)
+    work([key])
     whole = client.get(later)
     assert whole["HX-Retarget"] == "#plan-figures"
     assert "The rest follows" not in page_text(whole)
     assert "/plan/rest/" not in page_text(whole)
-    assert sent == [(question, slot)]
+    assert sent == [key]
 
 
-@pytest.mark.usefixtures("no_time")
-def test_page_with_the_first_part_stops_if_the_task_is_lost(client: Client, sent: list[Any]) -> None:
+def test_page_with_the_first_part_stops_if_the_task_is_lost(client: Client, sent: list[str]) -> None:
     page_of(client)
-    ((question, slot),) = sent
-    store.begun_put(store.key_of(question), plan_of(question, depth=Depth.SOLVED).as_dict())
+    (key,) = sent
+    begin(key, solved(key))
     later = rest_of(page_of(client))
-    store.slot_release(store.key_of(question), slot)
+    leases_end()
+    assert client.get(later).status_code == 204
+    assert sent == [key, key], "its worker died, so another one is asked"
+    leases_end()
     response = client.get(later)
     assert response.status_code == 286
     assert "No worker has answered" in page_text(response)
-    assert len(sent) == 1
 
 
-def test_every_aggregator_epsilon_has_its_delta_and_relation(client: Client, sent: list[Any]) -> None:
+def test_every_aggregator_epsilon_has_its_delta_and_relation(client: Client, sent: list[str]) -> None:
     terms = "δ = 1e-6, under replacement"
     page = page_of(client, sent, margin="2", aggregator_epsilon="1", delta="0.000001")
     (large,) = re.findall(r'<p class="figure-large">.*?</p><p>(.*?)</p>', page)

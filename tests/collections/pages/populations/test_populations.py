@@ -8,20 +8,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from ledger import selectors
 from ledger.budget import Budget, Rule
 from ledger.models import Population, Spending
 from ledger.operations import population_create
 from ledger.selectors import balance_of, population_named
 from log.audit.models import Entry
 from recipes.models import Recipe
+from storage import group_commit
 from tests.collections.ledger.conftest import _nothing_is_remembered  # noqa: F401  # for every test
 from tests.collections.pages.scene import publish
+from tests.collections.storage.answers.scene import workers_answer
 from tests.factories import draft_recipe, published_recipe
 from tests.page_text import page_text
 from tests.scenes import account, analyst, auditor, finish, open_recipe, open_stream
@@ -161,11 +161,9 @@ def test_pages_have_every_line_and_population_once(client: Client, monkeypatch: 
 
 
 def test_numbers_that_take_too_long_are_unknown(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selectors, "SECONDS", -1.0)
-    monkeypatch.setattr(selectors, "PAGE_SECONDS", -1.0)
     budgeted(name="slow")
     published_recipe(population="slow", epsilon=1.2345, cohort_size=777)
-    caches["composed"].clear()
+    workers_answer(monkeypatch)
     for path in ("/populations/", "/populations/slow/", "/"):
         assert "not computed yet" in text(client, path)
     answer = client.get("/api/v1/populations/slow/").json()
@@ -174,8 +172,9 @@ def test_numbers_that_take_too_long_are_unknown(client: Client, monkeypatch: pyt
 
 def test_exports_say_which_numbers_are_missing(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     published_recipe(**COHORT)
-    for seconds, complete in ((600.0, True), (-1.0, False)):
-        monkeypatch.setattr(selectors, "SECONDS", seconds)
+    workers_answer(monkeypatch)
+    for complete in (False, True):
+        monkeypatch.setattr(group_commit, "_serving", not complete)
         document = json.loads(client.get("/populations/everyone/book.json").content)
         assert document["complete"] is complete
         assert (document["spent"] is not None) is complete
@@ -184,7 +183,6 @@ def test_exports_say_which_numbers_are_missing(client: Client, monkeypatch: pyte
         assert (row["model"], row["relation"]) == ("aggregator", "replace")
         assert row["computed"] == str(complete).lower()
         assert (row["epsilon_composed"] != "") is complete
-        caches["composed"].clear()
 
 
 FOREIGN = {"kind": "quantum", "n": 7}

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ledger.selectors import LIKE_THE_LAST
+from ledger.answers import LIKE_THE_LAST
 from pages.populations.sentences import left_sentence
 
 BUDGET = object()

@@ -1,24 +1,24 @@
-"""What a single recipe guarantees is computed by a worker where a request has no time for it."""
+"""What a recipe guarantees and costs is computed by a worker, and pages wait for it."""
 
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from kombu.exceptions import OperationalError
 
 from ledger.operations import population_create
-from pages.publish import views as publish_views
 from recipes.models import Recipe
-from recipes.planner.tasks import compute_guarantees
 from series.models import Series
 from simulations.models import Simulation
+from storage.answers import asking
 from tests.collections.pages.scene import publish
-from tests.collections.recipes.planner.scene import hurry, own_caches, tasks_sent
-from tests.factories import draft_recipe, recipe_members
+from tests.collections.recipes.planner.scene import own_caches
+from tests.collections.storage.answers.scene import work, workers_answer
+from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
-from tests.patience import PATIENCE
+from tests.refusals import raising
 from tests.scenes import account
-from web import turns
 
 pytestmark = pytest.mark.django_db
 
@@ -34,16 +34,15 @@ ASKED: dict[str, Any] = {
 
 @pytest.fixture(autouse=True)
 def memory_of_this_test(settings: Any) -> None:
-    own_caches(settings, "plans", "composed")
+    own_caches(settings, "composed")
 
 
 @pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    hurry(monkeypatch)
-    return tasks_sent(monkeypatch)
+def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    return workers_answer(monkeypatch, previews=True)
 
 
-def test_draft_is_published_only_when_its_guarantees_are_there(signed_in: Client, sent: list[Any]) -> None:
+def test_draft_is_published_only_when_its_guarantees_are_there(signed_in: Client, sent: list[str]) -> None:
     draft = draft_recipe(**ASKED)
     address = reverse("recipe-draft", args=[draft.pk])
     waiting = signed_in.get(address)
@@ -56,17 +55,17 @@ def test_draft_is_published_only_when_its_guarantees_are_there(signed_in: Client
     assert "is being computed; try again" in page_text(refused)
     draft.refresh_from_db()
     assert (draft.status, len(sent)) == (Recipe.Status.DRAFT, 1)
-    compute_guarantees(*sent[0])
+    work(sent)
     found = signed_in.get(address)
     assert "Refresh" not in found.headers
     assert found.context["guarantees"]
     assert found.context["publishable"]
     assert publish(signed_in, draft).status_code == 302
     draft.refresh_from_db()
-    assert (draft.status, len(sent)) == (Recipe.Status.PUBLISHED, 1)
+    assert draft.status == Recipe.Status.PUBLISHED
 
 
-def test_programs_ask_again_for_guarantees(signed_in: Client, sent: list[Any], settings: Any) -> None:
+def test_programs_ask_again_for_guarantees(signed_in: Client, sent: list[str], settings: Any) -> None:
     settings.SITE_URL = "http://site.example"
     draft = draft_recipe(**ASKED)
     workload = {"kind": "bernoulli", "rate": 0.2, "devices": 30}
@@ -90,11 +89,11 @@ def test_programs_ask_again_for_guarantees(signed_in: Client, sent: list[Any], s
         assert int(answer.headers["Retry-After"]) > 0
     assert (len(sent), Simulation.objects.count()) == (1, 0)
     assert not Series.objects.exists()
-    compute_guarantees(*sent[0])
+    work(sent)
     assert [answer.status_code for answer in answers()] == [200, 200, 202, 200, 201]
 
 
-def test_approval_waits_for_the_guarantees(signed_in: Client, sent: list[Any]) -> None:
+def test_approval_waits_for_the_guarantees(signed_in: Client, sent: list[str]) -> None:
     population_create(name="pilots", description="", budget=None, actor=None, four_eyes=True)
     draft = draft_recipe(population="pilots", **ASKED)
     address = reverse("recipe-approval", args=[draft.pk])
@@ -103,17 +102,45 @@ def test_approval_waits_for_the_guarantees(signed_in: Client, sent: list[Any]) -
     waiting = signed_in.get(reverse("recipe-draft", args=[draft.pk]))
     assert "Being computed" in page_text(waiting)
     assert 'value="approve"' not in waiting.content.decode()
-    compute_guarantees(*sent[0])
+    work(sent)
     assert 'value="approve"' in signed_in.get(reverse("recipe-draft", args=[draft.pk])).content.decode()
 
 
-def test_form_says_that_its_promise_takes_longer(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+VALUES = {"steps": 3, "epsilon": 1.7, "delta": 1e-6, "cohort_size": 777, "population": "everyone"}
+
+
+def test_form_shows_its_promise_once_it_is_there(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = workers_answer(monkeypatch)
     address = f"{reverse('recipe-promise')}?statistic=count_nonzero"
-    values = {"steps": 3, "epsilon": 1.7, "delta": 1e-6, "cohort_size": 777, "population": "everyone"}
-    monkeypatch.setattr(publish_views, "PROMISE_SECONDS", -1.0)
-    assert "longer than a form waits" in page_text(signed_in.post(address, values))
-    monkeypatch.setattr(turns, "WAIT_SECONDS", 0)
-    with turns.turn(), turns.turn():
-        assert "Too much is being computed already" in page_text(signed_in.post(address, values))
-    monkeypatch.setattr(publish_views, "PROMISE_SECONDS", PATIENCE)
-    assert "Someone who" in page_text(signed_in.post(address, values))
+    waiting = signed_in.post(address, VALUES)
+    assert "Being computed" in page_text(waiting)
+    assert "look=1" in waiting.content.decode(), "it asks again by itself"
+    assert "look=" not in signed_in.post(f"{address}&look=11", VALUES).content.decode(), "but not for ever"
+    work(asked)
+    assert "Someone who" in page_text(signed_in.post(address, VALUES))
+
+
+def test_form_says_why_its_promise_does_not_come(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    workers_answer(monkeypatch)
+    monkeypatch.setattr(asking, "_message", raising(OperationalError))
+    monkeypatch.setattr(asking, "_silent_until", 0.0)
+    address = f"{reverse('recipe-promise')}?statistic=count_nonzero"
+    assert "none has begun" in page_text(signed_in.post(address, VALUES))
+
+
+def test_draft_whose_cost_is_not_known_is_not_published(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its guarantees are there; what it costs depends on what others have spent."""
+    asked = workers_answer(monkeypatch)
+    draft = draft_recipe(**ASKED)
+    address = reverse("recipe-draft", args=[draft.pk])
+    signed_in.get(address)
+    work(asked)
+    assert "Being computed" not in page_text(signed_in.get(address))
+    published_recipe(**ASKED)
+    refused = publish(signed_in, draft)
+    assert (refused.status_code, Recipe.Status.DRAFT) == (422, Recipe.objects.get(pk=draft.pk).status)
+    assert "is being computed; try again" in page_text(refused)
+    work(asked)
+    assert publish(signed_in, draft).status_code == 302

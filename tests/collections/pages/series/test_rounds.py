@@ -1,10 +1,7 @@
 """A draft is asked in rounds from its page: what all of them promise stands there before, and what is wrong
 stands at its field."""
 
-from typing import Any
-
 import pytest
-from django.core.cache import caches
 from django.test import Client
 from django.urls import reverse
 from kombu.exceptions import OperationalError
@@ -13,18 +10,18 @@ from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from pages.rounds_together import guarantees_together, main_guarantee
-from pages.words.sentences import guarantee_from_mapping, guarantee_texts
+from pages.words.sentences import guarantee_texts
 from panprivacy.accounting import number_cache
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from recipes.models import Recipe
-from recipes.planner import guarantees
-from recipes.planner.guarantees import guarantees_state
-from recipes.planner.tasks import compute_guarantees
+from recipes.planner.guarantees import guarantee_from_mapping, guaranteed
 from series.in_order import input_publish
 from series.models import RoundsDocument, Series
 from series.operations import rounds_advance, series_publish
-from tests.collections.recipes.planner.scene import another_process, hurry, own_caches, tasks_sent
+from storage.answers import asking
+from tests.collections.recipes.planner.scene import another_process, own_caches
+from tests.collections.storage.answers.scene import leases_end, work, workers_answer
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
 from tests.refusals import raising
@@ -198,17 +195,16 @@ BY_WORKER = {"steps": 1, "step_seconds": 1, "cohort_size": 6, "sampling_rate": 0
 
 @pytest.fixture
 def sent(monkeypatch, settings):
-    """Tasks that requests without time would have sent."""
-    own_caches(settings, "plans", "composed")
-    hurry(monkeypatch)
-    return tasks_sent(monkeypatch)
+    """Long questions that requests send to workers."""
+    own_caches(settings, "composed")
+    return workers_answer(monkeypatch, previews=True)
 
 
 def rounds_draft() -> RoundsDraft:
     return RoundsDraft.from_mapping(recipe_members(**BY_WORKER, rounds=3, round_seconds=60))
 
 
-def test_preview_asks_a_worker_once_without_scripts(signed_in: Client, sent: list[Any]) -> None:
+def test_preview_asks_a_worker_once_without_scripts(signed_in: Client, sent: list[str]) -> None:
     address = reverse("draft-rounds", args=[draft_recipe(**BY_WORKER).pk])
     answer = signed_in.post(address, GIVEN | {"action": "preview"})
     assert answer.status_code == 302
@@ -216,22 +212,22 @@ def test_preview_asks_a_worker_once_without_scripts(signed_in: Client, sent: lis
     assert waiting.headers["Refresh"] == str(3)
     assert "Being computed" in page_text(waiting)
     assert len(sent) == 1
-    compute_guarantees(*sent[0])
+    work(sent)
     found = signed_in.get(answer.headers["Location"])
     assert "Refresh" not in found.headers
     assert found.context["preview"].draft.rounds == 3
-    assert len(sent) == 1
+    assert sent == []
 
 
 def test_rounds_are_published_with_what_a_worker_computed(
-    signed_in: Client, sent: list[Any], monkeypatch: pytest.MonkeyPatch
+    signed_in: Client, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = reverse("draft-rounds", args=[draft_recipe(**BY_WORKER).pk])
     refused = signed_in.post(address, GIVEN)
     assert refused.status_code == 422
     assert "is being computed" in page_text(refused)
     assert not Series.objects.exists()
-    compute_guarantees(*sent[0])
+    work(sent)
     another_process()
     with monkeypatch.context() as patched:
         patched.setattr(
@@ -244,7 +240,7 @@ def test_rounds_are_published_with_what_a_worker_computed(
     assert stated == [dict(one) for one in PublishedRounds.of(rounds_draft(), series="0" * 16).privacy]
 
 
-def test_approval_waits_for_the_label_of_all_rounds(signed_in: Client, sent: list[Any]) -> None:
+def test_approval_waits_for_the_label_of_all_rounds(signed_in: Client, sent: list[str]) -> None:
     population_create(name="pilots", description="", budget=None, actor=None, four_eyes=True)
     draft = draft_recipe(population="pilots", **BY_WORKER)
     asked = signed_in.post(reverse("draft-rounds", args=[draft.pk]), GIVEN).headers["Location"]
@@ -253,7 +249,7 @@ def test_approval_waits_for_the_label_of_all_rounds(signed_in: Client, sent: lis
     assert waiting.headers["Refresh"] == str(3)
     assert "Being computed" in page_text(waiting)
     assert 'value="approve"' not in waiting.content.decode()
-    compute_guarantees(*sent[0])
+    work(sent)
     found = signed_in.get(asked)
     assert "Refresh" not in found.headers
     assert found.context["guarantees"]
@@ -265,10 +261,11 @@ def test_approval_waits_for_the_label_of_all_rounds(signed_in: Client, sent: lis
 @pytest.mark.parametrize("is_sent", [False, True])
 def test_without_a_worker_preview_and_publishing_say_so(signed_in, sent, monkeypatch, is_sent):
     if is_sent:  # the broker takes the task, and no worker begins it in time
-        guarantees_state(asked=rounds_draft())
-        caches["plans"].delete(f"waiting:{guarantees._key(rounds_draft().anonymized)}")
+        guaranteed(asked=rounds_draft())
+        leases_end()
     else:
-        monkeypatch.setattr(guarantees, "task_send", raising(OperationalError))
+        monkeypatch.setattr(asking, "_message", raising(OperationalError))
+        monkeypatch.setattr(asking, "_silent_until", 0.0)
     draft = address(draft_recipe(**BY_WORKER))
     shown = signed_in.get(draft, GIVEN | {"preview": "1"})
     assert "Refresh" not in shown.headers

@@ -5,8 +5,9 @@ import pytest
 from django.test import Client
 
 from recipes.planner.api import BODY_BYTES, EXAMPLE
-from recipes.planner.tasks import compute_plan
-from web import turns
+from tests.collections.storage.answers.scene import work, workers_answer
+
+pytestmark = pytest.mark.django_db
 
 URL = "/api/v1/plan"
 
@@ -15,7 +16,7 @@ def post(client: Client, members: Any) -> Any:
     return client.post(URL, json.dumps(members), content_type="application/json")
 
 
-def test_plan_of_the_documented_example_answers_everything(client: Client, sent: list[Any]) -> None:
+def test_plan_of_the_documented_example_answers_everything(client: Client, sent: list[str]) -> None:
     example = {**EXAMPLE, "targets": {"margin": 2.0}}
     answer = post(client, example)
     assert answer.status_code in (200, 202)
@@ -27,7 +28,7 @@ def test_plan_of_the_documented_example_answers_everything(client: Client, sent:
     assert again["expectation"]["margin_points"] <= 2.0
 
 
-def test_plan_of_an_unlikely_result_warns_and_keeps_its_fields(sent: list[Any]) -> None:
+def test_plan_of_an_unlikely_result_warns_and_keeps_its_fields(sent: list[str]) -> None:
     stranger = Client(enforce_csrf_checks=True)
     expected = post(stranger, changed(population_size=500)).json()["expectation"]
     assert expected["warning"].endswith("The largest cohort with which a result is likely is 500.")
@@ -98,18 +99,15 @@ def test_plan_with_a_body_or_method_that_cannot_be_is_refused(client: Client) ->
 
 
 def test_plan_is_unavailable_while_many_are_computed(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "WAIT_SECONDS", 0.01)
-    monkeypatch.setattr(turns, "_turns", type("Full", (), {"acquire": lambda *_, **__: False})())
+    workers_answer(monkeypatch)
     response = post(client, EXAMPLE)
     assert response.status_code == 503
     assert response.json()["type"] == "/problems/unavailable"
 
 
-@pytest.mark.usefixtures("no_time")
-def test_plan_that_is_not_finished_is_finished_by_the_task(client: Client, sent: list[Any]) -> None:
+def test_plan_that_is_not_finished_is_finished_by_a_worker(client: Client, sent: list[str]) -> None:
     first = post(client, EXAMPLE)
     assert (first.status_code, first.json()["state"], first.json()["complete"]) == (202, "computing", False)
-    ((question, slot),) = sent
-    compute_plan(question.as_dict(), slot)
+    work(sent)
     second = post(client, EXAMPLE)
     assert (second.status_code, second.json()["state"], second.json()["complete"]) == (200, "complete", True)

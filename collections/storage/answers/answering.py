@@ -1,0 +1,118 @@
+"""What workers do: compute an answer into its row."""
+
+import json
+import time
+from datetime import timedelta
+
+import structlog
+from billiard.exceptions import SoftTimeLimitExceeded
+from django.db.models import Q
+from django.utils import timezone
+from django.utils.module_loading import autodiscover_modules
+
+from panprivacy.formats.errors import FieldError
+from storage.answers.kinds import KINDS, Content, Kind
+from storage.answers.models import Question
+from storage.connections import connection_release
+
+logger = structlog.get_logger(__name__)
+
+OVERTIME = timedelta(seconds=10)
+"""Time a worker may take beyond its limit: the step under way is not interrupted."""
+
+PART_SECONDS = 0.1
+"""How often parts of an answer are stored."""
+
+KEPT_TIME = timedelta(days=1)
+"""Time for which an answer is kept."""
+
+MOST_KEPT = 1_000
+"""Answers of each kind that are kept, the newest ones: anyone may ask for plans."""
+
+
+def answer_stored(*, key: str) -> None:
+    """Answer a question, unless another worker is at it or has answered it; safe to run twice.
+
+    If time runs out, the last part stays, and the question rests.
+    """
+    autodiscover_modules("answers")
+    now = timezone.now()
+    free = Q(begun_at=None) | Q(due_at__lte=now)
+    row = Question.objects.filter(free, key=key, ended_at=None).first()
+    if row is None or row.kind not in KINDS:
+        return
+    kind = KINDS[row.kind]
+    lease = timedelta(seconds=kind.lane.seconds) + OVERTIME
+    begun = Question.objects.filter(free, key=key, ended_at=None).update(begun_at=now, due_at=now + lease)
+    if not begun:
+        return
+    _answer(row, kind)
+
+
+def answer_here(*, key: str, kind: Kind, content: Content) -> Question:
+    """Answer a question in this process, and keep the answer.
+
+    Returns:
+        The row, which other processes find.
+    """
+    asked = json.loads(json.dumps(content))
+    now = timezone.now()
+    made = Question(key=key, kind=kind.name, content=json.dumps(content), asked_at=now, due_at=now)
+    connection_release()
+    try:
+        for part in kind.function(asked):
+            made.answer = json.dumps(part)
+    except FieldError as error:
+        made.refusal = [error.field, error.message]
+    made.ended_at, made.complete = timezone.now(), True
+    # Another process may have answered it meanwhile, with the same.
+    Question.objects.bulk_create(
+        [made],
+        update_conflicts=True,
+        unique_fields=["key"],
+        update_fields=["answer", "refusal", "asked_at", "ended_at", "complete"],
+    )
+    return made
+
+
+def old_answers_delete() -> None:
+    """Delete the answers that are not kept, and questions that no worker has answered and no one asks any
+    more."""
+    before = timezone.now() - KEPT_TIME
+    Question.objects.filter(asked_at__lt=before).delete()
+    # Which kinds there are is known only where they were loaded.
+    for kind in Question.objects.values_list("kind", flat=True).distinct():
+        newest = Question.objects.filter(kind=kind).order_by("-asked_at", "pk")
+        last = newest[MOST_KEPT : MOST_KEPT + 1].values_list("asked_at", flat=True).first()
+        if last is not None:
+            newest.filter(asked_at__lte=last).delete()
+
+
+def _answer(row: Question, kind: Kind) -> None:
+    part: Content | None = None
+    stored = time.monotonic()
+    connection_release()
+    try:
+        for part in kind.function(row.asked):
+            # Not each: a quick answer is stored at once, as a whole.
+            if time.monotonic() - stored >= PART_SECONDS:
+                Question.objects.filter(key=row.key).update(answer=json.dumps(part))
+                stored = time.monotonic()
+    except FieldError as error:
+        _end(row.key, part, complete=True, refusal=[error.field, error.message])
+    except SoftTimeLimitExceeded:
+        logger.warning("answer_given_up", kind=row.kind)
+        _end(row.key, part, complete=False)
+    except Exception:
+        # It would be repeated for as long as pages ask.
+        _end(row.key, part, complete=False)
+        raise
+    else:
+        _end(row.key, part, complete=True)
+
+
+def _end(key: str, part: Content | None, *, complete: bool, refusal: list[str] | None = None) -> None:
+    ended = {"ended_at": timezone.now(), "complete": complete, "refusal": refusal}
+    if part is not None:
+        ended["answer"] = json.dumps(part)
+    Question.objects.filter(key=key, ended_at=None).update(**ended)

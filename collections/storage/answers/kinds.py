@@ -1,0 +1,60 @@
+"""What can be asked, and which function answers it."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+Content = Mapping[str, Any]
+"""What is asked, or an answer: plain values for JSON, infinity among them."""
+
+Function = Callable[[Any], Iterator[Content]]
+"""Takes what is asked, and yields the answer: parts of it first, each with all of the one before it, or the
+whole at once. FieldError is an answer too: a refusal."""
+
+
+class Lane(Enum):
+    """Which workers answer.
+
+    Attributes:
+        task: by its name, because tasks import what asks.
+        seconds: what a worker may take for one answer.
+    """
+
+    PREVIEWS = "storage.answers.tasks.answer_preview", 20
+    """People wait while they type: a queue and a child of its own, so that nothing else delays them."""
+
+    LONG = "storage.answers.tasks.answer_question", 170
+
+    def __init__(self, task: str, seconds: int) -> None:
+        self.task = task
+        self.seconds = seconds
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of question.
+
+    Attributes:
+        name: in the rows.
+        function: computes the answer from nothing but what is asked.
+        lane: which workers answer it.
+        most: questions of this kind that may wait or be computed at a time; others are turned away.
+        version: raise it when the fields of an answer change: rows of other versions are not found.
+    """
+
+    name: str
+    function: Function
+    lane: Lane = Lane.LONG
+    most: int = 16
+    version: int = 1
+
+
+KINDS: dict[str, Kind] = {}
+"""By their names."""
+
+
+def declared(name: str, function: Function, lane: Lane = Lane.LONG, most: int = 16) -> Kind:
+    """A kind of question that workers know; as in `Kind`."""
+    KINDS[name] = Kind(name, function, lane, most)
+    return KINDS[name]
