@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from kombu.exceptions import OperationalError
 
 from panapp.celery import celery_application
-from reports.operations import report_store_set
+from reports.object_store import store_check
 from storage import clock
 from storage.database import is_migrated
 from storage.key_service import KeyServiceError
@@ -115,7 +115,7 @@ def _broker() -> None:
 
 
 def _store() -> None:
-    report_store_set().check()
+    store_check()
 
 
 def _clock() -> None:

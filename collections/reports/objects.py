@@ -59,7 +59,6 @@ from reports.object_store import (
     objects_put,
     part_get,
     parts_get,
-    store_check,
 )
 from reports.parsing import WellFormedReport
 from reports.store import (
@@ -227,10 +226,6 @@ class ReportObjects(ReportStore):
             if late:
                 # Asked before the deletion: it began after the last straggler ended.
                 row.delete()
-
-    @staticmethod
-    def check() -> None:
-        store_check()
 
     def write(self, records: Sequence[bytes]) -> list[tuple[ReportSegment, bytes]]:
         """Segments of `SEGMENT_BYTES` at most, in their order, and their contents. Nothing of them is stored.

@@ -126,10 +126,6 @@ class ReportRows(ReportStore):
     def upkeep() -> None:
         """Nothing: partitions are dropped by `storage.tasks`, those of all apps."""
 
-    @staticmethod
-    def check() -> None:
-        """Nothing: the database has a check of its own."""
-
     def _stored(self) -> QuerySet[StoredReports]:
         return StoredReports.objects.filter(recipe=self.recipe)
 

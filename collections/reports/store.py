@@ -186,11 +186,6 @@ class ReportStore(ABC):
     def upkeep() -> None:
         """Delete what `end` could not, of all recipes. Safe to run at any time, even twice."""
 
-    @staticmethod
-    @abstractmethod
-    def check() -> None:
-        """Raise StoreDownError if nothing can be stored, apart from the database."""
-
 
 @transaction.atomic
 def rejections_count(*, recipe: Recipe, reasons: Mapping[str, int]) -> None:

@@ -95,7 +95,6 @@ class StoreContract:
         settings.OBJECT_STORE = here
         assert isinstance(report_store_of(recipe), self.store)
         assert report_store_set() is self.store
-        self.store.check()
 
     def test_reports_that_were_submitted_wait_for_work(self) -> None:
         recipe = published_recipe(cohort_size=2)
