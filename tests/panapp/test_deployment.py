@@ -223,6 +223,7 @@ def test_compose_gives_each_process_only_keys_and_services_it_needs(name: str) -
     # An attester's upkeep speaks to the issuer.
     kinds = {"attester-upkeep": "signing-upkeep", **dict.fromkeys(OTHERS, "web")}
     kinds |= dict.fromkeys(("worker-of-chunks", "worker-to-partners", "worker-to-site"), "worker")
+    kinds["worker-for-previews"] = "worker-of-numbers"
     of_others = name.startswith(OTHERS)
     assert kind.name == kinds.get(name, name.split("-", 1)[-1] if of_others else name)
     assert set(KEYS) & set(environment) == set(kind.keys)

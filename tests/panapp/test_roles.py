@@ -20,7 +20,17 @@ from tests.panapp.scene import OTHER_KEY, PLACES
 ROOT: Path = settings.BASE_DIR
 SITE = {
     *("admin", "auth", "axes", "contenttypes", "sessions"),
-    *("aggregation", "admission", "analyzer", "api_tokens", "second_factor", "audit", "public_log", "dap"),
+    *(
+        "aggregation",
+        "admission",
+        "analyzer",
+        "answers",
+        "api_tokens",
+        "second_factor",
+        "audit",
+        "public_log",
+        "dap",
+    ),
     *("gateway", "leader", "ledger", "recipes", "releases", "reports", "series", "notifications"),
     *("simulations", "storage", "streams"),
 }

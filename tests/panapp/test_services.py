@@ -293,6 +293,7 @@ def test_demo_serves_each_queue_once_and_computes_apart() -> None:
     assert children == {
         "worker": "2",
         "worker to helper": "4",
+        "worker for previews": "1",
         "worker of devices": "3",
         "worker of numbers": "1",
     }
@@ -315,14 +316,14 @@ def test_requests_to_each_partner_are_left_to_workers_of_their_own() -> None:
     previews = {"worker for previews": ["--queues", "panapp-previews"]}
     assert queues_of({}) == {"worker": ["--exclude-queues", "panapp-previews"], **previews}
     assert queues_of(both) == {
-        "worker": ["--exclude-queues", "panapp-previews,panapp-helper,panapp-shuffler"],
+        "worker": ["--exclude-queues", "panapp-helper,panapp-shuffler,panapp-previews"],
         **previews,
         "worker to helper": ["--queues", "panapp-helper"],
         "worker to shuffler": ["--queues", "panapp-shuffler"],
     }
     shuffler = {"PANAPP_SHUFFLER_URL": "http://s/shuffler", "PANAPP_QUEUE": "ours"}
     assert queues_of(shuffler) == {
-        "worker": ["--exclude-queues", "ours-previews,ours-shuffler"],
+        "worker": ["--exclude-queues", "ours-shuffler,ours-previews"],
         "worker for previews": ["--queues", "ours-previews"],
         "worker to shuffler": ["--queues", "ours-shuffler"],
     }
