@@ -53,12 +53,16 @@ def promised_of(cost: Cost, sampling_rate: float, population: str | None) -> Pro
         FieldError: a guarantee cannot be computed, or there is no such population.
     """
     row = None if population is None else population_named(population)
-    asked = [Asked(PROMISE, cost.as_dict()), refusals_question(cost, population)]
+    asked = [Asked(PROMISE, cost.as_dict())]
     if row is not None:
         asked.append(effect_question(cost, row))
-    promise, refusals, *effect = ask_all(asked)
+    # What takes long is begun first, and not waited for: the page asks again for it.
+    slow = [refusals_question(cost, population)]
+    ask_all(slow, wait=False)
+    promise, *effect = ask_all(asked)
     if promise.refusal is not None:
         raise promise.refusal
+    (refusals,) = ask_all(slow, wait=False)
     refused = refusals_from(refusals)
     unknown = [answer.state for answer in (promise, *effect) if not answer.complete]
     if unknown:

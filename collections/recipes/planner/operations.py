@@ -59,15 +59,20 @@ def plan_answer(*, question: Question) -> Planned:
     if known is not None and known.content is not None:
         (known,) = ask_all([Asked(PLAN, content)])
         return Planned(known.content, known.state, begun=not known.complete)
-    quick, whole = ask_all([Asked(QUICK_PLAN, content), Asked(PLAN, content)])
-    for answer in (quick, whole):
-        if answer.refusal is not None:
-            raise answer.refusal
-    if whole.content is not None:
-        return Planned(whole.content, whole.state, begun=not whole.complete)
-    if quick.content is None:
-        raise BusyError
-    return Planned(quick.content, whole.state)
+    # All of it is begun first, and not waited for.
+    (whole,) = ask_all([Asked(PLAN, content)], wait=False)
+    if whole.content is None and whole.refusal is None:
+        (quick,) = ask_all([Asked(QUICK_PLAN, content)])
+        if quick.refusal is not None:
+            raise quick.refusal
+        (whole,) = ask_all([Asked(PLAN, content)], wait=False)
+        if whole.content is None and whole.refusal is None:
+            if quick.content is None:
+                raise BusyError
+            return Planned(quick.content, whole.state)
+    if whole.refusal is not None:
+        raise whole.refusal
+    return Planned(whole.content, whole.state, begun=not whole.complete)
 
 
 def plan_state(*, question: Question) -> State:
