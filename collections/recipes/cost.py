@@ -85,15 +85,24 @@ class Cost:
 
     def event_of(self, statistic: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
         """What one line costs: with `statistic`, or the same with other parameters."""
-        if self.rounds is None or not isinstance(statistic, CohortStatistic):
+        if self.rounds is None:
             return event_with_collusion(statistic, dishonest_fraction)
-        return rounds_event(statistic, self.rounds, once=self.once, dishonest_fraction=dishonest_fraction)
+        return rounds_event(
+            _with_cohort(statistic), self.rounds, once=self.once, dishonest_fraction=dishonest_fraction
+        )
 
     def condition(self, statistic: Statistic[Any]) -> str:
         """What `event_of` relies on, as a clause; empty if it holds as it is."""
-        if self.rounds is None or not isinstance(statistic, CohortStatistic):
+        if self.rounds is None:
             return statistic.budget_condition
-        return rounds_condition(statistic, once=self.once)
+        return rounds_condition(_with_cohort(statistic), once=self.once)
+
+
+def _with_cohort(statistic: Statistic[Any]) -> CohortStatistic[Any]:
+    """A statistic that may be asked in rounds. TypeError for any other: what its rounds cost is not known."""
+    if not isinstance(statistic, CohortStatistic):
+        raise TypeError(f"the cost of rounds of {statistic.statistic} is not known")
+    return statistic
 
 
 def statistic_members(name: str, parameters: Any, trust: Trust, segments: int) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Case, F, Q, QuerySet, When
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from recipes.models import NextStep, Recipe
 from storage import clock
@@ -51,16 +51,21 @@ def step_begin(*, recipe: Recipe) -> None:
     NextStep.objects.create(recipe=recipe, due_at=clock.database_now())
 
 
-def step_due(*, recipe: Recipe | int | str) -> None:
+def step_due(*, recipe: Recipe | int | str, cuts_pauses: bool = True) -> None:
     """Have the recipe's next step taken at the next poll. Call it in the transaction that stores what lets it
     go on. A finished recipe has no step.
 
     Args:
         recipe: it, its key or its identifier.
+        cuts_pauses: whether a recipe whose last step failed is tried again before its pause is over.
     """
     by = "recipe__identifier" if isinstance(recipe, str) else "recipe"
     now = clock.database_now()
-    NextStep.objects.filter(Q(due_at__gt=now), **{by: recipe}).update(due_at=now)
+    rows = NextStep.objects.filter(**{by: recipe})
+    # A step that runs may have missed what is stored here. The row is written even if it is due already: a
+    # step that begins waits until this transaction has committed, and sees it.
+    later = When(Q(due_at__gt=now) | Q(runner__isnull=False), then=Value(now))
+    (rows if cuts_pauses else rows.filter(failures=0)).update(due_at=Case(later, default=F("due_at")))
 
 
 def step_end(*, recipe: Recipe) -> None:
@@ -77,7 +82,9 @@ def steps_claim(*, only: Recipe | None = None) -> dict[str, str]:
     """
     now = clock.database_now()
     due = _due(now) if only is None else _due(now).filter(recipe=only)
-    claim, claimed = rows_claim(due.order_by("due_at"), now, first=LOST_AFTER, most=MOST_AT_ONCE)
+    claim, claimed = rows_claim(
+        due.order_by("due_at"), now, first=LOST_AFTER, longest=LONGEST_REST, most=MOST_AT_ONCE
+    )
     if not claimed:
         return {}
     identifiers = Recipe.objects.filter(pk__in=claimed).order_by("pk").values_list("identifier", flat=True)
@@ -101,22 +108,24 @@ def step_turn(*, recipe: int, claim: str | None = None) -> Iterator[Turn | None]
         claim: of the message; None for one that was sent without a claim, which counts unless a step runs.
     """
     now = clock.database_now()
-    believed = now + LEASE
     row = NextStep.objects.filter(recipe=recipe)
-    with row_turn(row, name=f"step of recipe {recipe}", claim=claim, due_at=believed) as runner:
+    failures = row.values_list("failures", flat=True).first() or 0
+    pause = wait_after(failures, first=FIRST_PAUSE, longest=LONGEST_REST)
+    believed = now + LEASE + (pause if failures else timedelta(0))
+    # It counts as failed until it has ended, so that a worker that dies of it each time does so ever more
+    # rarely.
+    begun = {"due_at": believed, "failures": failures + 1}
+    with row_turn(row, name=f"step of recipe {recipe}", claim=claim, **begun) as runner:
         if runner is None:
             yield None
             return
         turn = Turn(rest_until=now + LONGEST_REST)
         yield turn
-        failures = row.values_list("failures", flat=True).first() if turn.failed else 0
-        until = turn.rest_until
-        if turn.failed:
-            until = clock.database_now() + wait_after(failures or 0, first=FIRST_PAUSE, longest=LONGEST_REST)
+        until = clock.database_now() + pause if turn.failed else turn.rest_until
         # A mark that came meanwhile is earlier, and stays.
         unmarked = When(due_at=believed, then=until)
         row.filter(runner=runner).update(
-            due_at=Case(unmarked, default=F("due_at")), failures=F("failures") + 1 if turn.failed else 0
+            due_at=Case(unmarked, default=F("due_at")), failures=failures + 1 if turn.failed else 0
         )
 
 

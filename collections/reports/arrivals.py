@@ -64,4 +64,4 @@ _HERE = Arrivals()
 def arrivals_count(*, recipe: Recipe, number: int) -> None:
     """Note reports, in the transaction that stores them."""
     if _HERE.are_enough(recipe, number):
-        step_due(recipe=recipe)
+        step_due(recipe=recipe, cuts_pauses=False)

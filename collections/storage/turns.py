@@ -50,13 +50,18 @@ def free_rows(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
 
 
 def rows_claim(
-    rows: QuerySet[Any], now: datetime, *, first: timedelta = FIRST_WAIT, most: int | None = None
+    rows: QuerySet[Any],
+    now: datetime,
+    *,
+    first: timedelta = FIRST_WAIT,
+    longest: timedelta = LONGEST_WAIT,
+    most: int | None = None,
 ) -> tuple[uuid.UUID, list[Any]]:
     """Claim those that are free: a message is to be sent for each. It waits from this moment on.
 
     Args:
         rows: in their order.
-        first: time after which the first message is taken for lost.
+        first, longest: time after which the first message is taken for lost, and most of it after others.
         most: claim no more than these.
 
     Returns:
@@ -69,7 +74,7 @@ def rows_claim(
     claimed: list[Any] = []
     everything = rows.model._default_manager
     for number, keys in unanswered.items():
-        wait = wait_after(number, first=first, longest=LONGEST_WAIT)
+        wait = wait_after(number, first=first, longest=longest)
         # Asked again: another process may have claimed one in the meantime.
         changed = free_rows(everything.filter(pk__in=keys), now).update(
             queued=claim, queued_until=now + wait, unanswered=F("unanswered") + 1

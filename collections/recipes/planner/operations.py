@@ -16,7 +16,7 @@ def _answer_quick_plan(asked: Any) -> Iterator[Content]:
     return _plans(asked, Depth.QUICK)
 
 
-QUICK_PLAN = declared("quick plan", _answer_quick_plan, Lane.PREVIEWS, most=8)
+QUICK_PLAN = declared("quick plan", _answer_quick_plan, Lane.PREVIEWS, most=8, urgent=False)
 
 
 def _answer_plan(asked: Any) -> Iterator[Content]:
@@ -24,7 +24,7 @@ def _answer_plan(asked: Any) -> Iterator[Content]:
     return _plans(asked, Depth.WHOLE)
 
 
-PLAN = declared("plan", _answer_plan)
+PLAN = declared("plan", _answer_plan, urgent=False)
 
 
 def _plans(asked: Any, depth: Depth) -> Iterator[Content]:

@@ -3,6 +3,7 @@
 import json
 import time
 from datetime import timedelta
+from typing import Any
 
 import structlog
 from billiard.exceptions import SoftTimeLimitExceeded
@@ -19,6 +20,12 @@ logger = structlog.get_logger(__name__)
 
 OVERTIME = timedelta(seconds=10)
 """Time a worker may take beyond its limit: the step under way is not interrupted."""
+
+GIVEN_UP_REST = timedelta(minutes=5)
+"""For which a question that took a worker too long is not sent again."""
+
+FAILED_REST = timedelta(seconds=20)
+"""The same of one whose computation failed, as if a database does not answer."""
 
 PART_SECONDS = 0.1
 """How often parts of an answer are stored."""
@@ -99,20 +106,26 @@ def _answer(row: Question, kind: Kind) -> None:
                 Question.objects.filter(key=row.key).update(answer=json.dumps(part))
                 stored = time.monotonic()
     except FieldError as error:
-        _end(row.key, part, complete=True, refusal=[error.field, error.message])
+        _end(row.key, part, refusal=[error.field, error.message])
     except SoftTimeLimitExceeded:
         logger.warning("answer_given_up", kind=row.kind)
-        _end(row.key, part, complete=False)
+        _end(row.key, part, rest=GIVEN_UP_REST)
     except Exception:
         # It would be repeated for as long as pages ask.
-        _end(row.key, part, complete=False)
+        _end(row.key, part, rest=FAILED_REST)
         raise
     else:
-        _end(row.key, part, complete=True)
+        _end(row.key, part)
 
 
-def _end(key: str, part: Content | None, *, complete: bool, refusal: list[str] | None = None) -> None:
-    ended = {"ended_at": timezone.now(), "complete": complete, "refusal": refusal}
+def _end(
+    key: str, part: Content | None, *, rest: timedelta | None = None, refusal: list[str] | None = None
+) -> None:
+    """`rest`: for which it is not sent again; None of a complete answer."""
+    now = timezone.now()
+    ended: dict[str, Any] = {"ended_at": now, "complete": rest is None, "refusal": refusal}
+    if rest is not None:
+        ended["due_at"] = now + rest
     if part is not None:
         ended["answer"] = json.dumps(part)
     Question.objects.filter(key=key, ended_at=None).update(**ended)

@@ -4,7 +4,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
@@ -33,13 +33,10 @@ PART_SECONDS = 0.25
 
 FIRST_PAUSE_SECONDS = 0.01
 LONGEST_PAUSE_SECONDS = 0.05
-"""Between two looks at the rows."""
+"""Between two polls of the rows."""
 
-START_TIME = timedelta(seconds=60)
-"""For which a message may wait for a worker. It then expires, and is sent again once someone asks."""
-
-REST_TIME = timedelta(minutes=5)
-"""For which a question that took a worker too long is not sent again."""
+LAST_PRIORITY = 9
+"""Of messages that are not urgent; the broker's first one is 0."""
 
 BROKER_SECONDS = 1
 """How long the broker may take to accept a message."""
@@ -167,7 +164,7 @@ def _is_to_be_sent(row: Question | None, now: datetime) -> bool:
     if row is None:
         return True
     if row.ended_at is not None:
-        return not row.complete and row.ended_at + REST_TIME <= now
+        return not row.complete and row.due_at <= now
     return row.due_at <= now
 
 
@@ -184,7 +181,11 @@ def _send(one: Asked, row: Question | None, now: datetime) -> State | None:
     try:
         _message(one)
     except (OperationalError, OSError) as error:
-        Question.objects.filter(key=one.key, begun_at=None, ended_at=None).delete()
+        waiting = Question.objects.filter(key=one.key, begun_at=None, ended_at=None)
+        if row is None:
+            waiting.delete()
+        else:
+            waiting.update(due_at=now)
         _silent_until = time.monotonic() + SILENT_SECONDS
         logger.warning("question_not_sent", error=type(error).__name__)
         return State.NO_WORKER
@@ -195,7 +196,7 @@ def _claimed(one: Asked, row: Question | None, now: datetime) -> bool:
     """Whether this request is the one that sends it; the row is then there."""
     if row is None:
         made = Question(key=one.key, kind=one.kind.name, content=json.dumps(one.content), asked_at=now)
-        made.due_at, made.sendings = now + START_TIME, 1
+        made.due_at, made.sendings = now + one.kind.lane.start_time, 1
         Question.objects.bulk_create([made], ignore_conflicts=True)
         return True
     # A second message for the same question is passed over (`answering`).
@@ -204,7 +205,7 @@ def _claimed(one: Asked, row: Question | None, now: datetime) -> bool:
         return bool(
             locked.update(
                 asked_at=now,
-                due_at=now + START_TIME,
+                due_at=now + one.kind.lane.start_time,
                 sendings=1 if row.begun_at else F("sendings") + 1,
                 begun_at=None,
                 ended_at=None,
@@ -219,9 +220,14 @@ def _message(one: Asked) -> None:
         connect_timeout=BROKER_SECONDS,
         transport_options={**current_app.conf.broker_transport_options, **options},
     ) as connection:
-        expires = START_TIME.total_seconds()
+        expires = one.kind.lane.start_time.total_seconds()
         current_app.send_task(
-            one.kind.lane.task, [one.key], connection=connection, retry=False, expires=expires
+            one.kind.lane.task,
+            [one.key],
+            connection=connection,
+            retry=False,
+            expires=expires,
+            priority=0 if one.kind.urgent else LAST_PRIORITY,
         )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import Enum
 from typing import Any
 
@@ -19,6 +20,8 @@ class Lane(Enum):
     Attributes:
         task: by its name, because tasks import what asks.
         seconds: what a worker may take for one answer.
+        start_time: for which a message may wait for a worker: longer than one answer before it. It then
+            expires, and is sent again once someone asks.
     """
 
     PREVIEWS = "storage.answers.tasks.answer_preview", 20
@@ -29,6 +32,7 @@ class Lane(Enum):
     def __init__(self, task: str, seconds: int) -> None:
         self.task = task
         self.seconds = seconds
+        self.start_time = timedelta(seconds=seconds + 40)
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,8 @@ class Kind:
         function: computes the answer from nothing but what is asked.
         lane: which workers answer it.
         most: questions of this kind that may wait or be computed at a time; others are turned away.
+        urgent: whether its messages are taken before those of kinds that are not. Only what anyone may ask
+            is not: it must not keep analysts from publishing.
         version: raise it when the fields of an answer change: rows of other versions are not found.
     """
 
@@ -47,6 +53,7 @@ class Kind:
     function: Function
     lane: Lane = Lane.LONG
     most: int = 16
+    urgent: bool = True
     version: int = 1
 
 
@@ -54,7 +61,9 @@ KINDS: dict[str, Kind] = {}
 """By their names."""
 
 
-def declared(name: str, function: Function, lane: Lane = Lane.LONG, most: int = 16) -> Kind:
+def declared(
+    name: str, function: Function, lane: Lane = Lane.LONG, most: int = 16, *, urgent: bool = True
+) -> Kind:
     """A kind of question that workers know; as in `Kind`."""
-    KINDS[name] = Kind(name, function, lane, most)
+    KINDS[name] = Kind(name, function, lane, most, urgent)
     return KINDS[name]

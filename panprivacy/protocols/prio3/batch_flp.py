@@ -114,7 +114,7 @@ class BatchProof:
         return wire_basis, gadget_basis, revealing
 
     def _transformed(self, values: Limbs) -> Limbs:
-        """The transform at the inverse roots, of shape (limbs, order, reports), like `values_at_roots`.
+        """The transform at the inverse roots, of shape (limbs, order, reports).
 
         Small values give limbs below 2^27 · (1 + log₂ order).
         """

@@ -1,6 +1,7 @@
 """Each recipe takes its steps alone. What is lost, doubled, killed or slow delays only that recipe."""
 
 import threading
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -24,6 +25,7 @@ from results.steps import CLOSED_REST, collection_step
 from results.tasks import advance_collections
 from storage import clock
 from storage.turns import LEASE
+from tests.clock import time_is
 from tests.concurrency import at_once, in_thread
 from tests.driving import collections_advance
 from tests.factories import published_recipe, report_of_values, submitted
@@ -313,3 +315,38 @@ def test_of_many_workers_with_one_recipe_one_takes_the_step() -> None:
 def test_rest_is_never_longer_than_a_lost_mark_may_delay() -> None:
     recipe = resting()
     assert due_at(recipe) - clock.database_now() <= LONGEST_REST
+
+
+def test_mark_during_a_step_longer_than_its_lease_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    recipe = closed()
+    began = clock.database_now()
+    with step_turn(recipe=recipe.pk) as turn:
+        assert turn is not None
+        time_is(monkeypatch, lambda: began + 2 * LEASE)
+        step_due(recipe=recipe)
+        turn.rest_until = began + LONGEST_REST
+    assert list(steps_claim()) == [str(recipe.identifier)]
+
+
+def test_reports_do_not_cut_the_pause_of_a_recipe_whose_step_failed() -> None:
+    recipe = closed()
+    with step_turn(recipe=recipe.pk) as turn:
+        assert turn is not None
+        turn.failed = True
+    step_due(recipe=recipe, cuts_pauses=False)
+    assert steps_claim() == {}
+    step_due(recipe=recipe)
+    assert list(steps_claim()) == [str(recipe.identifier)]
+
+
+def test_worker_that_dies_of_a_step_each_time_does_so_ever_more_rarely() -> None:
+    recipe = closed()
+    pauses = []
+    for _ in range(4):
+        began = clock.database_now()
+        with suppress(SystemExit), step_turn(recipe=recipe.pk):
+            raise SystemExit
+        row = NextStep.objects.get(recipe=recipe)
+        pauses.append((row.due_at - began).total_seconds())
+    assert pauses == sorted(pauses)
+    assert pauses[-1] > pauses[0] + 10

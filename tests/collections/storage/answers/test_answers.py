@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 from panprivacy.accounting import number_cache
 from panprivacy.formats.errors import FieldError
 from storage.answers import answering, asking
-from storage.answers.answering import answer_stored, old_answers_delete
+from storage.answers.answering import FAILED_REST, GIVEN_UP_REST, answer_stored, old_answers_delete
 from storage.answers.asking import Asked, State, ask, ask_all, peek
 from storage.answers.kinds import KINDS, Content, Kind, Lane, declared
 from storage.answers.models import Question
@@ -197,9 +197,11 @@ def test_broker_that_is_down_is_asked_once_and_leaves_nothing(
     assert not Question.objects.exists()
 
 
-@pytest.mark.parametrize("end", [SoftTimeLimitExceeded, ZeroDivisionError])
+@pytest.mark.parametrize(
+    ("end", "rest"), [(SoftTimeLimitExceeded, GIVEN_UP_REST), (ZeroDivisionError, FAILED_REST)]
+)
 def test_answer_that_ends_too_soon_keeps_its_part_and_rests(
-    sent: list[str], end: type[Exception], computed: list[Any]
+    sent: list[str], end: type[Exception], rest: timedelta, computed: list[Any]
 ) -> None:
     def part(asked: Any) -> Iterator[Content]:
         computed.append(asked)
@@ -215,7 +217,9 @@ def test_answer_that_ends_too_soon_keeps_its_part_and_rests(
             answer = ask(kind, {})
             assert (answer.state, answer.content) == (State.TOO_LONG, {"part": 1})
         assert sent == []
-        Question.objects.update(ended_at=timezone.now() - asking.REST_TIME)
+        row = Question.objects.get()
+        assert row.due_at - row.ended_at == rest
+        Question.objects.update(due_at=timezone.now())
         assert ask(kind, {}).state is State.COMPUTING
         assert len(sent) == 1
     finally:
