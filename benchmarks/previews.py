@@ -120,7 +120,7 @@ def main() -> int:
         client = Client()
         client.force_login(User.objects.get())
         session = client.cookies["sessionid"].value
-        with running_services(workers=2) as services:
+        with running_services(workers=2, apart=True) as services:
             site = Site(services.base_url, session)
             measure(site.promise, range(1, 4))
             measure(site.plan, range(1, 4))

@@ -283,7 +283,7 @@ def test_installation_has_one_beat_and_several_requests_to_a_partner() -> None:
     assert [name for name, program in programs.items() if "--beat" in program.command] == ["worker"]
     commands = {name: program.command for name, program in programs.items()}
     children = {name: command[command.index("--concurrency") + 1] for name, command in commands.items()}
-    assert children == {"worker": "5", "worker for previews": "1", "worker to helper": "6"}
+    assert children == {"worker": "5", "worker to helper": "6"}
 
 
 def test_demo_serves_each_queue_once_and_computes_apart() -> None:
@@ -313,17 +313,14 @@ def test_demo_serves_each_queue_once_and_computes_apart() -> None:
 
 def test_requests_to_each_partner_are_left_to_workers_of_their_own() -> None:
     both = {"PANAPP_HELPER_URL": "http://h/helper", "PANAPP_SHUFFLER_URL": "http://s/shuffler"}
-    previews = {"worker for previews": ["--queues", "panapp-previews"]}
-    assert queues_of({}) == {"worker": ["--exclude-queues", "panapp-previews"], **previews}
+    assert queues_of({}) == {"worker": []}
     assert queues_of(both) == {
-        "worker": ["--exclude-queues", "panapp-helper,panapp-shuffler,panapp-previews"],
-        **previews,
+        "worker": ["--exclude-queues", "panapp-helper,panapp-shuffler"],
         "worker to helper": ["--queues", "panapp-helper"],
         "worker to shuffler": ["--queues", "panapp-shuffler"],
     }
     shuffler = {"PANAPP_SHUFFLER_URL": "http://s/shuffler", "PANAPP_QUEUE": "ours"}
     assert queues_of(shuffler) == {
-        "worker": ["--exclude-queues", "ours-shuffler,ours-previews"],
-        "worker for previews": ["--queues", "ours-previews"],
+        "worker": ["--exclude-queues", "ours-shuffler"],
         "worker to shuffler": ["--queues", "ours-shuffler"],
     }

@@ -210,8 +210,8 @@ def running_services(
         partners: role → data directory of each partner to run beside, e.g. of a helper, which makes us the
             leader; by default none runs.
         partner_jobs: processes in each of these groups, with a request under way each.
-        apart: whether computations, and what simulates devices or asks other servers, have workers of their
-            own: then none of it holds up collections. Each takes some 150 MB.
+        apart: whether previews, other computations, and what simulates devices or asks other servers, have
+            workers of their own: then none of it holds up collections. Each takes some 150 MB.
         meanwhile: called once, while the processes start: what is computed here loses no time.
 
     Raises:
@@ -324,17 +324,15 @@ def _worker_programs(
     does_more = len(beside) < len(partners) or variables.get("PANAPP_EMAIL_FROM")
     children = dict.fromkeys(beside, workers * partner_jobs)
     process = {name: name.replace(" ", "-") for name in beside}
-    beside["worker for previews"] = (names.previews,)
-    children |= {"worker for previews": 1}
-    process |= {"worker for previews": "worker-of-numbers"}
     if apart:
+        beside["worker for previews"] = (names.previews,)
         beside["worker of devices"] = (names.simulations, names.notifications, names.partners)
         beside["worker of numbers"] = (names.plans,)
-        children |= {"worker of devices": max(2, devices), "worker of numbers": 1}
+        children |= {"worker for previews": 1, "worker of devices": max(2, devices), "worker of numbers": 1}
         process |= {"worker of devices": "all" if does_more else "worker"}
-        process |= {"worker of numbers": "worker-of-numbers"}
+        process |= dict.fromkeys(("worker for previews", "worker of numbers"), "worker-of-numbers")
     taken = ",".join(queue for queues in beside.values() for queue in queues)
-    options = {"worker": ("--exclude-queues", taken)}
+    options = {"worker": ("--exclude-queues", taken) if taken else ()}
     options |= {name: ("--queues", ",".join(queues)) for name, queues in beside.items()}
     children["worker"] = workers if apart else max(workers, devices)
     process["worker"] = "all" if does_more else "worker"
