@@ -3,6 +3,8 @@
 No request line, address or user agent is logged: a device is not to be found in a log.
 """
 
+import logging
+
 import structlog
 
 LOGGING = {
@@ -40,6 +42,10 @@ LOGGING = {
         "django.security.TooManyFilesSent": {"level": "CRITICAL"},
     },
 }
+
+# A line that cannot be written is dropped. Python would print the exception under way with it, which may
+# quote what was sent.
+logging.raiseExceptions = False
 
 structlog.configure(
     processors=[
