@@ -27,7 +27,7 @@ Visit = Callable[..., Visitor]
 QUESTION = "/plan/?statistic=histogram&k=3&steps=7&margin=5&aggregator_epsilon=1&unknown=epsilon"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Long questions that were asked; none is answered by itself."""
     return workers_answer(monkeypatch, previews=True)
@@ -59,6 +59,7 @@ def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit,
     assert visitor.complaints == []
 
 
+@pytest.mark.usefixtures("sent")
 def test_figures_follow_typing_stand_in_the_address_and_outlive_a_mistake(visit: Visit) -> None:
     page = visit().open("/plan/")
     headline = page.locator("#plan-figures .figure-large")
