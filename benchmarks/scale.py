@@ -60,7 +60,7 @@ class Run:
 
     Attributes:
         workers: children of the worker, which do the tasks.
-        taking_in, closing: seconds by the clock, of which the second ends with the release.
+        taking_in, closing: seconds by the clock; closing ends with the release.
         microseconds: processor time for a report, by process.
         megabytes_half, megabytes: most memory of a process, by what it is.
         statement: seconds of the longest one, and how it begins; None without PostgreSQL.

@@ -349,7 +349,7 @@ class ReportObjects(ReportStore):
         return Taken(end)
 
     def _add_up(self, work: Work, key: Callable[[], PrivateKey]) -> Taken | None:
-        """Add up one shard: a pure function, of which other engines can make use (examples/ray_shards.py)."""
+        """Add up one shard: a pure function, which other engines can run too (examples/ray_shards.py)."""
         sealed = optional_bytes(SegmentedRecipe.objects.get(recipe=self.recipe).manifest)
         if sealed is None:
             # Another worker has finished the last chunk, and the result is out.

@@ -93,11 +93,11 @@ def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
         if locked.state != Simulation.State.RUNNING:
             return []
         most = locked.at_once or settings.RECIPE_CHUNKS
-        room = max(0, most - chunks.filter(send_after__gt=now).count())
+        free = max(0, most - chunks.filter(send_after__gt=now).count())
         # All others of the simulation may come before a chunk.
         patience = timedelta(seconds=settings.CHUNK_STALE_SECONDS + most * CHUNK_SECONDS)
         # Lost ones first.
-        taken = list(due.order_by(F("send_after").asc(nulls_last=True), "first").defer("listed")[:room])
+        taken = list(due.order_by(F("send_after").asc(nulls_last=True), "first").defer("listed")[:free])
         for chunk in taken:
             if chunk.send_after is not None:
                 chunk.attempts += 1

@@ -225,7 +225,7 @@ class KeyToken(KeyService):
 
 
 class _AesKey(Protocol):
-    """What objects can do whose attributes allow it; the types of the library do not know of which."""
+    """An object that seals and opens. The library's types do not say which objects do."""
 
     def encrypt(self, data: bytes, *, mechanism: Mechanism, mechanism_param: GCMParams) -> bytes: ...
 

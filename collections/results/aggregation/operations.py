@@ -89,10 +89,10 @@ def chunks_take(*, recipe: Recipe) -> list[uuid.UUID]:
     with transaction.atomic():
         # One at a time for a recipe: two would use the same free places. Reports come in meanwhile.
         Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
-        room = max(0, settings.RECIPE_CHUNKS - chunks.filter(send_after__gt=now).count())
+        free = max(0, settings.RECIPE_CHUNKS - chunks.filter(send_after__gt=now).count())
         stale = timedelta(seconds=settings.CHUNK_STALE_SECONDS)
         # Lost ones first.
-        taken = list(due.select_for_update().order_by(F("send_after").asc(nulls_last=True))[:room])
+        taken = list(due.select_for_update().order_by(F("send_after").asc(nulls_last=True))[:free])
         for chunk in taken:
             if chunk.send_after is not None:
                 chunk.attempts += 1

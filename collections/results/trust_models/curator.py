@@ -43,7 +43,7 @@ class CuratorCollection(CollectionModel):
         """The announced intrusions that took place, on which the error depends; the recipe has the number of
         allowed ones."""
         made = intrusions_of(str(recipe.identifier))
-        return {"intrusions_made": [{"number": look.number, "at": format_time(look.at)} for look in made]}
+        return {"intrusions_made": [{"number": one.number, "at": format_time(one.at)} for one in made]}
 
 
 @contextmanager

@@ -55,5 +55,5 @@ def begin(key: str, part: Content) -> None:
 
 
 def leases_end() -> None:
-    """Whoever was to begin or to answer has had the time for it."""
+    """Every worker has had the time to begin and to answer."""
     Question.objects.filter(ended_at=None).update(due_at=timezone.now() - timedelta(seconds=1))
