@@ -90,7 +90,7 @@ class Issuer:
         from panprivacy.recipe.parts.admission import TokenAdmission
         from panprivacy.statistics.trust_models.single_server import OneServer
         from storage.signing_key import verification_key
-        from tokens.issuer.registering import issuance_register, issuer_name, token_key_make
+        from tokens.issuer.registrations import issuance_register, issuer_name, token_key_make
 
         self._application, self._partners = application, partners
         request, now = secrets.token_bytes(16), timezone.now()

@@ -84,8 +84,8 @@ def published(issuer: Issuer, **members: Any) -> Any:
     from django.conf import settings
 
     from partners.partner import Partner
-    from publishing.admitting import Admitting
-    from publishing.publishing import recipe_publish_file
+    from publishing.admission import Admitting
+    from publishing.publication import recipe_publish_file
 
     key = issuer.signing_key.public_key().public_bytes_raw()
     partner = Partner(ISSUER_URL, key, "", settings.SIGNING_KEY, issuer)
@@ -103,7 +103,7 @@ def transports() -> tuple[Any, Any]:
     from django.conf import settings
     from django.test import Client, RequestFactory
 
-    import ohttp.relay.forwarding
+    import ohttp.relay.gateway_request
     from ohttp.relay.views import relay as relay_view
     from panprivacy.device.transport import JSON, Answer, Transport
 
@@ -115,7 +115,7 @@ def transports() -> tuple[Any, Any]:
         )
         return answer.status_code, dict(answer.headers), answer.content
 
-    ohttp.relay.forwarding.https_transport = to_the_site  # type: ignore[assignment,attr-defined]  # the socket
+    ohttp.relay.gateway_request.https_transport = to_the_site  # type: ignore[assignment,attr-defined]  # the socket
     settings.RELAY_GATEWAYS = {"site": SITE_URL}
 
     class InProcess(Transport):

@@ -50,7 +50,7 @@ LONGEST_MILLISECONDS = 100.0
 
 def published() -> Any:
     """A recipe that is open."""
-    from publishing.publishing import recipe_publish_file
+    from publishing.publication import recipe_publish_file
 
     return recipe_publish_file(members=MEMBERS, actor=None, simulation=True)
 

@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def poll(recipes: int) -> None:
-    from publishing.publishing import recipe_publish_file
+    from publishing.publication import recipe_publish_file
     from recipes.steps import step_due, steps_claim
     from results.aggregation.step_tasks import steps_send
     from results.steps import collection_step
@@ -123,7 +123,7 @@ def slow_task_send(queue: str, connection: Any) -> None:
 
 def released_after() -> float:
     """Seconds from closing to the result, the median of three recipes with one report each."""
-    from publishing.publishing import recipe_close, recipe_publish_file
+    from publishing.publication import recipe_close, recipe_publish_file
     from results.models import Release
 
     seconds = []

@@ -61,7 +61,7 @@ def build(entries: int) -> None:
 
     from log.audit.guards import HEAD
     from log.audit.models import Head
-    from log.public_log import integrating
+    from log.public_log import tree_growth
     from log.public_log.models import Tree
     from panprivacy.protocols.transparency.merkle import leaf_hash
 
@@ -70,7 +70,7 @@ def build(entries: int) -> None:
     for start in range(0, entries, AT_ONCE):
         with transaction.atomic():
             made = range(start, min(entries, start + AT_ONCE))
-            integrating.hashes_append([leaf_hash(content_of(position)) for position in made], start)
+            tree_growth.hashes_append([leaf_hash(content_of(position)) for position in made], start)
     with transaction.atomic(), connection.cursor() as cursor:
         for statement in HEAD.remove_statements(connection.vendor):
             cursor.execute(statement)
@@ -155,8 +155,8 @@ def run(entries: int, directory: Path) -> dict[str, Any]:
 
     from log.audit.actions import ACCESS_DENIED
     from log.audit.operations import entry_append
-    from log.public_log.integrating import integrate
     from log.public_log.selectors import bundle_bytes, proof_of
+    from log.public_log.tree_growth import integrate
     from panprivacy.protocols.transparency.merkle import HASH_BYTES
     from panprivacy.protocols.transparency.policy import Policy
     from panprivacy.protocols.transparency.signed_note import ED25519, VerifierKey

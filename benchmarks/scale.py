@@ -215,7 +215,7 @@ def run(store: str, reports: int, workers: int) -> Run:
 
     from django.db import connection
 
-    from publishing.publishing import recipe_close, recipe_publish_file
+    from publishing.publication import recipe_close, recipe_publish_file
     from results.aggregation.models import SubAggregate
     from results.models import Release
     from simulations.installation.services import running_services

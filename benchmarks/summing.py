@@ -20,7 +20,7 @@ django.setup()
 from django.core.management import call_command
 
 from benchmarks.end_to_end import RECIPE
-from publishing.publishing import recipe_close, recipe_publish_file
+from publishing.publication import recipe_close, recipe_publish_file
 from reports.models import StoredReports
 from results.aggregation.models import SubAggregate
 from simulations.installation.services import running_services

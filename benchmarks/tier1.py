@@ -137,7 +137,7 @@ def hot_path(recipe: Any) -> dict[str, float]:
 
 def withhold(recipe: Any) -> None:
     """The end of a recipe without a result."""
-    from publishing.publishing import recipe_close
+    from publishing.publication import recipe_close
     from results.operations import result_withhold
 
     recipe = recipe_close(recipe=recipe, actor=None)

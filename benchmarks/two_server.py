@@ -128,7 +128,7 @@ def collect(task: Any, reports: int) -> tuple[int, ...]:
     """Wait until both sides have counted every report, then collect; the result."""
     from django.utils import timezone
 
-    from dap.leader.collecting import collection_job_create
+    from dap.leader.collection import collection_job_create
     from dap.leader.results import TaskResult, collection_result
     from dap.leader.selectors import progress_of, times_uncollected
     from panprivacy.protocols.dap.collection import CollectionJobReq, Query

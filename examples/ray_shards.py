@@ -142,7 +142,7 @@ def sealed_of(recipe: Any) -> tuple[Sealed, dict[int, bytes]]:
 def collected(reports: int) -> Any:
     """A closed recipe with this many reports, every third a 1, every tenth sent twice; sorted and sealed."""
     from panprivacy.formats import base64_text
-    from publishing.publishing import recipe_close, recipe_publish_file
+    from publishing.publication import recipe_close, recipe_publish_file
     from recipes.models import Recipe
     from reports import objects
     from reports.operations import reports_submit

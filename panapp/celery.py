@@ -7,7 +7,7 @@ from typing import Any
 from celery import Celery
 from celery.signals import celeryd_after_setup, worker_ready
 
-from web.ending_together import end_worker_and_beat_together
+from web.process_group import end_worker_and_beat_together
 
 # `celery --app panapp` is an entry point of its own, like manage.py and wsgi.py.
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "panapp.settings")

@@ -16,7 +16,7 @@ from reports.object_store import store_check
 from storage import clock
 from storage.database import is_migrated
 from storage.key_service import KeyServiceError
-from storage.writing import require_room
+from storage.write_check import require_room
 
 logger = structlog.get_logger(__name__)
 
@@ -149,8 +149,8 @@ def _log() -> None:
     What waits is signed here: if no worker runs, a process may have died before it signed, or have no key.
     """
     # Here, as above.
+    from log.public_log.immediate_signing import sign_now
     from log.public_log.lost_states import lost_state
-    from log.public_log.signing_at_once import sign_now
 
     sign_now()
     lost = lost_state()

@@ -59,7 +59,7 @@ _SITE_MIDDLEWARE = (
     "web.plain_address.PlainAddressMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "pages.signed_in.SignedInPagesMiddleware",
+    "pages.cache_control.SignedInPagesMiddleware",
     "log.audit.actor.ActorMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

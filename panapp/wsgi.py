@@ -10,7 +10,7 @@ from django.core.wsgi import get_wsgi_application  # after the settings module i
 
 from reports.device_origins import DeviceOrigins
 from reports.door import Application, Door
-from web.ending_together import end_with_server
+from web.process_group import end_with_server
 from web.static_files import static_files_prepare
 
 if settings.LOCAL:

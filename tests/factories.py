@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from panprivacy.encryption.interface import Ciphertext
-from publishing.publishing import recipe_publish, recipe_publish_file
+from publishing.publication import recipe_publish, recipe_publish_file
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
 from reports.operations import reports_submit

@@ -18,7 +18,7 @@ from devices_sim.workloads.bucket import Workload
 from simulations.collect import collection, stream_collection
 from simulations.collect.collection import CollectionResult, collection_run
 from simulations.installation import services
-from simulations.installation.pairing import log_policy_text
+from simulations.installation.partners import log_policy_text
 from simulations.installation.services import Services, running_services
 from tests.patience import PATIENCE
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
-from publishing.publishing import recipe_close, recipe_publish_file
+from publishing.publication import recipe_close, recipe_publish_file
 from recipes.models import Recipe
 from results.aggregation.operations import chunk_process, chunks_plan
 from results.models import Release

@@ -8,7 +8,7 @@ from ledger.operations import population_change
 from ledger.selectors import population_named
 from panprivacy.protocols.signed_count import IssuedTokens
 from panprivacy.recipe.targeting.attributes import Attributes
-from publishing.publishing import recipe_close, recipe_publish_file
+from publishing.publication import recipe_close, recipe_publish_file
 from recipes.models import Recipe
 from results.aggregation.models import SubAggregate
 from results.operations import result_release, result_withhold

@@ -15,7 +15,7 @@ from accounts.operations import AccountStateError, account_change, account_creat
 from accounts.scopes import ACCOUNTS_READ, ACCOUNTS_WRITE
 from web.openapi import CURSOR, example, problem_response
 from web.paging import api_results
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import Scopes
 from web.serializers import ExactSerializer, paged
 

@@ -1,7 +1,7 @@
 """What populations have spent of their privacy budgets, composed of stored events.
 
-Others call `operations` (spend, return, set a budget), `selectors`, `books`, `budget`, `composed`, `exports`
-and `access`, and read `models`. Workers compute its numbers (`answers`).
+Others call `operations` (spend, return, set a budget), `selectors`, `books`, `budget`, `composition`,
+`exports` and `access`, and read `models`. Workers compute its numbers (`answers`).
 
 It must not know stored recipes but by their identifier.
 """

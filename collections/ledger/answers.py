@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import structlog
 
 from ledger.books import Book
-from ledger.composed import Composition, Event, UnreadableEventError, composed_epsilon, composed_epsilon_of
+from ledger.composition import Composition, Event, UnreadableEventError, composed_epsilon, composed_epsilon_of
 from ledger.models import Spending
 from panprivacy.planning.value_search import Values
 from storage.answers.kinds import Content, declared

@@ -20,7 +20,7 @@ from panprivacy.recipe.targeting.attributes import Attributes
 from web.openapi import CURSOR, example, problem_response
 from web.paging import api_page
 from web.problems import row_found
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 from web.serializers import ExactSerializer, paged
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 from django.db.models import Max, Q
 
 from ledger.budget import Budget
-from ledger.composed import Event, Use, all_readable, budget_use, composed_epsilon
+from ledger.composition import Event, Use, all_readable, budget_use, composed_epsilon
 from ledger.models import Population, Spending
 from storage.columns import stored
 

@@ -3,7 +3,7 @@
 import numpy as np
 from django.core.cache import caches
 
-from ledger.composed import CACHE
+from ledger.composition import CACHE
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.number_cache import number_key
 from panprivacy.accounting.privacy_loss import PrivacyLoss

@@ -12,7 +12,7 @@ from django.utils import timezone
 from ledger.actions import ATTRIBUTES_DECLARED, BUDGET_SET, POPULATION_CHANGED, POPULATION_CREATED
 from ledger.books import Book
 from ledger.budget import Budget, Rule
-from ledger.composed import Event, UnreadableEventError, budget_use, composed_epsilon
+from ledger.composition import Event, UnreadableEventError, budget_use, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
 from ledger.selectors import log_subject, population_named, unreturned_events
 from log.audit.operations import entry_append

@@ -10,11 +10,11 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from ledger.answers import BALANCE, COSTS, LINES
 from ledger.books import DELTA, Book
 from ledger.budget import Budget, Rule
-from ledger.composed import Event, Use, all_readable
+from ledger.composition import Event, Use, all_readable
 from ledger.models import Population, Spending
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from storage.answers.asking import Asked, ask, ask_all
+from storage.answers.questions import Asked, ask, ask_all
 from storage.columns import stored
 
 NAMES_SHOWN = 10

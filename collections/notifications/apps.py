@@ -5,4 +5,4 @@ class NotificationsConfig(AppConfig):
     name = "notifications"
 
     def ready(self) -> None:
-        from notifications import erasing  # noqa: F401  # connects the signal receiver
+        from notifications import key_erasure  # noqa: F401  # connects the signal receiver

@@ -11,7 +11,7 @@ from django.urls import reverse
 from notifications.messages import page_of_event
 from notifications.models import Delivery, Subscription
 from notifications.operations import CONFIRM_WITHIN
-from notifications.secrets_of import confirmation_code, unsubscription_code
+from notifications.subscription_secrets import confirmation_code, unsubscription_code
 
 MOST_SUBJECT = 150
 """Characters of a subject line."""

@@ -17,8 +17,8 @@ from notifications.actions import SECRET_ROTATED, SUBSCRIPTION_CREATED, SUBSCRIP
 from notifications.kinds import kinds_chosen
 from notifications.models import Delivery, Subscription
 from notifications.pauses import LONGEST
-from notifications.secrets_of import secret_sealed
 from notifications.signature import SECRET_BYTES, secret_text
+from notifications.subscription_secrets import secret_sealed
 from notifications.targets import target_check
 from panprivacy.formats.errors import FieldError
 from storage import clock

@@ -4,7 +4,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db.models import QuerySet
 
 from notifications.models import Delivery, Subscription
-from notifications.secrets_of import confirmation_code, is_code, unsubscription_code
+from notifications.subscription_secrets import confirmation_code, is_code, unsubscription_code
 from storage import clock
 
 

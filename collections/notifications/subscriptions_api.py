@@ -17,7 +17,7 @@ from notifications.operations import NotificationStateError, TooOftenError, subs
 from notifications.selectors import deliveries_of
 from web.openapi import CURSOR, problem_response
 from web.paging import api_results
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.serializers import paged
 
 refusals = partial(as_problems, conflicts=NotificationStateError, often=TooOftenError)

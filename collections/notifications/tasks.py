@@ -3,7 +3,7 @@
 import structlog
 from celery import shared_task
 
-from notifications.delivering import deliveries_forget, deliveries_take, delivery_send
+from notifications.delivery import deliveries_forget, deliveries_take, delivery_send
 from notifications.outbox import budgets_watch, cohorts_watch, log_read
 from storage.periodic import PeriodicTask
 

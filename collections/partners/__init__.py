@@ -2,7 +2,7 @@
 
 Others call `client` and `transport` to ask, `failed_requests` to ask again, `signed_views` and `json_bodies`
 to answer, `helper_calls`, `shuffler_calls` and `issuer_calls` for the requests that have names, `partner` and
-`roles` for the other server, `required` for settings that only some roles have, `recipe_document`,
+`roles` for the other server, `required_settings` for settings that only some roles have, `recipe_document`,
 `request_ids`, `server_status` and `problems` for errors.
 
 It must not know what a server does with a request, nor the package `dap`.

@@ -1,9 +1,9 @@
 """How a draft becomes public under each trust model, one file each, and how a recipe is closed.
 
 `TRUST_MODELS` is the table. Others call `unavailable_here`, `configured_partners` for the other servers that
-settings name, the operations in `publishing`, and `review` for what publishing would do. `admitting` knows
-the issuer of tokens and the relay. `approvals` are those of four eyes. `targeting` checks which devices a
-recipe asks, and `of_rounds` is given the reader of documents of rounds. `api` is the same for programs.
+settings name, the operations in `publication`, and `review` for what publishing would do. `admission` knows
+the issuer of tokens and the relay. `approvals` are those of four eyes. `target` checks which devices a
+recipe asks, and `rounds_document` is given the reader of documents of rounds. `api` is the same for programs.
 
 It must not know what becomes of a published recipe: that is in `results`.
 """

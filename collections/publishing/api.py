@@ -13,7 +13,7 @@ from log.audit.access import signed_in_user
 from panprivacy.formats.errors import FieldError
 from publishing.approvals import approval_missing, approval_of_draft
 from publishing.approvals_api import ApprovalSerializer
-from publishing.publishing import recipe_close, recipe_publish
+from publishing.publication import recipe_close, recipe_publish
 from publishing.review import Expected, Review, review_of
 from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe
 from recipes.budget import Effect
@@ -33,7 +33,7 @@ from recipes.scopes import RECIPES_READ, RECIPES_WRITE
 from web.json_requests import read_object
 from web.openapi import example, problem_response
 from web.problems import invalid_field
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import Scopes
 from web.serializers import ExactSerializer, FiniteField, ObjectField, SecondsField
 

@@ -24,7 +24,7 @@ from recipes.scopes import RECIPES_APPROVE, RECIPES_READ, RECIPES_WRITE
 from web.openapi import CURSOR, example, problem_response
 from web.paging import api_results
 from web.problems import invalid_parameter, row_found
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import Scopes
 from web.serializers import ExactSerializer, ObjectField, SecondsField, paged
 

@@ -15,13 +15,13 @@ from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.streams.parameters import ITEM_LIST
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from publishing import unavailable_here
-from publishing.admitting import admitting_here, require_admitted
-from publishing.targeting import target_require
+from publishing.admission import admitting_here, require_admitted
+from publishing.target import target_require
 from recipes.budget import Effect, effect_question, effect_require
 from recipes.cost import Cost
 from recipes.operations import require_within_limits
 from recipes.planner.guarantees import guarantees_question, guarantees_require
-from storage.answers.asking import ask_all
+from storage.answers.questions import ask_all
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from partners.roles import HELPER
 from publishing.agreement import asked, not_under, partner_of, require_signed
 from publishing.interface import Prepared, TrustModel, Wish
 from publishing.keys import recipe_key_make
-from publishing.of_rounds import rounds_document_of
+from publishing.rounds_document import rounds_document_of
 from recipes.errors import RecipeStateError
 from recipes.models import PartnerSignature, Recipe
 from storage import clock

@@ -8,7 +8,7 @@ from typing import Any
 
 from ledger.books import Book
 from ledger.budget import Rule
-from ledger.composed import UnreadableEventError
+from ledger.composition import UnreadableEventError
 from ledger.models import Population
 from ledger.operations import (
     BudgetExceededError,
@@ -28,8 +28,8 @@ from panprivacy.recipe.repetition import Repetition
 from panprivacy.statistics.interface import Statistic, event_with_collusion
 from recipes.cost import Cost
 from recipes.planner.guarantees import NotComputedError
-from storage.answers.asking import Answer, Asked, State, ask_all
 from storage.answers.kinds import Content, Lane, declared
+from storage.answers.questions import Answer, Asked, State, ask_all
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""

@@ -21,7 +21,7 @@ from web.json_requests import read_object
 from web.openapi import CURSOR, example, problem_response
 from web.paging import api_results
 from web.problems import row_found
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import Scopes
 from web.serializers import ObjectField, OpenSerializer, paged
 

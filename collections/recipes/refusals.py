@@ -19,8 +19,8 @@ from panprivacy.planning.value_search import LARGER, Remedy, is_enough_with, kee
 from panprivacy.statistics.interface import Statistic
 from recipes.cost import Cost
 from recipes.operations import site_limits
-from storage.answers.asking import Answer, Asked, ask_all
 from storage.answers.kinds import Content, declared
+from storage.answers.questions import Answer, Asked, ask_all
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Others call `operations` (what drives collections, withholding), `trust_models` (how each comes to its
 result), `selectors`, `counts` (of attributes), `exports`, `excerpt`, `parts`, `progress`, `servers`,
-`shares`, `rates` and `reasons` (held results), `issued` (tokens), `changes`, `comparing` and
+`shares`, `rates` and `reasons` (held results), `issued_tokens` (tokens), `changes`, `comparisons` and
 `comparison_exports`, describe answers with `api_shapes`, and read `models` and `outcomes`. `aggregation`
 adds stored reports up.
 

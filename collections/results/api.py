@@ -19,7 +19,7 @@ from results.models import Release, SimulatedTruth
 from results.operations import result_withhold
 from web.openapi import example, problem_response
 from web.problems import Problem
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 
 RESULT = OpenApiResponse(

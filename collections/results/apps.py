@@ -7,7 +7,7 @@ class ReleasesConfig(AppConfig):
 
     def ready(self) -> None:
         from dap.leader.progress_signal import task_moved
-        from publishing.targeting import results_declare
+        from publishing.target import results_declare
         from results.selectors import signed_result
 
         results_declare(signed_result)

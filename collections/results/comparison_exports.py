@@ -5,7 +5,7 @@ from itertools import repeat
 from typing import Any
 
 from panprivacy.intervals.difference import Difference
-from results.comparing import Compared
+from results.comparisons import Compared
 from results.parts import part_of
 from web.spreadsheets import csv_lines
 

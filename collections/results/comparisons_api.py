@@ -9,7 +9,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from results.api_shapes import ChangeSerializer
-from results.comparing import (
+from results.comparison_exports import level_of, values_of
+from results.comparisons import (
     MOST,
     Compared,
     Obstacle,
@@ -17,9 +18,8 @@ from results.comparing import (
     results_compare,
     segment_to_compare,
 )
-from results.comparison_exports import level_of, values_of
 from results.models import Release
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 from web.serializers import ListedField
 

@@ -17,7 +17,7 @@ from results.rates import held_of, result_allow
 from results.scopes import RESULTS_ALLOW
 from web.openapi import example, problem_response
 from web.problems import Problem
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 
 NOT_HELD = "It waits for no decision: there is a result, or none yet."

@@ -16,13 +16,12 @@ from log.audit.operations import entry_append
 from panprivacy.accounting.rate_validation import RateCheck
 from panprivacy.formats.rounded_counts import rounding_step
 from panprivacy.protocols.signed_count import ReleasedCount
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
 from recipes.steps import step_end
 from results.actions import RESULT_RELEASED, RESULT_WITHHELD
-from results.counting import CountDisputedError, signatures_of
 from results.documents import SOFTWARE, result_sign
 from results.excerpt import release_excerpt
 from results.models import Release, SimulatedTruth
@@ -30,11 +29,12 @@ from results.outcomes import Outcome, Progress, Refused, TooFew
 from results.progress import progress_text
 from results.rates import check_of, count_is_missing, is_held, result_passes, told_of_check
 from results.reasons import require_reason
+from results.report_count import CountDisputedError, signatures_of
 from results.servers import ServerShown, servers_of
 from results.trust_models import collection_model_of
 from storage import clock
 from storage.columns import stored
-from storage.erasing import log_truncate_on_commit
+from storage.erasure import log_truncate_on_commit
 
 Cause = Release.Cause
 

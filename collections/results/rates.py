@@ -19,7 +19,7 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.steps import step_due
 from results.actions import RESULT_ALLOWED, RESULT_HELD
-from results.issued import has_tokens, issued_of
+from results.issued_tokens import has_tokens, issued_of
 from results.models import HeldResult, Release
 from results.outcomes import Outcome, Sum
 from results.reasons import require_reason

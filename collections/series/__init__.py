@@ -1,6 +1,6 @@
 """Recipes that are repeated: their rounds, one budget for all of them, and the trend.
 
-Others call `operations` (publish, stop, mark, the periodic task), `in_order` (recipes in rounds),
+Others call `operations` (publish, stop, mark, the periodic task), `rounds` (recipes in rounds),
 `selectors` and `errors`, and read `models`. `api` is the public read API. Each round is a recipe of its own.
 
 It must not know how a recipe is published or released: `publishing` and `results` do that.

@@ -37,7 +37,7 @@ from web.json_requests import read_object
 from web.openapi import CURSOR, example, problem_response
 from web.paging import api_cut, api_results
 from web.problems import conflict, row_found
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 from web.serializers import ExactSerializer, ListedField, SecondsField, paged
 

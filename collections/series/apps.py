@@ -6,7 +6,7 @@ class SeriesConfig(AppConfig):
     verbose_name = "Series of recipes"
 
     def ready(self) -> None:
-        from publishing.of_rounds import rounds_declare
-        from series.in_order import document_of
+        from publishing.rounds_document import rounds_declare
+        from series.rounds import document_of
 
         rounds_declare(document_of)

@@ -17,7 +17,7 @@ from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.series import SeriesDraft, repetition_of
 from publishing.approvals import approval_require, approval_spend, content_approval_ask
-from publishing.publishing import recipe_publish_file
+from publishing.publication import recipe_publish_file
 from recipes.budget import affordable, effect_require, reserve, saying_what_fits
 from recipes.cost import Cost
 from recipes.errors import PartnerUnavailableError, RecipeStateError
@@ -26,8 +26,8 @@ from recipes.operations import require_within_limits
 from recipes.planner.guarantees import guarantees_require
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.errors import SeriesStateError
-from series.in_order import document_store, following_plan, place_of, unasked_return, waiting_for_input
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
+from series.rounds import document_store, following_plan, place_of, unasked_return, waiting_for_input
 from storage import clock
 from storage.columns import stored
 from storage.waits import wait_after

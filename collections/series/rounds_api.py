@@ -20,11 +20,11 @@ from recipes.drafts_api import REFUSED
 from recipes.scopes import RECIPES_WRITE
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.errors import SeriesStateError
-from series.in_order import input_publish
 from series.models import PublicInput, RoundsDocument, Series
+from series.rounds import input_publish
 from web.openapi import example, problem_response
 from web.problems import Problem, row_found
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 from web.serializers import ExactSerializer, ObjectField, SignatureField
 

@@ -1,6 +1,6 @@
 """Simulations: a copy of a recipe, and workers that report to it for simulated devices.
 
-Others call `operations` (start, cancel), which raise `errors`, `selectors`, `ending`, `access` and
+Others call `operations` (start, cancel), which raise `errors`, `selectors`, `simulation_ends`, `access` and
 `workloads` (what devices there may be), read `models`, and use `outcome` (what `collect` prints). `tries`
 has those that browsers join. `api` is the REST API. `installation` runs servers on this machine, and
 `collect` has what commands do with them.

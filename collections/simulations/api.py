@@ -26,7 +26,7 @@ from simulations.selectors import Stage, outcome_of, problem_of, progress_of
 from simulations.workloads import CSV_BYTES, RANDOM
 from web.openapi import problem_response
 from web.problems import Problem
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import Scopes
 from web.serializers import ExactSerializer, ObjectField
 

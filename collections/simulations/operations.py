@@ -1,4 +1,4 @@
-"""Simulations: start, give devices, cancel. What workers do of them is in `running`."""
+"""Simulations: start, give devices, cancel. What workers do of them is in `chunks`."""
 
 import os
 import secrets
@@ -21,17 +21,17 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.round import RoundPlace
 from partners.partner import Partner
 from publishing import unavailable_here
-from publishing.admitting import Admitting
-from publishing.publishing import recipe_publish_file
+from publishing.admission import Admitting
+from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
 from recipes.planner.guarantees import guarantees_require
 from results.models import Release
 from simulations import workloads
-from simulations.cutting import chunks_store, devices_at_once, plan_cut, seconds_per_device
-from simulations.ending import simulation_end, simulation_give_up
+from simulations.chunk_sizes import chunks_store, devices_at_once, plan_cut, seconds_per_device
+from simulations.chunks import simulation_conclude
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
-from simulations.running import simulation_conclude
+from simulations.simulation_ends import simulation_end, simulation_give_up
 from storage import clock
 
 MOST_AT_ONCE = 4

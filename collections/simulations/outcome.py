@@ -10,7 +10,7 @@ from devices_sim.fleet_result import FleetResult
 from panprivacy.recipe.token import REASONS
 from recipes.models import Recipe
 from results.exports import segments_document
-from results.issued import has_tokens, issued_of
+from results.issued_tokens import has_tokens, issued_of
 from results.models import Release, SimulatedTruth
 from results.selectors import interval_of
 from results.trust_models import collection_model_of

@@ -14,7 +14,7 @@ from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
 from results.models import Release, SimulatedTruth
 from results.rates import held_of
-from simulations import counted
+from simulations import device_counts
 from simulations.models import Simulation
 from simulations.outcome import CollectionResult, rejections, seconds_shared
 
@@ -87,7 +87,7 @@ def outcome_of(simulation: Simulation) -> CollectionResult | None:
     truth = SimulatedTruth.objects.filter(recipe=simulation.recipe_id).first()
     if release is None or truth is None or simulation.ended_at is None or simulation.recipe.unreadable:
         return None
-    fleet = counted.of_json(simulation.totals)
+    fleet = device_counts.of_json(simulation.totals)
     total = (release.released_at - simulation.started_at).total_seconds()
     reporting = (simulation.ended_at - simulation.started_at).total_seconds()
     return CollectionResult(

@@ -10,8 +10,8 @@ from django.db import transaction
 
 from panprivacy.device.transport import HttpTransport
 from results.aggregation.step_tasks import steps_send
+from simulations.chunks import chunk_run, chunks_take, try_end
 from simulations.models import DeviceChunk, Simulation
-from simulations.running import chunk_run, chunks_take, try_end
 from simulations.selectors import simulations_running
 from storage.periodic import PeriodicTask
 

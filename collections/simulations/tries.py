@@ -16,12 +16,12 @@ from django.db.models import QuerySet
 
 from devices_sim.devices import simulated_class
 from panprivacy.formats.times import format_time
-from simulations import counted
+from simulations import device_counts
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import simulation_publish
 from storage import clock
-from web.askers import times_asked
+from web.request_counts import times_asked
 
 STEPS = 4
 STEP_SECONDS = 10
@@ -140,7 +140,7 @@ def recipes_of_tries() -> QuerySet[Simulation, Any]:
 
 def simulated_devices(simulation: Simulation) -> Counted:
     """What the simulated devices of a try did so far; the site does not know it of the browsers."""
-    total = counted.of_json(simulation.totals)
+    total = device_counts.of_json(simulation.totals)
     published = simulation.recipe.published
     (happened,) = simulated_class(published)(published.calibrated_statistic).truth(total).values
     return Counted(total.accepted, round(happened))

@@ -2,10 +2,10 @@
 
 Others call `append_only` (guards that the database keeps), `sealing` (secrets at rest, each under a key that
 can be erased: `erasable_keys`, in a `key_service`, which is `key_files` or `key_token`; `key_slots`),
-`rotating_keys` (to which clients seal; `key_command` lists them), `erasing` (so that what is deleted is
+`rotating_keys` (to which clients seal; `key_command` lists them), `erasure` (so that what is deleted is
 gone), `device_rows` (which reveal no order), `signing_key` (this installation's own; `key_halves` knows no
 settings), `clock` (what time it is), `waits` (pauses until what failed is tried again), `caches` (that run
-nothing), `writing` (whether there is space on the disk), `group_commit` (jobs of many threads in one
+nothing), `write_check` (whether there is space on the disk), `group_commit` (jobs of many threads in one
 transaction), `connections` (that threads share), `kept_rows` (that never change), `claims` (what counts
 once), `partitions` (rows that go at once; `partition_functions` is for migrations), `periodic` (tasks that
 run one at a time; `turns` is the same for any rows), `answers` (to questions that take long) and `queues`,

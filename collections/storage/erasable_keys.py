@@ -15,7 +15,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection, transaction
 
-from storage.erasing import sync_committed
+from storage.erasure import sync_committed
 from storage.key_files import KeyFiles
 from storage.key_service import PREFIX_BYTES, KeyAbsentError, KeyService
 from storage.key_slots import all_erased

@@ -3,7 +3,7 @@
 from celery import shared_task
 
 from storage.erasable_keys import old_keys_erase
-from storage.erasing import log_truncate
+from storage.erasure import log_truncate
 from storage.partitions import partitions_upkeep
 from storage.periodic import PeriodicTask
 

@@ -19,7 +19,7 @@ from streams.scopes import INTRUSIONS_ANNOUNCE
 from streams.selectors import intrusions_of, is_stream, seen_bytes
 from web.openapi import example, problem_response
 from web.problems import not_found
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import Scopes
 from web.serializers import ExactSerializer
 

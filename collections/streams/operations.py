@@ -26,14 +26,14 @@ from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.sample import Sample
 from panprivacy.statistics.streams.state import StreamState
-from storage.erasing import sync_committed
+from storage.erasure import sync_committed
 from storage.group_commit import GroupCommit, waits_bound
 from storage.key_slots import all_erased
 from storage.sealing import secrets_delete
 from streams.actions import INTRUSION_ANNOUNCED
 from streams.errors import IntrusionRefusedError, StreamBusyError, StreamClosedError, StreamLostError
+from streams.limits import require_room
 from streams.models import AnnouncedIntrusion, EndedStream, ItemBatch, SeenState, Stream, StreamSample
-from streams.room import require_room
 from streams.samples import sample_of, sample_seal
 from streams.sealed_state import (
     estimate_seal,

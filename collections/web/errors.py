@@ -13,7 +13,7 @@ from django.views import csrf, defaults
 from web import problems
 from web.busy import BusyError
 from web.failures import silent_service
-from web.missing import MissingError
+from web.not_found import MissingError
 from web.problems import Problem, is_api_request
 
 

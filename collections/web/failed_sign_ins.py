@@ -6,7 +6,7 @@ from axes.handlers.cache import AxesCacheHandler
 from django.conf import settings
 from django.core.cache import cache
 
-from web.askers import count_on
+from web.request_counts import count_on
 
 
 class _Counts:

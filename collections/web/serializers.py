@@ -15,7 +15,7 @@ from panprivacy.formats.display import as_typed
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
 from web.json_requests import read_object, text_member
-from web.refusing import as_problems
+from web.refusals import as_problems
 
 
 class ExactSerializer(serializers.Serializer[dict[str, Any]]):

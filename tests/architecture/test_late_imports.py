@@ -6,7 +6,7 @@ from tests.architecture.sources import file_of
 
 LATE = {
     "simulations.installation.services",
-    "simulations.collect.collecting",
+    "simulations.collect.steps",
     "simulations.collect.collection",
 }
 
@@ -28,4 +28,4 @@ def loaded_by(module: str) -> set[str]:
 
 def test_collect_loads_what_runs_servers_after_it_has_read_its_file() -> None:
     assert loaded_by("simulations.management.commands.collect").isdisjoint(LATE)
-    assert loaded_by("simulations.collect.collecting") > LATE - {"simulations.collect.collecting"}
+    assert loaded_by("simulations.collect.steps") > LATE - {"simulations.collect.steps"}

@@ -18,7 +18,7 @@ from django.utils import timezone
 from panprivacy.protocols.privacy_pass.tokens import Token
 from panprivacy.recipe.token import report_nonce
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.models import RejectionCount, StoredReports
 from results.aggregation.operations import chunk_process, chunks_plan

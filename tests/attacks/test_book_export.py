@@ -12,7 +12,7 @@ from django.core.cache import caches
 from django.test import Client
 from django.utils import timezone
 
-from ledger import composed
+from ledger import composition
 from ledger.models import Population, Spending
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from tests.collections.storage.answers.scene import workers_answer
@@ -50,7 +50,7 @@ def book(lines: int) -> None:
 @pytest.mark.django_db
 def test_an_export_writes_out_every_event_a_fixed_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
     done: Counter[str] = Counter()
-    canonical = composed._canonical
+    canonical = composition._canonical
 
     def counting(one: Any) -> str:
         done["written out"] += 1
@@ -60,8 +60,8 @@ def test_an_export_writes_out_every_event_a_fixed_number_of_times(monkeypatch: p
         done["composed"] += 1
         return 1.0
 
-    monkeypatch.setattr(composed, "_canonical", counting)
-    monkeypatch.setattr(composed, "_epsilon", composing)
+    monkeypatch.setattr(composition, "_canonical", counting)
+    monkeypatch.setattr(composition, "_epsilon", composing)
     lines = 150
     book(lines)
     first = Client().get("/populations/everyone/book.json").json()
@@ -79,7 +79,7 @@ def test_an_export_writes_out_every_event_a_fixed_number_of_times(monkeypatch: p
 @pytest.mark.django_db
 def test_lines_that_are_taken_back_count_no_more_in_those_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
     """In place of ε, a number that differs for all of them, and by δ."""
-    monkeypatch.setattr(composed, "_epsilon", lambda events, delta: sum(one.n for one in events) + delta)
+    monkeypatch.setattr(composition, "_epsilon", lambda events, delta: sum(one.n for one in events) + delta)
     book(6)
     lines = Client().get("/populations/everyone/book.json").json()["spendings"]
     sizes = [1_000 + line for line in (0, 1, 3, 4)]
@@ -92,7 +92,7 @@ def test_lines_that_are_taken_back_count_no_more_in_those_after_them(monkeypatch
 @pytest.mark.django_db
 def test_exports_compute_nothing_in_the_web_process(monkeypatch: pytest.MonkeyPatch) -> None:
     sent = workers_answer(monkeypatch)
-    monkeypatch.setattr(composed, "_epsilon", lambda *_: pytest.fail("computed in a request"))
+    monkeypatch.setattr(composition, "_epsilon", lambda *_: pytest.fail("computed in a request"))
     book(6)
     for _ in range(20):
         assert not Client().get("/populations/everyone/book.json").json()["complete"]

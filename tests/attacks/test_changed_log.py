@@ -17,12 +17,12 @@ from django.test import Client
 from log.audit.guards import ENTRIES, HEAD
 from log.audit.models import Entry, Head
 from log.audit.operations import hash_of
-from log.public_log import integrating
+from log.public_log import tree_growth
 from log.public_log.guards import GUARDS
-from log.public_log.integrating import integrate
 from log.public_log.leaves import leaf_content
 from log.public_log.models import Leaf, SignedCheckpoint, Tree
 from log.public_log.selectors import proof_of
+from log.public_log.tree_growth import integrate
 from panprivacy.protocols.transparency import tiles
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.merkle import (
@@ -40,8 +40,8 @@ from results.excerpt import release_excerpt
 from results.guards import GUARDS as OF_RELEASES
 from results.models import Release
 from series.guards import GUARDS as OF_SERIES
-from series.in_order import input_publish
 from series.operations import series_publish
+from series.rounds import input_publish
 from storage.columns import stored
 from tests.collections.log.public_log.scene import append, grow, policy
 from tests.factories import recipe_members
@@ -168,7 +168,7 @@ def test_a_leaf_that_lied_when_it_was_signed_is_noticed(monkeypatch: pytest.Monk
     def lied(entry: Entry) -> str:
         return json.dumps({**json.loads(leaf_content(entry)), "details": {"released": 1_000}})
 
-    monkeypatch.setattr(integrating, "leaf_content", lied)
+    monkeypatch.setattr(tree_growth, "leaf_content", lied)
     append(released=1)
     integrate()
     verify_fails("the leaf of entry 1 says something else than the entry")

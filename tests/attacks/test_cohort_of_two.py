@@ -19,7 +19,7 @@ from panprivacy.device.client import Device
 from panprivacy.device.transport import ServedRecipe
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import USUAL
-from publishing.publishing import recipe_publish_file
+from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
 from storage.signing_key import verification_key
 from tests.collections.pages.scene import form_data

@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from ledger.models import Spending
 from panprivacy.statistics.events.randomized_response import RandomizedResponse
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from recipes.operations import recipe_private_key
 from results.aggregation.operations import chunk_process, chunks_plan

@@ -19,7 +19,7 @@ from dap.leader.models import CountNoise
 from ledger.models import Spending
 from panprivacy.accounting import noisy_count
 from panprivacy.accounting.discrete_laplace import variance
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results import operations
 from results.operations import result_release

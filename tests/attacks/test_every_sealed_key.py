@@ -14,11 +14,11 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone
 
-from dap.helper.ending import UNUSED_KEY_LIFETIME, upkeep
-from dap.helper.registering import share_key_make
+from dap.helper.registrations import share_key_make
+from dap.helper.task_ends import UNUSED_KEY_LIFETIME, upkeep
 from dap.hpke_keys import HPKE_KEYS
 from ohttp.gateway.keys import GATEWAY_KEYS
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.aggregation.tasks import process_chunk
 from results.models import Release
@@ -28,10 +28,10 @@ from tests.collections.shuffle.analyzer import scene as analyzer
 from tests.collections.tokens.issuer import scene as issuer
 from tests.driving import collections_advance
 from tests.factories import published_recipe, published_stream
-from tokens.issuer.ending import issuance_end
-from tokens.issuer.ending import upkeep as issuer_upkeep
 from tokens.issuer.models import Issuance
-from tokens.issuer.registering import token_key_make
+from tokens.issuer.recipe_ends import issuance_end
+from tokens.issuer.recipe_ends import upkeep as issuer_upkeep
+from tokens.issuer.registrations import token_key_make
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

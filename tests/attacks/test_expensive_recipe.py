@@ -13,7 +13,7 @@ import pytest
 from celery import current_app
 from django.db import connection
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.models import StoredReports
 from results.aggregation.models import Chunk

@@ -25,7 +25,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.signed_documents import SignedDocument
-from publishing.publishing import recipe_close, recipe_publish
+from publishing.publication import recipe_close, recipe_publish
 from recipes.errors import UnreadableRecipeError
 from recipes.models import Recipe
 from results.models import Release

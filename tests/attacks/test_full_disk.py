@@ -16,7 +16,7 @@ from django.db import connection
 from django.test import Client
 
 from reports import object_store
-from storage import writing
+from storage import write_check
 from storage.models import WriteCheck
 
 pytestmark = pytest.mark.django_db
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def _nothing_was_written_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writing, "_written_at", None)
+    monkeypatch.setattr(write_check, "_written_at", None)
 
 
 @contextmanager
@@ -37,7 +37,7 @@ def database_that_is_full(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         cursor.execute("PRAGMA page_count")
         (pages,) = cursor.fetchone()
         # Pages that are free already could be filled.
-        monkeypatch.setattr(writing, "FILLER_BYTES", writing.FILLER_BYTES + free * 4096)
+        monkeypatch.setattr(write_check, "FILLER_BYTES", write_check.FILLER_BYTES + free * 4096)
         cursor.execute(f"PRAGMA max_page_count={pages}")
         try:
             yield
@@ -71,7 +71,7 @@ def test_directory_that_takes_no_new_file_is_not_ready(
         place.mkdir()
     settings.STREAM_KEYS_DIR, settings.ERASABLE_KEYS_DIR = places["stream keys"], places["erasable keys"]
     monkeypatch.setattr(tempfile, "tempdir", str(places["temporary files"]))
-    monkeypatch.setattr(writing, "database_directories", lambda: [places["database"]])
+    monkeypatch.setattr(write_check, "database_directories", lambda: [places["database"]])
     assert checks(client)["writes"] == "ok"
     made = tempfile.NamedTemporaryFile
 
@@ -81,7 +81,7 @@ def test_directory_that_takes_no_new_file_is_not_ready(
         return made(**options)
 
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", refused)
-    monkeypatch.setattr(writing, "_written_at", None)
+    monkeypatch.setattr(write_check, "_written_at", None)
     assert checks(client)["writes"] == "failed"
     monkeypatch.setattr(tempfile, "NamedTemporaryFile", made)
     assert checks(client)["writes"] == "ok"
@@ -92,16 +92,16 @@ def test_directory_that_takes_no_new_file_is_not_ready(
 def test_directory_of_sqlite_is_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "panapp.sqlite3"
     monkeypatch.setitem(connection.settings_dict, "NAME", path)
-    assert writing.database_directories() == []
+    assert write_check.database_directories() == []
     path.touch()
-    assert writing.database_directories() == [tmp_path]
+    assert write_check.database_directories() == [tmp_path]
 
 
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite's directory is written to")
 def test_postgresql_writes_a_new_file_at_each_check() -> None:
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL work_mem = '64kB'")
-        cursor.execute(f"EXPLAIN (ANALYZE) {writing._SPILLING}")
+        cursor.execute(f"EXPLAIN (ANALYZE) {write_check._SPILLING}")
         assert "Sort Method: external merge  Disk:" in str(cursor.fetchall())
 
 
@@ -128,7 +128,7 @@ def test_full_file_system_is_not_ready_though_the_database_takes_pages(
     monkeypatch.setattr(object_store, "WAIT_SECONDS", 0.0)
 
     def found() -> tuple[str, str]:
-        monkeypatch.setattr(writing, "_written_at", None)
+        monkeypatch.setattr(write_check, "_written_at", None)
         monkeypatch.setattr(object_store, "_checked_at", None)
         answer = checks(client)
         return answer["writes"], answer["store"]
@@ -145,11 +145,11 @@ def test_full_file_system_is_not_ready_though_the_database_takes_pages(
 
 def test_asking_again_and_again_writes_once_in_10_s(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(writing.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(write_check.time, "monotonic", lambda: now[0])
     fillers = []
     for seconds in (0.0, 5.0, 9.9, 10.0):
         now[0] = 100.0 + seconds
         assert checks(client)["writes"] == "ok"
         fillers.append(bytes(WriteCheck.objects.get().filler))
     assert fillers[0] == fillers[1] == fillers[2] != fillers[3]
-    assert len(fillers[0]) == writing.FILLER_BYTES
+    assert len(fillers[0]) == write_check.FILLER_BYTES

@@ -20,8 +20,8 @@ from django.urls import reverse
 
 from accounts.hashing import AT_ONCE, MOST_WAITING
 from accounts.operations import account_create, password_change
-from accounts.signing_in import MOST_OF_ONE
-from ledger import composed
+from accounts.sign_in import MOST_OF_ONE
+from ledger import composition
 from ledger.budget import Budget
 from log.audit.sessions import sessions_end
 from panprivacy.recipe.draft import RecipeDraft
@@ -32,7 +32,7 @@ from tests.factories import as_json, published_recipe, recipe_members, report_of
 from tests.hashers import FewRounds
 from tests.patience import PATIENCE
 from tests.scenes import PASSWORD, account
-from tokens.issuer import registering as issuer_registering
+from tokens.issuer import registrations as issuer_registering
 from web import transport
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -159,7 +159,7 @@ def _make_token_key(_: User) -> None:
 
 def _compose(_: User) -> None:
     event = draft().calibrated_statistic().aggregator_event().as_dict()
-    composed.budget_use([event], Budget(epsilon=3.0, delta=1e-5))
+    composition.budget_use([event], Budget(epsilon=3.0, delta=1e-5))
 
 
 SLOW: dict[str, tuple[Callable[[User], object], Any, str]] = {
@@ -179,7 +179,7 @@ SLOW: dict[str, tuple[Callable[[User], object], Any, str]] = {
         RecipeDraft,
         "prepare",
     ),
-    "composing": (_compose, composed, "PrivacyFilter"),
+    "composing": (_compose, composition, "PrivacyFilter"),
 }
 """What is done, and the slow part of it."""
 

@@ -16,11 +16,11 @@ from django.test import Client
 from django.utils import timezone
 
 from log.audit.models import Head
-from log.public_log import cosigning
-from log.public_log.cosigning import witnesses_ask
-from log.public_log.integrating import integrate
+from log.public_log import cosignatures
+from log.public_log.cosignatures import witnesses_ask
 from log.public_log.models import AskedWitness, Cosignature, Leaf, SignedCheckpoint
 from log.public_log.selectors import latest_checkpoint
+from log.public_log.tree_growth import integrate
 from log.public_log.verification import log_verify
 from panprivacy.protocols.transparency import tiles
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
@@ -100,14 +100,14 @@ def test_nothing_waits_for_a_witness_that_is_slow(policy: Policy, monkeypatch: p
     grown = []
 
     def slow(*_: object, seconds: float, **__: object) -> tuple[int, dict[str, str], bytes]:
-        assert seconds <= cosigning.SECONDS
+        assert seconds <= cosignatures.SECONDS
         assert not connection.in_atomic_block
         append()
         grown.append(integrate())
         assert Client().get("/log/checkpoint").status_code == 200
         raise TimeoutError("the witness did not answer in time")
 
-    monkeypatch.setattr(cosigning, "https_transport", slow)
+    monkeypatch.setattr(cosignatures, "https_transport", slow)
     assert witnesses_ask(now=timezone.now()) == 0
     assert grown == [2]
     assert AskedWitness.objects.get().last_error == "the witness did not answer in time"
@@ -132,7 +132,7 @@ def test_a_witness_that_signs_something_else_vouches_for_nothing(
         asked = Checkpoint.parse(Note.decode(AddCheckpoint.decode(body).note).text)
         return 200, {}, cosign(signs(asked), NAME, KEY, time=1_800_000_000).line.encode()
 
-    monkeypatch.setattr(cosigning, "https_transport", wrong)
+    monkeypatch.setattr(cosignatures, "https_transport", wrong)
     assert witnesses_ask(now=timezone.now()) == 0
     assert not Cosignature.objects.exists()
     assert "witness.example" in AskedWitness.objects.get().last_error

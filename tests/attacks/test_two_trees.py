@@ -12,7 +12,7 @@ from django.core.management import CommandError, call_command
 from django.test import Client
 
 from log.public_log.models import Fork
-from log.public_log.witnessing import witness_verifier_key
+from log.public_log.witness import witness_verifier_key
 from panprivacy.device.log_check import LogCheck, LogRefusedError, TooFewWitnessesError
 from panprivacy.device.log_memory import LogMemory
 from panprivacy.protocols.transparency import signed_note

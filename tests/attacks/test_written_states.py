@@ -16,7 +16,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from recipes.models import Recipe
-from streams import room
+from streams import limits
 from streams.models import ItemBatch
 from tests.collections.streams.scene import counted, state_of, stream_of
 from tests.factories import published_stream
@@ -33,8 +33,8 @@ def post(recipe: Recipe, *items: str, nonce: bytes | None = None) -> Any:
 def minute(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """A clock that stands still unless it is moved on."""
     now = [1_000.0]
-    monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(room, "_left", {})
+    monkeypatch.setattr(limits.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(limits, "_left", {})
     return now
 
 

@@ -20,12 +20,12 @@ from notifications.operations import mail_subscribe
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
 from publishing.approvals import draft_approval_ask
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
 from results.models import HeldResult
-from series.in_order import input_publish
 from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
+from series.rounds import input_publish
 from simulations.operations import simulation_start
 from simulations.tries import try_join
 from tests.collections.publishing.scene import (

@@ -18,7 +18,7 @@ from tests.collections.tokens.attester.scene import ISSUER_URL, FakeIssuer
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key
 from tests.tokens import ISSUER_KEY
 from tokens.attester import limits
-from tokens.attester.enrolling import codes_make, devices_enrol, devices_revoke
+from tokens.attester.enrolment import codes_make, devices_enrol, devices_revoke
 from tokens.attester.issuer_keys import ISSUER_KEYS
 from tokens.attester.models import Device, EnrolmentCode, Issued
 

@@ -10,7 +10,7 @@ from django.core import mail
 from playwright.sync_api import Route, expect
 
 from accounts.second_factor.operations import begun_secret
-from notifications.delivering import deliveries_take, delivery_send
+from notifications.delivery import deliveries_take, delivery_send
 from notifications.outbox import log_read
 from tests.collections.accounts.second_factor.scene import code_of
 from tests.scenes import PASSWORD, account

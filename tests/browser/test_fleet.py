@@ -16,16 +16,16 @@ from playwright.sync_api import Browser
 from dap.models import BatchBucket
 from devices_sim.fleet import run_fleet
 from devices_sim.workloads.bucket import EventWorkload, listed
-from log.public_log.integrating import integrate
+from log.public_log.tree_growth import integrate
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.transport import HttpTransport
-from publishing.publishing import recipe_publish_file
-from results.issued import issued_of
+from publishing.publication import recipe_publish_file
+from results.issued_tokens import issued_of
 from results.models import Release
 from simulations.collect.collection import admitting_beside
-from simulations.ending import simulation_close
-from simulations.installation.pairing import KINDS, Pairing
+from simulations.installation.partners import KINDS, Pairing
 from simulations.installation.services import Services, wait_until
+from simulations.simulation_ends import simulation_close
 from storage.key_halves import public_half
 from tests.factories import recipe_members
 from tests.panprivacy.device.server import listening

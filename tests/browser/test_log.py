@@ -11,9 +11,9 @@ from playwright.sync_api import Route, expect
 from log.audit.actions import ACCESS_DENIED
 from log.audit.models import Entry
 from log.audit.operations import entry_append
-from log.public_log.integrating import integrate
 from log.public_log.models import Cosignature, SignedCheckpoint
 from log.public_log.selectors import log_verifier_key
+from log.public_log.tree_growth import integrate
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
 from panprivacy.protocols.transparency.cosignature import cosign
 from panprivacy.protocols.transparency.policy import Policy

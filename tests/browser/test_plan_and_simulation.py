@@ -9,8 +9,8 @@ import pytest
 from playwright.sync_api import expect
 
 from panprivacy.planning.plan import Depth, Question, plan_of
+from simulations.chunks import chunk_run, chunks_take
 from simulations.models import Simulation
-from simulations.running import chunk_run, chunks_take
 from storage.answers import models
 from tests.collections.simulations.scene import CSV, Site, released
 from tests.collections.storage.answers.scene import begin, leases_end, work, workers_answer

@@ -16,13 +16,13 @@ from django.db.models import Sum
 from django.test import Client as Browser
 
 from dap.hpke_keys import HPKE_KEYS
-from dap.leader.advancing import tasks_advance
-from dap.leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
-from dap.leader.collecting import collection_job_create, collection_job_drive
+from dap.leader.aggregation import aggregation_job_drive, aggregation_jobs_plan
+from dap.leader.collection import collection_job_create, collection_job_drive
 from dap.leader.errors import CollectionRefusedError
 from dap.leader.models import AggregationJob, CollectionJob, Uploads
 from dap.leader.operations import task_create
 from dap.leader.peers import peer_of
+from dap.leader.periodic_check import tasks_advance
 from dap.leader.results import Refusal, TaskResult, collection_result
 from dap.models import BatchBucket, ReportRejection, Task
 from dap.operations import task_close

@@ -7,7 +7,7 @@ import psutil
 import pytest
 from django.db import transaction
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.store import Step
 from results.aggregation.models import Chunk, SubAggregate

@@ -21,7 +21,7 @@ from simulations.installation import services
 from simulations.installation.services import BASE_DIR, Program, Services, wait_until, worker_command
 from storage.queues import QueueNames
 from tests.patience import PATIENCE
-from web import ending_together
+from web import process_group
 
 pytestmark = pytest.mark.processes
 
@@ -112,7 +112,7 @@ def test_worker_is_killed_with_its_beat_unless_it_is_being_stopped(
     monkeypatch.setattr(os, "kill", lambda *sent: signals.append(sent))
     # What has ended already is not waited for.
     ended, blueprint = SimpleNamespace(join=lambda: None), SimpleNamespace(human_state=lambda: state)
-    ending_together._end_with_beat(SimpleNamespace(beat=ended, blueprint=blueprint))
+    process_group._end_with_beat(SimpleNamespace(beat=ended, blueprint=blueprint))
     assert signals == ([(os.getpid(), signal.SIGKILL)] if killed else [])
 
 

@@ -96,7 +96,7 @@ def test_bad_input_is_one_line_on_stderr_before_settings_and_apps_load(
         (imported if line.startswith("import time:") else said).append(line)
     assert len(said) == 1
     assert any("panprivacy.recipe.document" in line for line in imported)
-    later = ("panapp.settings", "celery", "django.db.models", "publishing.targeting")
+    later = ("panapp.settings", "celery", "django.db.models", "publishing.target")
     assert not any(name in line for line in imported for name in later)
 
 

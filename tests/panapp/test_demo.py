@@ -28,7 +28,7 @@ from recipes.models import Recipe, RecipeKey
 from results.models import Release, SimulatedTruth
 from simulations.collect.demo_ledger import POPULATION, RECIPES, ledger_begin
 from simulations.installation import services
-from simulations.installation.pairing import HelperPairing, ShufflerPairing
+from simulations.installation.partners import HelperPairing, ShufflerPairing
 from simulations.installation.services import ServiceError
 from simulations.management.commands import demo
 from simulations.management.commands.demo import EVENTS, PORT, STREAM, TOKENS, VALUES, Command, reset_account

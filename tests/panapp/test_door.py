@@ -15,7 +15,7 @@ from django.db import OperationalError, close_old_connections, connection, conne
 from django.urls import reverse
 from django_prometheus.middleware import Metrics
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.door import Door
 from reports.models import ReportNonce, StoredReports

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from results.models import Release
 from shuffle.analyzer.models import BatchFetch
 from simulations.installation.services import wait_until

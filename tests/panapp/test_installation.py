@@ -38,14 +38,14 @@ from panprivacy.device.rounds_check import Turn
 from panprivacy.device.transport import HttpTransport, WireReport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.api import ServedRecipeSerializer
 from recipes.models import Recipe
 from recipes.planner.api import EXAMPLE
 from results.models import Release, SimulatedTruth
 from results.trust_models import collection_model_of
 from series.models import RoundsDocument
-from simulations.collect import collecting, series_simulation
+from simulations.collect import series_simulation, steps
 from simulations.collect.collection import CollectionResult, collection_run
 from simulations.collect.rounds_collection import rounds_run
 from simulations.installation.ports import HOST
@@ -111,7 +111,7 @@ def command(
     capsys: pytest.CaptureFixture[str],
 ) -> Callable[..., Any]:
     """Runs a command with a file of these members on the running services; gives what it says."""
-    for module in (collecting, series_simulation):
+    for module in (steps, series_simulation):
         monkeypatch.setattr(module, "shared_installation", lambda **_: nullcontext(installation.services))
 
     def run(*arguments: str, members: dict[str, Any], **options: Any) -> Any:

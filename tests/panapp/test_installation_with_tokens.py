@@ -20,16 +20,16 @@ from django.core.management import call_command
 from devices_sim.__main__ import main
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, Workload, listed
-from log.public_log.integrating import integrate
+from log.public_log.tree_growth import integrate
 from panprivacy.formats import base64_text
 from panprivacy.recipe.draft import RecipeDraft
-from publishing.publishing import recipe_close, recipe_publish_file
+from publishing.publication import recipe_close, recipe_publish_file
 from reports.models import ReportNonce
-from results.issued import issued_of
-from simulations.collect import collecting, series_simulation
+from results.issued_tokens import issued_of
+from simulations.collect import series_simulation, steps
 from simulations.collect.collection import admitting_beside, wait_until_heard
 from simulations.installation import shared_installation as starting
-from simulations.installation.pairing import KINDS, RelayPairing
+from simulations.installation.partners import KINDS, RelayPairing
 from simulations.installation.services import Services
 from storage.signing_key import verification_key
 from tests.factories import recipe_members
@@ -214,7 +214,7 @@ def test_command_of_the_docs_collects(
         named.pairings = {role: services.pairings[role] for role in partners}
         return nullcontext(named)
 
-    for module in (collecting, series_simulation, starting):
+    for module in (steps, series_simulation, starting):
         monkeypatch.setattr(module, "shared_installation", running)
     monkeypatch.chdir(ROOT)
     _, script, name, *options = shlex.split(command)

@@ -16,7 +16,7 @@ from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
 from panapp.roles import role_named
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from reports.models import StoredReports
 from results.aggregation.models import Chunk, SubAggregate
 from tests.factories import published_recipe

@@ -13,8 +13,8 @@ from panapp.roles import ROLES
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.recipe.draft import RecipeDraft
 from simulations.collect.collection import roles_beside
-from simulations.installation.pairing import KINDS as PAIRINGS
-from simulations.installation.pairing import HelperPairing, Pairing, ShufflerPairing, log_policy_text, pair
+from simulations.installation.partners import KINDS as PAIRINGS
+from simulations.installation.partners import HelperPairing, Pairing, ShufflerPairing, log_policy_text, pair
 from simulations.installation.ports import HOST
 from simulations.installation.services import ServiceError, running_services
 from storage.key_halves import public_half

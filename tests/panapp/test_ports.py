@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from simulations.installation.pairing import KINDS, pair
+from simulations.installation.partners import KINDS, pair
 from simulations.installation.ports import HOST, held_lasting_port, held_port, is_free
 
 

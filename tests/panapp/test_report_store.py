@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.models import ReportSegment, StoredReports
 from reports.store import Step

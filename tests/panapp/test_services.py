@@ -110,7 +110,7 @@ def test_check_raises_an_interrupt_again_that_was_lost(monkeypatch: pytest.Monke
 PARENT = """
 import multiprocessing, time
 import panapp
-from web.ending_together import end_with_server
+from web.process_group import end_with_server
 
 def serve(ready):
     end_with_server()

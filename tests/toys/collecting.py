@@ -15,8 +15,8 @@ from django.test.client import ClientHandler
 
 from panprivacy.accounting.trust import Trust
 from panprivacy.protocols.transparency.policy import Policy
-from simulations.installation.pairing import log_policy_text
-from simulations.running import chunk_run, chunks_take
+from simulations.chunks import chunk_run, chunks_take
+from simulations.installation.partners import log_policy_text
 from simulations.selectors import simulations_running
 from tests.collections.shuffle.analyzer import scene
 from tests.panprivacy.device.in_process import InProcessTransport
@@ -26,7 +26,7 @@ def collected(
     folder: Path, monkeypatch: pytest.MonkeyPatch, members: Mapping[str, Any], option: str, rows: str
 ) -> dict[str, Any]:
     """What `collect` prints of a recipe file and a file of devices; their coins are the same each time."""
-    monkeypatch.setattr("simulations.collect.collecting.shared_installation", _services)
+    monkeypatch.setattr("simulations.collect.steps.shared_installation", _services)
     arguments = ("--seed", "7", "--eager", "--processes", "1")
     shuffler_key = scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY)
     with override_settings(SHUFFLER_URL=scene.SHUFFLER_URL, SHUFFLER_KEY=shuffler_key):

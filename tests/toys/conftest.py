@@ -32,7 +32,7 @@ def _with_shuffler(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
     settings.SHUFFLER_URL = scene.SHUFFLER_URL
     settings.SHUFFLER_KEY = scene.verification_key_of(scene.SHUFFLER_SIGNING_KEY)
-    monkeypatch.setattr("publishing.publishing.configured_partners", scene.partners)
+    monkeypatch.setattr("publishing.publication.configured_partners", scene.partners)
 
 
 @pytest.fixture

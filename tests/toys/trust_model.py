@@ -25,7 +25,7 @@ from publishing.interface import Prepared, TrustModel, Wish
 from publishing.single_server import KeptKey
 from recipes.models import Recipe
 from results.aggregation.selectors import progress_of
-from results.aggregation.summing import sum_advance, sum_forget, sum_is_settled, sum_of
+from results.aggregation.sums import sum_advance, sum_forget, sum_is_settled, sum_of
 from results.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
 from results.trust_models.interface import CollectionModel
 

@@ -20,8 +20,8 @@ from accounts.api_tokens.selectors import tokens_list
 from log.audit.actor import actor_known
 from log.audit.operations import entry_append_bounded
 from log.audit.used_token import used_token
-from web.askers import times_asked
 from web.problems import Problem
+from web.request_counts import times_asked
 from web.scopes import Public, scope_needed
 
 CHALLENGE = 'Bearer realm="api"'
@@ -49,7 +49,7 @@ class TokenAuthentication(authentication.BaseAuthentication):
         token_note_use(token=token)
         used_token.set(token.prefix)
         actor_known(token.user)
-        # What is answered to an account is kept by no cache (pages.signed_in).
+        # What is answered to an account is kept by no cache (pages.cache_control).
         request._request.api_token = token  # type: ignore[attr-defined]  # ours
         return token.user, token
 

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dap.helper.ending import helper_task_end
 from dap.helper.models import RoundTask
+from dap.helper.task_ends import helper_task_end
 from dap.models import Task
 from dap.operations import task_lock
 from dap.selectors import report_count

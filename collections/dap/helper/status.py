@@ -18,7 +18,7 @@ from dap.selectors import collected_among
 from panprivacy.formats import base64_text
 from panprivacy.formats.times import format_time
 from panprivacy.protocols.dap.vdafs import vdaf_name
-from partners.required import required
+from partners.required_settings import required
 from partners.server_status import recipe_status, server_status, time_status
 
 

@@ -8,19 +8,19 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
 from dap.errors import TaskEndedError
-from dap.helper.aggregating import aggregation_job_create
+from dap.helper.aggregate_shares import aggregate_share_release
+from dap.helper.aggregation_jobs import aggregation_job_create
 from dap.helper.answers import answer_stored
-from dap.helper.counting import count_sign, decode_count
-from dap.helper.ending import helper_task_end, upkeep
 from dap.helper.limits import AGGREGATE_SHARE_BYTES, AGGREGATION_JOB_BYTES, COUNT_BYTES, REGISTRATION_BYTES
 from dap.helper.models import AggregationJob, Answer, ReleasedShare
-from dap.helper.registering import (
+from dap.helper.registrations import (
     decode_bytes,
     plain_task_register,
     recipe_task_register,
     share_key_make,
 )
-from dap.helper.releasing import aggregate_share_release
+from dap.helper.report_count import count_sign, decode_count
+from dap.helper.task_ends import helper_task_end, upkeep
 from dap.http import about_task, require_message_type
 from dap.models import Side, Task
 from dap.operations import task_named
@@ -37,7 +37,7 @@ from panprivacy.protocols.dap.media import media_type
 from partners.json_bodies import json_response, read_json
 from partners.problems import dap_problem
 from partners.request_ids import request_of
-from partners.required import required
+from partners.required_settings import required
 from partners.signed_views import signed
 from storage import clock
 from web.failures import View

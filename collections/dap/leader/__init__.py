@@ -3,7 +3,7 @@
 Others call `operations` and `registrations` (tasks and what they need of the helper), `peers` (the helper of
 a task), `results` and `selectors` (what came of them), read `models`, receive
 `progress_signal`, and catch `errors`; commands drive
-`advancing`, `aggregating` and `collecting`, and `plain_tasks`.
+`periodic_check`, `aggregation` and `collection`, and `plain_tasks`.
 
 It must not know stored recipes: what it runs are tasks.
 """

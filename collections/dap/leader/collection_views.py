@@ -11,7 +11,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from dap.errors import TaskEndedError
 from dap.http import about_task, empty_response, require_message_type
-from dap.leader.collecting import collection_job_create, collection_job_delete
+from dap.leader.collection import collection_job_create, collection_job_delete
 from dap.leader.errors import CollectionRefusedError
 from dap.leader.models import CollectionJob, Collector
 from dap.leader.views import task_of

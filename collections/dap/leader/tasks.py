@@ -4,12 +4,12 @@ import uuid
 
 from celery import shared_task
 
-from dap.leader.advancing import tasks_advance
-from dap.leader.aggregating import aggregation_job_drive
-from dap.leader.collecting import collection_job_drive
+from dap.leader.aggregation import aggregation_job_drive
+from dap.leader.collection import collection_job_drive
 from dap.leader.end_notices import end_notice_drive
 from dap.leader.models import AggregationJob, CollectionJob, EndNotice, Exchange
 from dap.leader.peers import partner_of, peer_of
+from dap.leader.periodic_check import tasks_advance
 from dap.leader.registrations import registrations_call_off
 from storage import clock
 from storage.periodic import PeriodicTask

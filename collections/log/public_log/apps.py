@@ -22,6 +22,6 @@ class SignedAtOnceConfig(PublicLogConfig):
         from django.db.models.signals import post_save
 
         from log.audit.models import Entry
-        from log.public_log.signing_at_once import sign_after_commit
+        from log.public_log.immediate_signing import sign_after_commit
 
         post_save.connect(sign_after_commit, sender=Entry, dispatch_uid="public_log")

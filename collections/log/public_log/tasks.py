@@ -1,10 +1,10 @@
-"""The periodic tasks of sites; other installations sign at once (`signing_at_once`)."""
+"""The periodic tasks of sites; other installations sign at once (`immediate_signing`)."""
 
 from celery import shared_task
 
-from log.public_log.cosigning import witnesses_ask
-from log.public_log.integrating import integrate
+from log.public_log.cosignatures import witnesses_ask
 from log.public_log.partner_keys import partner_keys_enter
+from log.public_log.tree_growth import integrate
 from storage import clock
 from storage.periodic import PeriodicTask
 

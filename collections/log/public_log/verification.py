@@ -10,12 +10,12 @@ from typing import TypeVar, cast
 from log.audit.models import Entry
 from log.audit.selectors import BrokenLogError, entry_verify
 from log.public_log.checks import log_checks
-from log.public_log.integrating import integrate
 from log.public_log.leaves import leaf_tells_of
 from log.public_log.models import Leaf, SignedCheckpoint, Tree
 from log.public_log.own_keys import own_keys
 from log.public_log.selectors import latest_checkpoint
 from log.public_log.stored_tree import nodes, tile_content
+from log.public_log.tree_growth import integrate
 from panprivacy.protocols.transparency import checkpoint as checkpoints
 from panprivacy.protocols.transparency.merkle import leaf_hash, root
 from panprivacy.protocols.transparency.signed_note import NoteError

@@ -6,7 +6,6 @@ from django.db import OperationalError
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from log.public_log.integrating import integrate
 from log.public_log.selectors import (
     bundle_bytes,
     checkpoint_note,
@@ -14,7 +13,8 @@ from log.public_log.selectors import (
     site_policy,
     tile_bytes,
 )
-from log.public_log.witnessing import UnknownLogError, checkpoint_witness, note_witnessed
+from log.public_log.tree_growth import integrate
+from log.public_log.witness import UnknownLogError, checkpoint_witness, note_witnessed
 from panprivacy.protocols.transparency.merkle import ProofError
 from panprivacy.protocols.transparency.signed_note import NoteError, NotSignedError
 from panprivacy.protocols.transparency.tiles import MOST_LEVELS, WIDTH, Tile, TileError, parse_index_path

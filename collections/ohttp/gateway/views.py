@@ -4,9 +4,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
-from ohttp.gateway.dispatching import answered, refused
+from ohttp.gateway.capsules import answer_seal, capsule_open
+from ohttp.gateway.dispatch import answered, refused
 from ohttp.gateway.keys import key_list
-from ohttp.gateway.opening import answer_seal, capsule_open
 from panprivacy.protocols.oblivious_http import capsules, signed_keys
 from panprivacy.protocols.oblivious_http.binary_http import InvalidBinaryHttpError, Request
 from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE

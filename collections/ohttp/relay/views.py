@@ -7,7 +7,7 @@ from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.csrf import csrf_exempt
 
-from ohttp.relay.forwarding import forward
+from ohttp.relay.gateway_request import forward
 from panprivacy.protocols.oblivious_http import signed_keys
 from panprivacy.protocols.oblivious_http.capsules import LARGEST_CAPSULE, REQUEST_MEDIA_TYPE
 from web.bodies import read_body

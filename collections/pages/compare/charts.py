@@ -7,7 +7,7 @@ from pages.recipe.charts import DOT, LINES, MARGIN, MOST_DRAWN, interval_series,
 from pages.recipe.drawn import drawn_together
 from pages.words.changes import POINTS
 from results.changes import Change
-from results.comparing import Compared
+from results.comparisons import Compared
 from results.excerpt import largest_positions
 from results.parts import part_of
 from storage.columns import stored

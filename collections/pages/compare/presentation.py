@@ -11,7 +11,7 @@ from pages.recipe.segments import segment_headline
 from pages.words.changes import change_in_words, difference_texts
 from recipes.models import Recipe
 from results.changes import Change
-from results.comparing import Compared
+from results.comparisons import Compared
 from results.models import Release
 from results.selectors import excerpt_of
 

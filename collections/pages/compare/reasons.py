@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from panprivacy.formats.display import duration
 from panprivacy.recipe.document import PublishedRecipe
 from recipes.models import Recipe
-from results.comparing import Obstacle
+from results.comparisons import Obstacle
 
 _PLAIN: Mapping[Obstacle, str] = {
     Obstacle.NO_RESULT: "One of the two has no result.",

@@ -12,7 +12,8 @@ from pages.compare.presentation import choices_of, comparison_query, shown_resul
 from pages.recipe.presentation import level_percent
 from panprivacy.formats.errors import FieldError
 from recipes.models import Recipe
-from results.comparing import (
+from results.comparison_exports import comparison_csv, level_of
+from results.comparisons import (
     MOST,
     comparable_with,
     latest_results,
@@ -20,7 +21,6 @@ from results.comparing import (
     results_compare,
     segment_to_compare,
 )
-from results.comparison_exports import comparison_csv, level_of
 
 
 class CompareView(View):

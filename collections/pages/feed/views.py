@@ -13,7 +13,7 @@ from django.views import View
 
 from ledger.models import Population
 from pages.feed.atom import FeedEntry, atom_document
-from pages.missing import found
+from pages.not_found import found
 from pages.recipe.embedding import result_text
 from recipes.models import Recipe
 from results.selectors import overview_search

@@ -2,7 +2,7 @@
 
 from pages.kinds.interface import DEVICES_ASKED, ONE_HISTORY, RESULTS_ONLY, Kind
 from pages.publish.device_preview import preview_of_devices
-from pages.words.planned import planned_of_devices
+from pages.words.plan import planned_of_devices
 from panprivacy.statistics.device_input import DeviceInput
 
 DEVICES = Kind(

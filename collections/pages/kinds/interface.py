@@ -9,7 +9,7 @@ from django.http import HttpRequest
 from pages.publish.device_preview import DevicePreview
 from pages.publish.shuffle_preview import ShufflePreview
 from pages.publish.stream_preview import StreamPreview
-from pages.words.planned import Planned
+from pages.words.plan import Planned
 from panprivacy.accounting.trust import Trust
 from panprivacy.planning.recipe_plan import RecipePlan
 from panprivacy.statistics.catalogue import STATISTICS

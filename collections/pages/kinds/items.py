@@ -3,7 +3,7 @@
 from pages.kinds.interface import PART_OF_DELTA, Kind
 from pages.publish.stream_preview import preview_of_stream
 from pages.recipe.stream_section import stream_section
-from pages.words.planned import planned_of_stream
+from pages.words.plan import planned_of_stream
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.streams.parameters import NUMBERED
 

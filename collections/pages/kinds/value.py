@@ -2,7 +2,7 @@
 
 from pages.kinds.interface import DEVICES_ASKED, ONE_HISTORY, PART_OF_DELTA, RESULTS_ONLY, Kind
 from pages.publish.shuffle_preview import preview_of_shuffle
-from pages.words.planned import planned_of_shuffle
+from pages.words.plan import planned_of_shuffle
 from panprivacy.statistics.device_input import DeviceInput
 
 SHUFFLED = Kind(

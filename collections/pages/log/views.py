@@ -14,7 +14,7 @@ from log.audit.selectors import COLUMNS, BrokenLogError, entries_search, entry_d
 from log.public_log.selectors import latest_checkpoint
 from log.public_log.verification import log_verify
 from pages.access import LogReadersOnly
-from pages.missing import found
+from pages.not_found import found
 from pages.words.log_sentences import told
 from recipes.access import may_publish
 from recipes.selectors import subjects_named

@@ -32,7 +32,7 @@ from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.segments import FIELD
 from recipes.planner.guarantees import guarantee_from_mapping
 from recipes.planner.operations import Planned, plan_answer, plan_begun, plan_state
-from storage.answers.asking import State
+from storage.answers.questions import State
 from web.busy import BusyError
 from web.numbers import significant
 

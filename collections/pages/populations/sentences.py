@@ -3,7 +3,7 @@
 import dataclasses
 
 from ledger.answers import LIKE_THE_LAST
-from ledger.composed import Event
+from ledger.composition import Event
 from ledger.selectors import UNREADABLE, Balance
 from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.interface import PrivacyEvent

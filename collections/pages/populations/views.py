@@ -23,7 +23,7 @@ from ledger.selectors import (
 from log.audit.access import may_read_log, signed_in_user
 from pages.access import AdministratorsOnly
 from pages.charts.shown import shown_chart
-from pages.missing import found
+from pages.not_found import found
 from pages.populations.charts import spending_chart
 from pages.populations.forms import PopulationForm
 from pages.populations.sentences import event_in_words, left_sentence

@@ -9,7 +9,7 @@ from django import forms
 from django.http import HttpRequest
 from django.urls import reverse
 
-from pages.missing import found, missing
+from pages.not_found import found, missing
 from pages.publish.forms import RecipeForm
 from pages.publish.target_field import TargetField, in_words
 from panprivacy.formats.errors import FieldError

@@ -34,9 +34,9 @@ from panprivacy.statistics.catalogue import statistic_of
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.segments import segments_of
 from panprivacy.statistics.trust_models import TRUST_MODELS, statistic_under_trust, trust_named, trusts_of
-from publishing.admitting import admitting_here, require_admitted
+from publishing.admission import admitting_here, require_admitted
 from publishing.review import trust_unavailable
-from publishing.targeting import Targeted, target_require
+from publishing.target import Targeted, target_require
 from recipes.cost import Cost, statistic_members
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors

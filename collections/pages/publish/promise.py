@@ -8,7 +8,7 @@ from recipes.budget import Effect, effect_from, effect_question
 from recipes.cost import Cost
 from recipes.planner.guarantees import PROMISE, guarantees_of
 from recipes.refusals import Refusals, refusals_from, refusals_question
-from storage.answers.asking import Asked, State, ask_all
+from storage.answers.questions import Asked, State, ask_all
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from log.audit.access import signed_in_user
-from pages.awaited import Awaited
+from pages.awaited_numbers import Awaited
 from pages.kinds import kind_of
 from pages.publish.blockers import TIMES, Blockers, blockers_of
 from pages.publish.changes import changes_of, origin_of_draft

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from log.audit.access import signed_in_user
 from pages.access import PublishersOnly
-from pages.awaited import SENTENCES
+from pages.awaited_numbers import SENTENCES
 from pages.kinds import KINDS, Kind, kind_of
-from pages.missing import found
+from pages.not_found import found
 from pages.publish.blockers import Blockers, blockers_of
 from pages.publish.changes import (
     Change,
@@ -35,12 +35,12 @@ from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trust_named, trusts_of
 from publishing.approvals import approval_of_content, draft_approval_ask
-from publishing.publishing import recipe_publish
+from publishing.publication import recipe_publish
 from recipes.errors import RecipeStateError
 from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
-from storage.answers.asking import State
+from storage.answers.questions import State
 
 LOOKS = [str(number) for number in range(12)]
 """How often a page polls again by itself while it waits for answers."""

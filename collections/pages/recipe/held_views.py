@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 
 from log.audit.access import signed_in_user
 from pages.access import AdministratorsOnly
-from pages.missing import found
+from pages.not_found import found
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from recipes.errors import RecipeStateError

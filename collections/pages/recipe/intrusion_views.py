@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from log.audit.access import signed_in_user
 from pages.access import AnnouncersOnly
-from pages.missing import found, readable
+from pages.not_found import found, readable
 from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
 from panprivacy.formats.display import sentence

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recipes.models import Recipe
-from results.issued import issuer_trouble
+from results.issued_tokens import issuer_trouble
 from results.outcomes import Progress
 
 

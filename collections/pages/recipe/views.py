@@ -19,11 +19,13 @@ from ledger.access import may_change_populations
 from log.audit.access import may_read_log, signed_in_user
 from log.audit.selectors import entries_of_recipe
 from pages.access import PublishersOnly
+from pages.all_rounds import beside_round
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
-from pages.missing import found, readable
+from pages.not_found import found, readable
 from pages.publish.blockers import device_warnings
 from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
+from pages.recipe.cohort_progress import standing_of
 from pages.recipe.counters import signers_sentence
 from pages.recipe.details import details_of
 from pages.recipe.device_options import device_options
@@ -43,10 +45,8 @@ from pages.recipe.presentation import (
 )
 from pages.recipe.rarely import rarely_address
 from pages.recipe.segments import segments_shown
-from pages.recipe.standing import standing_of
 from pages.recipe.troubles import TroubleShown, troubles_of
-from pages.rounds_together import beside_round
-from pages.transparency.checking import commands_for, verification_context
+from pages.transparency.checks import commands_for, verification_context
 from pages.trust_models import SHOWN
 from pages.words.admission import admission_rows, admission_sentence, issuer_key
 from pages.words.parameters_table import parameter_rows, part_rows
@@ -57,14 +57,14 @@ from pages.words.sentences import (
 )
 from pages.words.target import target_rows, target_sentence
 from panprivacy.formats.rounded_counts import rounded_beyond
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.planner.guarantees import guarantee_from_mapping
 from recipes.selectors import guarantees_of, stated_plan
 from results.exports import file_version, release_csv, release_document, release_json
-from results.issued import issued_of
+from results.issued_tokens import issued_of
 from results.models import NUMBERS, Release, SimulatedTruth
 from results.progress import progress_text
 from results.rates import held_of

@@ -21,7 +21,7 @@ from recipes.budget import Effect, effect_from, effect_question
 from recipes.cost import Cost
 from recipes.operations import site_limits
 from recipes.planner.guarantees import guaranteed, guarantees_question
-from storage.answers.asking import State, ask_all
+from storage.answers.questions import State, ask_all
 
 NEITHER = "Fill in this or “Donation rounds”."
 BOTH = "Fill in either “Rounds” or “Donation rounds”, not both."

@@ -8,7 +8,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.views import View
 
 from pages.access import PublishersOnly
-from pages.awaited import Awaited
+from pages.awaited_numbers import Awaited
 from pages.kinds import kind_of
 from pages.series.publishing import published_or_asked
 from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
@@ -16,7 +16,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
 from publishing.approvals import approval_needed
 from recipes.models import Recipe
-from storage.answers.asking import State
+from storage.answers.questions import State
 
 PREVIEW = "preview"
 """Parameter of the address that shows what its other parameters promise and cost."""

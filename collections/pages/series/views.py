@@ -11,11 +11,11 @@ from django.views import View
 
 from log.audit.access import signed_in_user
 from pages.access import PublishersOnly
-from pages.awaited import Awaited
+from pages.all_rounds import guarantees_together, main_guarantee
+from pages.awaited_numbers import Awaited
 from pages.charts.shown import shown_chart
-from pages.missing import found, readable
+from pages.not_found import found, readable
 from pages.publish.four_eyes import decided, four_eyes_of
-from pages.rounds_together import guarantees_together, main_guarantee
 from pages.series.charts import trend_chart
 from pages.series.forms import CHOICES, SeriesForm
 from pages.series.publishing import published_or_asked
@@ -43,7 +43,7 @@ from series.selectors import (
     series_list,
     trend,
 )
-from storage.answers.asking import State
+from storage.answers.questions import State
 from web.paging import page_of
 
 SERIES = 20

@@ -11,11 +11,11 @@ from django.utils import timezone
 
 from log.audit.access import signed_in_user
 from pages.access import AccessCheckedView
-from pages.missing import readable
+from pages.not_found import readable
 from pages.recipe.presentation import estimate_rows, headline
 from pages.simulate.forms import KINDS, SimulationForm
 from pages.words.changes import POINTS
-from pages.words.planned import margin_text
+from pages.words.plan import margin_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.errors import PartnerUnavailableError

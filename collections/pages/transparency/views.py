@@ -23,7 +23,7 @@ from pages.charts.shown import shown_chart
 from pages.feed.atom import FeedEntry, atom_document
 from pages.feed.views import BEGUN, feed_response, site_of
 from pages.transparency.charts import KINDS, moments_of, months_of, timeline_chart
-from pages.transparency.checking import verification_context
+from pages.transparency.checks import verification_context
 from pages.transparency.histories import histories_of
 from pages.words.public_sentences import PublicEntry, told_publicly
 from recipes.selectors import subjects_named, subjects_of_population

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views import View
 
 from pages.charts.shown import small_chart
-from pages.missing import missing
+from pages.not_found import missing
 from pages.recipe.charts import release_chart
 from pages.recipe.presentation import headline, release_of
 from pages.try_it.built import program_address

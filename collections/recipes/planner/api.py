@@ -19,12 +19,12 @@ from panprivacy.planning.proposal import planned_names
 from panprivacy.planning.solver import UNKNOWNS, Alternative
 from panprivacy.planning.targets import Requirement
 from recipes.planner.operations import plan_answer
-from storage.answers.asking import State
+from storage.answers.questions import State
 from web.busy import BusyError
 from web.dataclass_serializers import serializer_of
 from web.json_requests import read_object
 from web.problems import unavailable
-from web.refusing import as_problems
+from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
 from web.serializers import ObjectField
 

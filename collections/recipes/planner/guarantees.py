@@ -13,8 +13,8 @@ from panprivacy.statistics.events.cohort import open_guarantees
 from panprivacy.statistics.trust_models import trust_named, under_trust
 from recipes.cost import Cost
 from recipes.errors import RecipeStateError
-from storage.answers.asking import Answer, Asked, State, ask_all
 from storage.answers.kinds import Content, Lane, declared
+from storage.answers.questions import Answer, Asked, State, ask_all
 
 Draft = RecipeDraft | RoundsDraft
 """One recipe, or one in rounds, for all of them."""

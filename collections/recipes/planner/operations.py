@@ -6,8 +6,8 @@ from typing import Any
 
 from panprivacy.accounting.number_cache import cache_read_only
 from panprivacy.planning.plan import Depth, Question, plans_of
-from storage.answers.asking import Asked, State, ask_all, peek
 from storage.answers.kinds import Content, Lane, declared
+from storage.answers.questions import Asked, State, ask_all, peek
 from web.busy import BusyError
 
 

@@ -6,7 +6,7 @@ from panprivacy.accounting.trust import Trust
 from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from recipes.models import Recipe
 from results.aggregation.selectors import progress_of
-from results.aggregation.summing import sum_advance, sum_forget, sum_of
+from results.aggregation.sums import sum_advance, sum_forget, sum_of
 from results.outcomes import (
     Outcome,
     Progress,
@@ -17,7 +17,7 @@ from results.outcomes import (
     Trouble,
 )
 from results.trust_models.interface import CollectionModel
-from shuffle.analyzer.fetching import fetch_begin, fetch_end
+from shuffle.analyzer.batches import fetch_begin, fetch_end
 from shuffle.analyzer.models import BatchFetch
 from storage import clock
 from storage.columns import optional_bytes

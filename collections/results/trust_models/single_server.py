@@ -4,7 +4,7 @@ from panprivacy.accounting.trust import Trust
 from recipes.models import Recipe
 from reports.operations import rejections_by_reason
 from results.aggregation.selectors import progress_of
-from results.aggregation.summing import reports_lost, sum_advance, sum_forget, sum_is_settled, sum_of
+from results.aggregation.sums import reports_lost, sum_advance, sum_forget, sum_is_settled, sum_of
 from results.outcomes import Outcome, Progress, Refused, ServerProgress, Sum, TooFew
 from results.trust_models.interface import CollectionModel
 

@@ -1,6 +1,6 @@
 """The analyzer's part of a shuffled collection: fetches batches from the shuffler, stores them as reports.
 
-Others call `fetching`, and read `models`.
+Others call `batches`, and read `models`.
 
 It must not know how the shuffler mixes, nor what happens to the reports.
 """

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from shuffle.analyzer.fetching import fetch_drive, fetches_take
+from shuffle.analyzer.batches import fetch_drive, fetches_take
 from shuffle.analyzer.models import BatchFetch
 from shuffle.analyzer.peers import shuffler_of
 from storage import clock

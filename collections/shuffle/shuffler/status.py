@@ -7,7 +7,7 @@ from django.conf import settings
 
 from panprivacy.formats.rounded_counts import rounded_count
 from panprivacy.formats.times import format_time
-from partners.required import required
+from partners.required_settings import required
 from partners.server_status import recipe_status, server_status, time_status
 from shuffle.shuffler.models import Batch
 

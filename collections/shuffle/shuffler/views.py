@@ -10,14 +10,14 @@ from panprivacy.formats import base64_text
 from panprivacy.protocols.signed_count import ReleasedCount
 from panprivacy.recipe.document import recipe_of
 from partners.json_bodies import json_response, read_json
-from partners.required import required
+from partners.required_settings import required
 from partners.signed_views import signed
-from shuffle.shuffler.ending import batch_end, upkeep
+from shuffle.shuffler.batch_ends import batch_end, upkeep
 from shuffle.shuffler.limits import EMPTY_BYTES, REGISTRATION_BYTES, largest_body
-from shuffle.shuffler.mixing import batch_shuffle, part_of
 from shuffle.shuffler.models import Batch
-from shuffle.shuffler.receiving import submission_accept
-from shuffle.shuffler.registering import batch_register
+from shuffle.shuffler.registrations import batch_register
+from shuffle.shuffler.shuffled_batch import batch_shuffle, part_of
+from shuffle.shuffler.submissions import submission_accept
 from storage import clock
 from storage.signing_key import signing_key
 from web.bodies import read_body, require_json

@@ -12,20 +12,20 @@ from devices_sim.fleet import FleetError
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
-from log.public_log.cosigning import witnesses_ask
-from log.public_log.integrating import integrate
+from log.public_log.cosignatures import witnesses_ask
+from log.public_log.tree_growth import integrate
 from panprivacy.device.rounds_check import Turn, round_require
 from panprivacy.device.transport import HttpTransport
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.round import RoundPlace
 from publishing import TRUST_MODELS
-from publishing.admitting import Admitting
+from publishing.admission import Admitting
 from recipes.models import Recipe
 from results.rates import held_of
 from results.trust_models import collection_model_of
 from simulations.errors import SimulationRefusedError
-from simulations.installation.pairing import Pairing, RelayPairing
+from simulations.installation.partners import Pairing, RelayPairing
 from simulations.installation.services import (
     ADVANCE_COLLECTIONS,
     ADVANCE_SIMULATIONS,

@@ -5,7 +5,7 @@ from typing import Any
 from ledger.budget import Budget
 from ledger.models import Population
 from ledger.operations import population_create
-from publishing.publishing import recipe_publish_file
+from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
 
 POPULATION = "aircraft"

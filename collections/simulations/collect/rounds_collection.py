@@ -11,8 +11,8 @@ from devices_sim.workloads.bucket import Workload, without
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import donation_amplified
-from series.in_order import input_publish, place_of, rounds_publish_simulated
 from series.models import Round, RoundsDocument
+from series.rounds import input_publish, place_of, rounds_publish_simulated
 from simulations.collect.collection import AtRound, Say, collection_run, wait_until_heard
 from simulations.installation.services import Services
 from simulations.outcome import PRIVACY_MEMBERS, CollectionResult

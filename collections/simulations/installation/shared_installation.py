@@ -22,7 +22,7 @@ from django.db import connection
 
 from panprivacy.protocols.transparency.policy import Policy
 from simulations.installation.interrupts import interrupts_remembered
-from simulations.installation.pairing import KINDS, log_policy_text, paired
+from simulations.installation.partners import KINDS, log_policy_text, paired
 from simulations.installation.ports import HOST
 from simulations.installation.services import ServiceError, Services, running_services
 from storage.database import require_migrated_database

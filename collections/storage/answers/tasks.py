@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from storage.answers.answering import answer_stored, old_answers_delete
+from storage.answers.computation import answer_stored, old_answers_delete
 from storage.answers.kinds import Lane
 from storage.periodic import PeriodicTask
 

@@ -13,7 +13,7 @@ from panprivacy.formats import base64_text
 from panprivacy.protocols.oblivious_http.capsules import KEY_PROBLEM
 from partners.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from partners.issuer_calls import HANDLE_BYTES
-from partners.required import required
+from partners.required_settings import required
 from web.bodies import JSON_TYPE
 from web.problems import Problem, unavailable
 from web.strict_json import json_of

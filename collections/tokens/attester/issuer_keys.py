@@ -18,7 +18,7 @@ from panprivacy.protocols.ed25519 import public_key_of
 from panprivacy.protocols.oblivious_http import signed_keys
 from panprivacy.protocols.oblivious_http.keys import GATEWAY_PATH
 from panprivacy.protocols.oblivious_http.signed_keys import UnsignedKeysError
-from partners.required import required
+from partners.required_settings import required
 from web.problems import Problem, unavailable
 from web.transport import Transport, https_transport
 

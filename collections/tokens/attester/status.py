@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 
 from panprivacy.formats.rounded_counts import STEPS, rounded_count
-from partners.required import required
+from partners.required_settings import required
 from partners.server_status import server_status
 from tokens.attester.kinds import attestation
 from tokens.attester.models import Device, EnrolmentCode, Handle, Issued

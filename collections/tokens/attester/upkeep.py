@@ -9,10 +9,10 @@ from panprivacy.protocols.oblivious_http import capsules, padding
 from panprivacy.protocols.oblivious_http.keys import KeyConfig
 from panprivacy.protocols.oblivious_prf import evaluation
 from panprivacy.protocols.token_request import token_request
-from tokens.attester.enrolling import codes_expire
+from tokens.attester.enrolment import codes_expire
 from tokens.attester.issuer import Issuer
+from tokens.attester.issuer_answers import answers_erase, handles_told, handles_untold
 from tokens.attester.models import PSEUDONYM_BYTES
-from tokens.attester.settling import answers_erase, handles_told, handles_untold
 
 NO_RECIPE = "0" * 64
 """Not the hash of any document."""

@@ -13,9 +13,9 @@ from panprivacy.protocols.oblivious_http.capsules import KEY_PROBLEM, REQUEST_ME
 from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE as KEYS_MEDIA_TYPE
 from tokens.attester.issuer import issuer
 from tokens.attester.issuer_keys import ISSUER_KEYS, keys_fetch
-from tokens.attester.issuing import token_answer
 from tokens.attester.kinds import attestation
 from tokens.attester.limits import ENROLMENT_BYTES, TURNS, request_claim
+from tokens.attester.token_requests import token_answer
 from web.bodies import read_body, require_json
 from web.failures import FAILURES, failure_response, receiving
 from web.problems import Problem, malformed_body, method_not_allowed, unsupported_media_type

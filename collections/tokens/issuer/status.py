@@ -10,7 +10,7 @@ from django.db.models import Count
 from panprivacy.formats.rounded_counts import rounded_count
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.document import recipe_of
-from partners.required import required
+from partners.required_settings import required
 from partners.server_status import recipe_status, server_status, time_status
 from tokens.issuer.models import Handle, Issuance
 

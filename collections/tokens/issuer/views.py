@@ -16,12 +16,10 @@ from partners.issuer_calls import HANDLE_BYTES
 from partners.json_bodies import json_response, read_json
 from partners.problems import refused
 from partners.request_ids import request_of
-from partners.required import required
+from partners.required_settings import required
 from partners.signed_views import signed
 from storage import clock
 from storage.signing_key import signing_key
-from tokens.issuer.answering import token_request_answer, unrecognized_recipe
-from tokens.issuer.ending import issuance_end, upkeep
 from tokens.issuer.limits import (
     KEY_REQUEST_BYTES,
     MOST_WITHHELD,
@@ -30,7 +28,9 @@ from tokens.issuer.limits import (
     TOKEN_REQUEST_BYTES,
 )
 from tokens.issuer.models import Issuance
-from tokens.issuer.registering import issuance_register, issuer_name, token_key_make
+from tokens.issuer.recipe_ends import issuance_end, upkeep
+from tokens.issuer.registrations import issuance_register, issuer_name, token_key_make
+from tokens.issuer.token_answers import token_request_answer, unrecognized_recipe
 from web.failures import View
 
 

@@ -5,7 +5,7 @@ from django.test import Client
 
 from ledger.books import Book
 from ledger.budget import Budget
-from ledger.composed import composed_epsilon
+from ledger.composition import composed_epsilon
 from ledger.operations import population_change, population_create, spending_return
 from ledger.selectors import balance_of, population_named, unreturned_events
 from tests.collections.storage.answers.scene import work, workers_answer

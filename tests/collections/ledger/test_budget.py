@@ -11,9 +11,9 @@ from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
-from ledger import composed
+from ledger import composition
 from ledger.budget import Budget, Rule
-from ledger.composed import budget_use, composed_epsilon
+from ledger.composition import budget_use, composed_epsilon
 from ledger.models import Population, Spending
 from ledger.operations import (
     BudgetExceededError,
@@ -30,8 +30,8 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.events.count_nonzero import CountNonzero
-from publishing import publishing
-from publishing.publishing import recipe_publish, recipe_publish_file
+from publishing import publication
+from publishing.publication import recipe_publish, recipe_publish_file
 from recipes.models import Recipe
 from tests.collections.storage.answers.scene import work, workers_answer
 from tests.concurrency import at_once
@@ -130,9 +130,9 @@ def test_publish_without_a_budget_is_recorded_and_never_refused() -> None:
 
 def test_what_events_compose_to_is_remembered_in_any_order(monkeypatch: pytest.MonkeyPatch) -> None:
     events = events_of(**COHORT) + events_of(**COHORT | {"epsilon": 0.5})
-    monkeypatch.setattr(composed, "_epsilon", lambda *_: 0.123)
+    monkeypatch.setattr(composition, "_epsilon", lambda *_: 0.123)
     assert composed_epsilon(events, 1.5e-7) == 0.123
-    monkeypatch.setattr(composed, "_epsilon", lambda *_: 0.456)
+    monkeypatch.setattr(composition, "_epsilon", lambda *_: 0.456)
     assert composed_epsilon(events[::-1], 1.5e-7) == 0.123
     assert composed_epsilon(events[:1], 1.5e-7) == 0.456
 
@@ -199,7 +199,7 @@ def test_spending_stands_and_falls_with_the_publishing(monkeypatch: pytest.Monke
     def failing(**_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(publishing, "entry_append", failing)
+    monkeypatch.setattr(publication, "entry_append", failing)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         published_recipe()
     assert not Spending.objects.exists()
@@ -220,7 +220,7 @@ def test_two_that_publish_at_once_cannot_both_spend_the_last_of_it(monkeypatch: 
     population = budgeted(alone)
     drafts = [draft_recipe(population="clinics", **COHORT) for _ in range(2)]
     both_have_looked = threading.Barrier(2, timeout=PATIENCE)
-    prepare = publishing._prepare
+    prepare = publication._prepare
 
     def prepare_together(*arguments: Any) -> Any:
         prepared = prepare(*arguments)
@@ -228,7 +228,7 @@ def test_two_that_publish_at_once_cannot_both_spend_the_last_of_it(monkeypatch: 
         both_have_looked.wait()
         return prepared
 
-    monkeypatch.setattr(publishing, "_prepare", prepare_together)
+    monkeypatch.setattr(publication, "_prepare", prepare_together)
 
     def publish(draft: Recipe) -> str:
         try:

@@ -9,7 +9,7 @@ from django.core import mail
 from django.core.mail import EmailMessage
 from django.test import Client
 
-from notifications.delivering import deliveries_take, delivery_send
+from notifications.delivery import deliveries_take, delivery_send
 from notifications.models import Attempt, Delivery, Subscription
 from notifications.operations import MOST_AN_HOUR, TooOftenError, mail_subscribe
 from notifications.selectors import by_confirmation

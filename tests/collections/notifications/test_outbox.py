@@ -15,7 +15,7 @@ from notifications.models import Delivery, Event, Subscription
 from notifications.operations import subscription_delete, webhook_create
 from notifications.outbox import budgets_watch, cohorts_watch
 from notifications.tasks import watch_collections
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.operations import result_withhold
 from series.operations import rounds_advance, series_publish

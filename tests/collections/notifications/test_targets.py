@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from django.conf import LazySettings
 
-from notifications.delivering import webhook_transport
+from notifications.delivery import webhook_transport
 from notifications.targets import TargetRefusedError, may_reach, target_check
 from panprivacy.formats.errors import FieldError
 

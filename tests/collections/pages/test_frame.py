@@ -8,7 +8,7 @@ from django.template import loader
 from django.test import Client
 from django.urls import reverse
 
-from pages.missing import KINDS
+from pages.not_found import KINDS
 from tests.page_text import page_text
 from tests.scenes import account, analyst, finished_recipe, simulated_recipe
 

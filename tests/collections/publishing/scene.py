@@ -14,10 +14,10 @@ from django.test import override_settings
 from django.utils import timezone
 
 from dap.hpke_keys import hpke_config_list
-from dap.leader.advancing import tasks_advance
-from dap.leader.aggregating import aggregation_job_drive
-from dap.leader.collecting import collection_job_drive
+from dap.leader.aggregation import aggregation_job_drive
+from dap.leader.collection import collection_job_drive
 from dap.leader.end_notices import end_notice_drive
+from dap.leader.periodic_check import tasks_advance
 from dap.leader.uploads import reports_upload
 from dap.models import Side, Task
 from dap.operations import task_named
@@ -36,7 +36,7 @@ from panprivacy.protocols.privacy_pass.tokens import Token
 from panprivacy.recipe.dap_task import REPORT_TIME, task_of
 from panprivacy.recipe.token import report_nonce
 from partners.partner import Partner
-from publishing.publishing import recipe_close, recipe_publish_file
+from publishing.publication import recipe_close, recipe_publish_file
 from recipes.models import Recipe
 from results.models import Release
 from results.trust_models import collection_model_of

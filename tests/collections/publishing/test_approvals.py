@@ -17,7 +17,7 @@ from log.audit.models import Entry
 from log.audit.selectors import entries_of_recipe
 from panprivacy.formats.errors import FieldError
 from publishing.approvals import approval_decide, approvals_waiting, draft_approval_ask
-from publishing.publishing import recipe_publish, recipe_publish_file
+from publishing.publication import recipe_publish, recipe_publish_file
 from recipes.errors import ApprovalNeededError, RecipeStateError
 from recipes.models import APPROVAL_VALID, Approval, Recipe
 from recipes.operations import recipe_draft_save

@@ -19,7 +19,7 @@ from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.device.value_reports.randomized import RandomizedReports
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
-from publishing import publishing
+from publishing import publication
 from recipes.models import Recipe
 from research.reproduction.measured_rounds import DELTA, RATE, ROUNDS, SIGMA, Collections
 from results.models import Release
@@ -106,7 +106,7 @@ def test_rounds_of_example_5_are_as_noisy_and_charged_as_computed(monkeypatch: A
     so more than once: coins are tossed anew. All ten together fail with 1e-6. Noise that is half as wide, or
     the same in every round, is seen.
     """
-    monkeypatch.setattr(publishing, "configured_partners", partners)
+    monkeypatch.setattr(publication, "configured_partners", partners)
     asked, rounds, failures = Collections(devices=1_500, cohort_size=12, seed=6), 6, 1e-7
     pilots = population_create(
         name="pilots", description="", budget=Budget(epsilon=2.0, delta=DELTA), actor=None

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dap.helper.ending import helper_task_end
-from dap.leader.collecting import COUNT_ATTEMPTS
+from dap.helper.task_ends import helper_task_end
+from dap.leader.collection import COUNT_ATTEMPTS
 from dap.models import AggregatedReport, ReportRejection, Side, Task
 from ledger.models import Spending
 from log.audit.models import Entry
@@ -20,7 +20,7 @@ from pages.recipe.charts import release_chart
 from panprivacy.intervals.estimate import Estimate
 from panprivacy.protocols.dap.basics import ReportError
 from panprivacy.statistics.randomized.vector_mean import VectorMean
-from publishing.publishing import recipe_publish_file
+from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
 from results.excerpt import MOST_SHOWN, release_excerpt
 from results.exports import release_csv, release_document

@@ -14,7 +14,7 @@ from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
-from publishing.publishing import recipe_close, recipe_publish
+from publishing.publication import recipe_close, recipe_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_private_key

@@ -15,7 +15,7 @@ from log.audit.models import Entry
 from panprivacy.recipe.report_shards.segments import KEY_BYTES, segment_read
 from panprivacy.recipe.report_shards.shard_sum import record_bytes_of
 from panprivacy.recipe.token import report_nonce
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe, RecipeKey
 from reports import object_store, objects
 from reports.models import (

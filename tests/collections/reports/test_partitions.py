@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports import rows
 from reports.models import CiphertextDigest, ReportNonce, StoredReports

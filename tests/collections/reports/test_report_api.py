@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports import operations
 from reports.models import RejectionCount, ReportNonce, StoredReports

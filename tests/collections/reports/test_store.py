@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from django.db import OperationalError, connection, models
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe, RecipeKey
 from reports import objects, operations, rows
 from reports.models import (

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from django.db import connection
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe, RecipeKey
 from results.models import Release
-from storage.erasing import log_truncate
+from storage.erasure import log_truncate
 from storage.tasks import truncate_log
 from tests.driving import collections_advance
 from tests.factories import published_recipe

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from log.audit.models import Entry
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from reports.models import ReportNonce, StoredReports

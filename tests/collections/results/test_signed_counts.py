@@ -138,7 +138,7 @@ def test_signature_that_does_not_hold_withholds_the_result_and_says_whose() -> N
 
 def test_result_says_if_the_helper_did_not_sign(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     unknown_address = Mock(side_effect=PeerRefusedError(404, {}))
-    monkeypatch.setattr("dap.leader.collecting.count_signed_at_helper", unknown_address)
+    monkeypatch.setattr("dap.leader.collection.count_signed_at_helper", unknown_address)
     recipe = closed()
     settle()
     release = released(recipe)

@@ -13,9 +13,9 @@ from django.test import Client
 
 from log.audit.models import Entry
 from log.audit.operations import entry_append
-from log.public_log.integrating import integrate
 from log.public_log.models import Tree
 from log.public_log.selectors import site_policy
+from log.public_log.tree_growth import integrate
 from panprivacy.protocols.transparency.proof import Proof
 from panprivacy.protocols.transparency.signed_note import ED25519, VerifierKey
 from panprivacy.recipe.log.__main__ import main
@@ -27,7 +27,7 @@ from panprivacy.recipe.signed_result import (
     signed_bytes,
     verify_result,
 )
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results import rates
 from results.actions import RESULT_RELEASED

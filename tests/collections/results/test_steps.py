@@ -11,7 +11,7 @@ from django.db import OperationalError, connection
 
 from dap.leader.progress_signal import task_moved
 from dap.models import Task
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import NextStep, Recipe
 from recipes.steps import FIRST_PAUSE, LONGEST_REST, LOST_AFTER, step_due, step_turn, steps_claim
 from reports.arrivals import MARK_SECONDS, MINIMUM_REPORTS, Arrivals

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from ledger.models import Population
 from ledger.operations import population_create
-from log.public_log.integrating import integrate
 from log.public_log.selectors import site_policy
+from log.public_log.tree_growth import integrate
 from panprivacy.accounting.rate_validation import Verdict
 from panprivacy.device import target_check
 from panprivacy.device.log_check import LogCheck
@@ -20,10 +20,10 @@ from panprivacy.planning.limits import USUAL
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.signed_result import result_hash
 from panprivacy.recipe.targeting.evidence import CitationRefusedError, cited_sizes
-from publishing import targeting
-from publishing.publishing import recipe_close
+from publishing import target
+from publishing.publication import recipe_close
 from publishing.review import review_of
-from publishing.targeting import target_require
+from publishing.target import target_require
 from recipes.models import Recipe
 from results import rates
 from results.aggregation.models import SubAggregate
@@ -148,7 +148,7 @@ def test_older_target_whose_evidence_no_longer_shows_it_is_named(monkeypatch: py
             raise CitationRefusedError("the cited result cannot be read")
         return cited_sizes(*given, **asked)
 
-    monkeypatch.setattr(targeting, "cited_sizes", only_for_the_new_one)
+    monkeypatch.setattr(target, "cited_sizes", only_for_the_new_one)
     refusal = refused(file_of(("region", "eu", regions)))
     assert refusal.field == "target"
     assert f"that of the recipe {older.identifier} (os = linux): the cited result" in refusal.message

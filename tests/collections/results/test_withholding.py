@@ -10,7 +10,7 @@ from django.urls import reverse
 from dap.leader.models import AggregationJob, Uploads
 from dap.models import Side
 from log.audit.models import Entry
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from results.models import Release

@@ -14,7 +14,7 @@ from ledger.operations import population_create
 from ledger.selectors import balance_of, unreturned_events
 from log.audit.models import Entry
 from panprivacy.formats.errors import FieldError
-from publishing.publishing import recipe_publish_file
+from publishing.publication import recipe_publish_file
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from series import operations

@@ -13,21 +13,21 @@ from ledger.models import Spending
 from ledger.operations import population_create
 from ledger.selectors import unreturned_events
 from log.audit.models import Entry
-from log.public_log.integrating import integrate
 from log.public_log.selectors import site_policy
+from log.public_log.tree_growth import integrate
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.rounds_check import round_require
 from panprivacy.device.rounds_memory import RoundsMemory
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds, RoundRefusedError
-from publishing.of_rounds import rounds_document_of
+from publishing.rounds_document import rounds_document_of
 from recipes.models import Recipe
 from results.models import Release
 from series.errors import SeriesStateError
-from series.in_order import input_publish
 from series.models import PublicInput, Round, RoundsDocument
 from series.operations import rounds_advance, series_publish, series_stop
+from series.rounds import input_publish
 from storage.signing_key import verification_key
 from tests.clock import time_is
 from tests.driving import collections_advance

@@ -13,9 +13,9 @@ from results.aggregation.operations import chunk_process, chunks_plan
 from results.models import Release
 from results.operations import result_release
 from simulations import tries
+from simulations.chunks import chunk_run, chunks_take, try_end
 from simulations.models import Simulation
 from simulations.operations import simulation_start
-from simulations.running import chunk_run, chunks_take, try_end
 from tests.clock import time_is
 from tests.factories import recipe_members
 
@@ -76,7 +76,7 @@ def released(simulation: Simulation) -> Release:
 
 
 def small_chunks(monkeypatch: pytest.MonkeyPatch, devices: int = 15) -> None:
-    monkeypatch.setattr("simulations.cutting.CHUNK_DEVICES", devices)
+    monkeypatch.setattr("simulations.chunk_sizes.CHUNK_DEVICES", devices)
 
 
 def small_tries(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:

@@ -9,7 +9,7 @@ from dap.helper.status import tasks_status
 from dap.leader.models import CountNoise
 from dap.models import Side
 from panprivacy.accounting import noisy_count
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.exports import release_document
 from results.models import Release

@@ -11,13 +11,13 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panprivacy.device.target_check import TargetRefusedError
 from panprivacy.formats.errors import FieldError
-from publishing.admitting import Admitting
+from publishing.admission import Admitting
 from results.models import Release, SimulatedTruth
 from results.operations import SIMULATION_LIFETIME
-from simulations import cutting, running, workloads
+from simulations import chunk_sizes, chunks, workloads
+from simulations.chunks import chunks_take
 from simulations.models import DeviceChunk, Simulation
 from simulations.operations import MOST_AT_ONCE, devices_add, simulation_cancel, simulation_open
-from simulations.running import chunks_take
 from simulations.selectors import outcome_of
 from tests.collections.simulations.scene import Site, released, run, small_chunks, start
 from tests.factories import recipe_members
@@ -73,7 +73,7 @@ def test_devices_of_a_command_report_and_its_page_shows_them(site: Site) -> None
 def test_devices_that_take_every_step_have_smaller_chunks(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cutting, "CHUNK_SECONDS", 0.002)
+    monkeypatch.setattr(chunk_sizes, "CHUNK_SECONDS", 0.002)
     lazy, eager = with_devices(opened()), with_devices(opened(eager=True))
     assert DeviceChunk.objects.filter(simulation=eager).count() > lazy.chunks.count()
     assert run(eager, site).totals["accepted"] == 30
@@ -133,8 +133,8 @@ def test_devices_check_results_that_a_target_cites(
     settings.ISSUER_KEY = ISSUER_KEY.public_key().public_bytes_raw()
     declare("everyone", DECLARED)
     asked = publish(file_of(("os", "linux", counted(simulation=True))), simulation=True)
-    running._recipe_require(asked, site)
+    chunks._recipe_require(asked, site)
 
-    monkeypatch.setattr(running, "target_require", raising(TargetRefusedError))
+    monkeypatch.setattr(chunks, "target_require", raising(TargetRefusedError))
     with pytest.raises(TargetRefusedError):
-        running._recipe_require(asked, site)
+        chunks._recipe_require(asked, site)

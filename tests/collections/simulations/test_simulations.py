@@ -24,15 +24,15 @@ from panprivacy.protocols.transparency.cosignature import cosign
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, VerifierKey
 from panprivacy.recipe.draft import RecipeDraft
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.models import Release, SimulatedTruth
 from results.operations import SIMULATION_LIFETIME
-from simulations import operations, running, workloads
+from simulations import chunks, operations, workloads
+from simulations.chunks import LOG_PATIENCE, LOG_WAIT, chunk_run, chunks_take
 from simulations.errors import SimulationRefusedError
 from simulations.models import DeviceChunk, Simulation
 from simulations.operations import MOST_AT_ONCE, simulation_cancel, simulation_start
-from simulations.running import LOG_PATIENCE, LOG_WAIT, chunk_run, chunks_take
 from simulations.selectors import Stage, outcome_of, planned_margin, progress_of
 from tests.collections.simulations.scene import BERNOULLI, CSV, Site, released, run, small_chunks, start
 from tests.factories import recipe_members
@@ -303,7 +303,7 @@ def test_file_that_is_read_twice_counts_once(site: Site) -> None:
     (chunk,) = chunks_take(simulation=simulation)
     row = DeviceChunk.objects.select_related("simulation__recipe").get(pk=chunk)
     for _ in range(2):
-        running._file_cut(row)
+        chunks._file_cut(row)
     assert run(simulation, site).totals["devices"] == 30
 
 

@@ -11,9 +11,9 @@ from django.urls import reverse
 from results import rates
 from results.operations import result_release
 from simulations.api import EXAMPLE
+from simulations.chunks import chunk_run, chunks_take
 from simulations.collect.collection import CollectionStalledError, _wait_for_release
 from simulations.models import Simulation
-from simulations.running import chunk_run, chunks_take
 from simulations.selectors import HELD
 from tests.collections.simulations.scene import Site, released, run, summed
 from tests.factories import recipe_members
@@ -78,7 +78,7 @@ def test_held_result_of_a_simulation_is_shown(
 
 
 def test_time_left_follows_the_speed_so_far(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("simulations.cutting.CHUNK_DEVICES", 10)
+    monkeypatch.setattr("simulations.chunk_sizes.CHUNK_DEVICES", 10)
     address = post(client, BODY).headers["Location"]
     chunk_run(chunk=chunks_take(simulation=Simulation.objects.get())[0], transport=Site())
     told = client.get(address).json()

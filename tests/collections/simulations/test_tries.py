@@ -12,10 +12,10 @@ from log.audit.models import Entry
 from recipes.models import Recipe
 from results.models import SimulatedTruth
 from simulations import tries
+from simulations.chunks import try_end
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import MOST_AT_ONCE, simulation_cancel
-from simulations.running import try_end
 from simulations.tasks import advance_simulations
 from simulations.tries import latest_try, simulated_devices, try_join, try_members, try_of
 from tests.clock import time_is

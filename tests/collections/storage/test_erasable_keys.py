@@ -8,7 +8,7 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
-from dap.helper.ending import upkeep as helper_upkeep
+from dap.helper.task_ends import upkeep as helper_upkeep
 from panprivacy.encryption.sealing import SealBrokenError, SealFormatError
 from storage import erasable_keys
 from storage.erasable_keys import KeyErasedError, KeyLostError, keys_lost, old_keys_erase

@@ -16,8 +16,8 @@ from panprivacy.intervals.estimate import Estimate
 from panprivacy.statistics.streams import STREAM_STATISTICS
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.state import StreamState
-from publishing import publishing
-from publishing.publishing import recipe_close
+from publishing import publication
+from publishing.publication import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from results import operations as release_operations
@@ -352,7 +352,7 @@ def test_a_recipe_that_is_not_published_leaves_no_stream(monkeypatch: pytest.Mon
     def fail(**named: object) -> None:
         raise RecipeStateError("no")
 
-    monkeypatch.setattr(publishing, "entry_append", fail)
+    monkeypatch.setattr(publication, "entry_append", fail)
     with pytest.raises(RecipeStateError):
         published_stream()
     assert nothing_is_left()

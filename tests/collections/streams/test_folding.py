@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from panprivacy.encryption.sealing import SealBrokenError
 from panprivacy.statistics.streams.item_bytes import ItemError
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from storage.key_slots import KeySlots, KeysNotErasedError
 from streams import operations

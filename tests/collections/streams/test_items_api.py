@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from panprivacy.statistics.streams.item_bytes import ITEM_LENGTH
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.items import BATCH_ITEMS, BRACKETS
 from streams import operations

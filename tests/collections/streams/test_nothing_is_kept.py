@@ -14,7 +14,7 @@ import pytest
 import redis
 from django.db import connection
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from results.models import Release
 from simulations.installation.services import Services, wait_until
 from streams.sealed_state import key_slots

@@ -12,7 +12,7 @@ from panprivacy.planning.limits import USUAL
 from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from publishing.approvals import approval_needed
-from publishing.publishing import recipe_close, recipe_publish, recipe_publish_file
+from publishing.publication import recipe_close, recipe_publish, recipe_publish_file
 from recipes.api import ServedRecipeSerializer
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Recipe

@@ -112,7 +112,7 @@ class Command(BaseCommand):
                 raise CommandError("collect simulates devices: it runs only if PANAPP_MODE is local")
             if not apps.ready:
                 django.setup()
-            from simulations.collect.collecting import collect
+            from simulations.collect.steps import collect
 
             result = collect(
                 members=members,

@@ -23,7 +23,7 @@ from results.models import Release
 from simulations.collect.collection import CollectionStalledError, collection_run
 from simulations.collect.demo_ledger import ledger_begin
 from simulations.collect.stream_collection import stream_run
-from simulations.installation.pairing import KINDS, Pairing
+from simulations.installation.partners import KINDS, Pairing
 from simulations.installation.ports import HOST, LARGEST_PORT
 from simulations.installation.services import BASE_DIR, ServiceError, Services
 from simulations.installation.shared_installation import shared_installation

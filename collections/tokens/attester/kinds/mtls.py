@@ -10,7 +10,7 @@ import re
 from django.conf import settings
 from django.http import HttpRequest
 
-from partners.required import required
+from partners.required_settings import required
 from tokens.attester.kinds.interface import Attestation, refused, unattested
 from tokens.attester.models import Device
 

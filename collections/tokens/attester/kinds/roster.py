@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest
 
-from tokens.attester.enrolling import code_use, device_key
+from tokens.attester.enrolment import code_use, device_key
 from tokens.attester.kinds.interface import Attestation, refused
 from tokens.attester.kinds.signatures import signed_by
 from tokens.attester.models import Device

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from panprivacy.protocols.attestation import KEY_HEADER, verify_capsule
 from panprivacy.protocols.dap.signature_base import SignatureRefusedError
-from partners.required import required
+from partners.required_settings import required
 from tokens.attester.kinds.interface import refused, unattested
 
 

@@ -25,8 +25,8 @@ from webauthn.helpers.structs import AttestationFormat
 from panprivacy.formats import base64_text
 from panprivacy.protocols.attestation import assertion_challenge
 from panprivacy.protocols.ed25519 import public_key_of
-from partners.required import required
-from tokens.attester.enrolling import code_use
+from partners.required_settings import required
+from tokens.attester.enrolment import code_use
 from tokens.attester.kinds.interface import Attestation, refused, unattested
 from tokens.attester.models import Device
 from tokens.attester.nonces import nonce_make, nonce_read

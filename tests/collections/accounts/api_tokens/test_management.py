@@ -13,8 +13,8 @@ from accounts.api_tokens.operations import token_create
 from ledger.models import Population, Spending
 from log.audit.models import Entry
 from notifications.operations import MOST_AN_HOUR, webhook_create
-from publishing import publishing
-from publishing.publishing import recipe_close
+from publishing import publication
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.models import Release
 from series.models import Series
@@ -158,15 +158,15 @@ def test_publish_that_comes_twice_publishes_and_spends_once(api: Client) -> None
 def test_two_requests_to_publish_at_once_publish_once(api: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """The other request wins between the reading of the draft and its lock."""
     draft = drafted(api)
-    prepare = publishing._prepare
+    prepare = publication._prepare
 
     def overtaken(*arguments: Any) -> Any:
-        monkeypatch.setattr(publishing, "_prepare", prepare)
+        monkeypatch.setattr(publication, "_prepare", prepare)
         prepared = prepare(*arguments)
         assert publish(api, draft).status_code == 200
         return prepared
 
-    monkeypatch.setattr(publishing, "_prepare", overtaken)
+    monkeypatch.setattr(publication, "_prepare", overtaken)
     answer = publish(api, draft)
     assert answer.status_code == 200
     assert answer.json()["id"] == Recipe.objects.get().identifier

@@ -15,7 +15,7 @@ from ledger.models import Population
 from notifications.models import Delivery, Event, Subscription
 from notifications.operations import mail_subscribe, webhook_create
 from publishing.approvals import draft_approval_ask
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.models import HeldResult
 from series.operations import series_publish

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from django.db import transaction
 
+from dap.helper.aggregate_shares import aggregate_share_release
 from dap.helper.models import ReleasedShare
-from dap.helper.releasing import aggregate_share_release
 from dap.models import BatchBucket, CollectedInterval
 from dap.selectors import is_any_collected
 from log.audit.models import Entry

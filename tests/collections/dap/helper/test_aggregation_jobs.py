@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone
 
 from dap.buckets import checksum_of
-from dap.helper.aggregating import aggregation_job_create
+from dap.helper.aggregation_jobs import aggregation_job_create
 from dap.helper.models import AggregationJob
 from dap.limits import EXTENSION_BYTES
 from dap.models import AggregatedReport, BatchBucket, Side

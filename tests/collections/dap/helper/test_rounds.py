@@ -15,7 +15,7 @@ from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from partners.client import PeerRefusedError
-from tests.collections.dap.helper.test_registering import Publication
+from tests.collections.dap.helper.test_registrations import Publication
 from tests.factories import recipe_members
 
 pytestmark = pytest.mark.django_db

@@ -9,14 +9,14 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dap.helper.ending import helper_task_end
+from dap.helper.task_ends import helper_task_end
 from dap.models import BatchBucket, ReportRejection, Side, Task
 from dap.operations import rejections_add
 from log.audit.models import Entry
 from panprivacy.formats import base64_text
 from panprivacy.protocols.dap.basics import CHECKSUM_BYTES, Interval
 from tests.collections.dap.helper.scene import current_time, interval_selector, registered
-from tests.collections.dap.helper.test_registering import Publication
+from tests.collections.dap.helper.test_registrations import Publication
 from tests.page_text import page_text
 
 COUNTED, REJECTED = 7_654_321, 1_234_567

@@ -16,12 +16,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.conf import settings
 
 from dap.hpke_keys import hpke_config_list
-from dap.leader.advancing import tasks_advance
-from dap.leader.aggregating import aggregation_job_drive, aggregation_jobs_plan
-from dap.leader.collecting import collection_job_create, collection_job_drive
+from dap.leader.aggregation import aggregation_job_drive, aggregation_jobs_plan
+from dap.leader.collection import collection_job_create, collection_job_drive
 from dap.leader.end_notices import end_notice_drive
 from dap.leader.models import AggregationJob, CollectionJob, CountNoise
 from dap.leader.operations import task_create
+from dap.leader.periodic_check import tasks_advance
 from dap.leader.results import Refusal, TaskResult, collection_result, task_result
 from dap.leader.uploads import reports_upload
 from dap.models import Side, Task

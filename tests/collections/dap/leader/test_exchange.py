@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dap.helper.ending import helper_task_end
-from dap.leader.collecting import collection_job_advance, collection_job_drive
+from dap.helper.task_ends import helper_task_end
+from dap.leader.collection import collection_job_advance, collection_job_drive
 from dap.leader.exchange import LOCATION_ATTEMPTS, PATIENCE, WRONG_FOR
 from dap.leader.models import AggregationJob, CollectionJob
 from dap.leader.selectors import progress_of

@@ -3,10 +3,10 @@
 import pytest
 from django.db import connection
 
-from dap.leader.advancing import tasks_advance
-from dap.leader.aggregating import aggregation_jobs_plan
-from dap.leader.collecting import collection_job_advance, collection_job_drive
+from dap.leader.aggregation import aggregation_jobs_plan
+from dap.leader.collection import collection_job_advance, collection_job_drive
 from dap.leader.models import AggregationJob, CollectionJob, Uploads
+from dap.leader.periodic_check import tasks_advance
 from dap.leader.results import TaskResult
 from dap.leader.uploads import reports_upload
 from dap.models import BatchBucket, Task

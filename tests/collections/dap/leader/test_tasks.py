@@ -9,11 +9,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dap.leader import tasks
-from dap.leader.advancing import tasks_advance
-from dap.leader.aggregating import aggregation_jobs_plan
+from dap.leader.aggregation import aggregation_jobs_plan
 from dap.leader.models import AggregationJob, CollectionJob
 from dap.leader.operations import task_end
 from dap.leader.peers import partner_of
+from dap.leader.periodic_check import tasks_advance
 from dap.leader.results import TaskResult
 from dap.models import Task
 from panprivacy.protocols.dap.basics import Interval
@@ -86,7 +86,7 @@ def test_task_that_fails_does_not_hold_up_the_others(pair: Pair, monkeypatch: py
             raise ValueError("this one is broken")
         return aggregation_jobs_plan(task=task, now=now)
 
-    monkeypatch.setattr("dap.leader.advancing.aggregation_jobs_plan", planned)
+    monkeypatch.setattr("dap.leader.periodic_check.aggregation_jobs_plan", planned)
     tasks.advance_tasks()
     assert not AggregationJob.objects.exists()
     assert not CollectionJob.objects.exists()

@@ -12,7 +12,7 @@ import pytest
 from django.test import Client
 
 from dap.hpke_keys import HPKE_KEYS
-from dap.leader.aggregating import aggregation_jobs_plan
+from dap.leader.aggregation import aggregation_jobs_plan
 from dap.leader.models import Uploads
 from dap.leader.operations import task_end
 from dap.leader.upload_limits import upload_check

@@ -6,8 +6,8 @@ from django.utils import timezone
 
 from log.audit.actions import ACCESS_DENIED
 from log.audit.operations import entry_append
-from log.public_log.integrating import integrate
-from publishing.publishing import recipe_close
+from log.public_log.tree_growth import integrate
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.models import Release
 from streams.operations import intrusion_announce

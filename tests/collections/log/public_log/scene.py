@@ -4,8 +4,8 @@ from log.audit.actions import ACCESS_DENIED
 from log.audit.models import Entry
 from log.audit.operations import entry_append
 from log.audit.registry import Action
-from log.public_log.integrating import integrate
 from log.public_log.models import Leaf, Tree
+from log.public_log.tree_growth import integrate
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.signed_note import ED25519, VerifierKey
 from storage.signing_key import verification_key

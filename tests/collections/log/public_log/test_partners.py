@@ -11,7 +11,7 @@ from django.db.models.signals import post_save
 from django.test import Client
 
 from log.audit.models import Entry
-from log.public_log import signing_at_once
+from log.public_log import immediate_signing
 from log.public_log.apps import SignedAtOnceConfig
 from log.public_log.models import Leaf
 from log.public_log.partner_keys import MOST_A_DAY, partner_keys_enter, partner_keys_entered
@@ -59,7 +59,7 @@ def test_unsigned_entry_is_signed_at_the_next_request(
     if trouble == "no key":
         settings.SIGNING_KEY = b""
     else:
-        monkeypatch.setattr(signing_at_once, "integrate", busy)
+        monkeypatch.setattr(immediate_signing, "integrate", busy)
     with django_capture_on_commit_callbacks(execute=True):
         append()
     assert (Entry.objects.count(), signed()) == (1, 0)

@@ -15,11 +15,11 @@ from log.audit.models import Entry, Head
 from log.audit.operations import entry_append
 from log.audit.registry import Action, action_declare
 from log.audit.selectors import BrokenLogError
-from log.public_log import integrating, own_keys
+from log.public_log import own_keys, tree_growth
 from log.public_log.guards import GUARDS
-from log.public_log.integrating import integrate
 from log.public_log.models import Leaf, SignedCheckpoint, Tree
 from log.public_log.selectors import latest_checkpoint, proof_of
+from log.public_log.tree_growth import integrate
 from log.public_log.verification import log_verify
 from panprivacy.formats import base64_text
 from panprivacy.protocols.transparency import checkpoint as checkpoints
@@ -74,7 +74,7 @@ def test_the_signed_root_is_that_of_the_definition_over_all_leaves() -> None:
 
 
 def test_a_long_log_becomes_a_tree_in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(integrating, "ENTRIES_AT_ONCE", 100)
+    monkeypatch.setattr(tree_growth, "ENTRIES_AT_ONCE", 100)
     append_many(530)
     assert integrate() == 530
     assert opened().root == slow_root(contents())

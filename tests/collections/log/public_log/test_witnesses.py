@@ -18,8 +18,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from log.audit.models import Entry
-from log.public_log import cosigning
-from log.public_log.cosigning import witnesses_ask
+from log.public_log import cosignatures
+from log.public_log.cosignatures import witnesses_ask
 from log.public_log.metrics import LogCollector
 from log.public_log.models import (
     AskedWitness,
@@ -32,7 +32,7 @@ from log.public_log.models import (
 )
 from log.public_log.selectors import latest_checkpoint, proof_of
 from log.public_log.verification import log_verify
-from log.public_log.witnessing import witness_verifier_key
+from log.public_log.witness import witness_verifier_key
 from panprivacy.protocols.transparency import checkpoint as checkpoints
 from panprivacy.protocols.transparency import signed_note
 from panprivacy.protocols.transparency.checkpoint import Checkpoint
@@ -209,7 +209,7 @@ def network(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
         answer: Any = Client().generic(method, url.replace("https://w.example", "/witness"), body)
         return answer.status_code, dict(answer.headers), answer.content
 
-    monkeypatch.setattr(cosigning, "https_transport", transport)
+    monkeypatch.setattr(cosignatures, "https_transport", transport)
     return sent
 
 
@@ -232,7 +232,7 @@ def test_a_command_asks_alone_and_names_the_failing_witness(
     own_policy: Policy, capsys: pytest.CaptureFixture[str], settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as failing:
-        failing.setattr(cosigning, "https_transport", lambda *_, **__: (500, {}, b""))
+        failing.setattr(cosignatures, "https_transport", lambda *_, **__: (500, {}, b""))
         with pytest.raises(CommandError, match="quorum"):
             call_command("log", "ask")
         assert "it answered 500" in capsys.readouterr().out
@@ -275,7 +275,7 @@ def test_bad_witness_is_no_harm(own_policy: Policy, monkeypatch: pytest.MonkeyPa
             raise answer
         return answer
 
-    monkeypatch.setattr(cosigning, "https_transport", transport)
+    monkeypatch.setattr(cosignatures, "https_transport", transport)
     assert witnesses_ask(now=timezone.now()) == 0
     assert AskedWitness.objects.get().failing_since is not None
     assert not Cosignature.objects.exists()
@@ -287,13 +287,13 @@ def test_bad_witness_is_no_harm(own_policy: Policy, monkeypatch: pytest.MonkeyPa
 def test_a_witness_that_signs_a_hundred_times_is_one_line(
     own_policy: Policy, network: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    honest = cosigning.https_transport
+    honest = cosignatures.https_transport
 
     def often(*asked: Any, **options: Any) -> tuple[int, Mapping[str, str], bytes]:
         status, fields, body = honest(*asked, **options)
         return status, fields, body * MOST_SIGNATURES
 
-    monkeypatch.setattr(cosigning, "https_transport", often)
+    monkeypatch.setattr(cosignatures, "https_transport", often)
     assert witnesses_ask(now=timezone.now()) == 1
     assert own_policy.accepted(Client().get("/log/checkpoint").content).checkpoint.size == 1
 
@@ -318,7 +318,7 @@ def test_log_restored_from_backup_has_no_witness(own_policy: Policy, monkeypatch
             return 400, {}, b"the old size must be at most the checkpoint's"
         return 409, {"Content-Type": "text/x.tlog.size"}, b"100\n"
 
-    monkeypatch.setattr(cosigning, "https_transport", knows_more)
+    monkeypatch.setattr(cosignatures, "https_transport", knows_more)
     for _ in range(2):
         assert witnesses_ask(now=timezone.now()) == 0
         assert AskedWitness.objects.get().last_error == "it saw 100 entries, and this log has 1"
@@ -372,7 +372,7 @@ def witness(monkeypatch: pytest.MonkeyPatch, settings: Any) -> FarWitness:
     key = VerifierKey(NAME, COSIGNATURE, WITNESS_KEY.public_key().public_bytes_raw())
     settings.LOG_POLICY = witnessed_policy(settings.LOG_ORIGIN, key)
     far = FarWitness()
-    monkeypatch.setattr(cosigning, "https_transport", far)
+    monkeypatch.setattr(cosignatures, "https_transport", far)
     return far
 
 

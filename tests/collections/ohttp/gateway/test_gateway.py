@@ -11,9 +11,9 @@ from django.db import OperationalError
 from django.test import Client
 from django.utils import timezone
 
-from dap.helper import ending as helper
+from dap.helper import task_ends as helper
 from log.audit.models import Entry
-from log.public_log.integrating import integrate
+from log.public_log.tree_growth import integrate
 from ohttp.gateway.keys import GATEWAY_KEYS
 from ohttp.gateway.models import GatewayKey
 from ohttp.gateway.tasks import expire_keys
@@ -21,11 +21,11 @@ from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_
 from panprivacy.protocols.oblivious_http.binary_http import Request, Response
 from recipes.models import Recipe
 from reports.models import ReportNonce
-from shuffle.shuffler import ending as shuffler
+from shuffle.shuffler import batch_ends as shuffler
 from storage.signing_key import verification_key
 from tests.factories import as_json, published_recipe, report_of_count
 from tests.scenes import analyst
-from tokens.issuer import ending as issuer
+from tokens.issuer import recipe_ends as issuer
 
 pytestmark = pytest.mark.django_db
 

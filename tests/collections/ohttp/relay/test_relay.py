@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 
-from ohttp.relay import forwarding
+from ohttp.relay import gateway_request
 from panapp.roles import role_named
 from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.protocols.oblivious_http.binary_http import Request, Response
@@ -43,7 +43,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[Sent]:
         requests.append((method, url, headers, body))
         raise TimeoutError
 
-    monkeypatch.setattr(forwarding, "https_transport", transport)
+    monkeypatch.setattr(gateway_request, "https_transport", transport)
     return requests
 
 
@@ -55,7 +55,7 @@ def answering(monkeypatch: pytest.MonkeyPatch, status: int, content_type: str, b
         signed_keys.HEADER: KEY_SIGNATURE,
     }
     answer = (status, headers, body)
-    monkeypatch.setattr(forwarding, "https_transport", lambda *_, **__: answer)
+    monkeypatch.setattr(gateway_request, "https_transport", lambda *_, **__: answer)
 
 
 def post(client: Client, body: bytes, content_type: str = capsules.REQUEST_MEDIA_TYPE) -> Any:
@@ -76,7 +76,7 @@ def test_relay_gives_the_sites_answer(relay: Client, settings: Any, monkeypatch:
         settings.ROOT_URLCONF, settings.MIDDLEWARE = ours
         return answer.status_code, dict(answer.headers), answer.content
 
-    monkeypatch.setattr(forwarding, "https_transport", to_the_site)
+    monkeypatch.setattr(gateway_request, "https_transport", to_the_site)
     config, *_ = keys.decode_list(relay.get("/relay/site").content)
     path = f"/api/v1/recipes/{recipe.identifier}/".encode()
     inner = padding.padded(Request(b"GET", b"https", b"telemetry.example", path).encode())
@@ -181,11 +181,11 @@ def test_slow_gateway_holds_up_bounded_requests(relay: Client, monkeypatch: pyte
             assert go_on.wait(PATIENCE)
         return 200, {"Content-Type": capsules.RESPONSE_MEDIA_TYPE}, b"capsule"
 
-    monkeypatch.setattr(forwarding, "https_transport", transport)
-    with ThreadPoolExecutor(forwarding.MOST_UNDER_WAY) as devices:
+    monkeypatch.setattr(gateway_request, "https_transport", transport)
+    with ThreadPoolExecutor(gateway_request.MOST_UNDER_WAY) as devices:
         try:
-            most = forwarding.MOST_UNDER_WAY
-            waiting = [devices.submit(forwarding.forward, SITE, "POST", b"") for _ in range(most)]
+            most = gateway_request.MOST_UNDER_WAY
+            waiting = [devices.submit(gateway_request.forward, SITE, "POST", b"") for _ in range(most)]
             assert all(arrived.acquire(timeout=PATIENCE) for _ in waiting)
             refused = post(relay, b"capsule")
             assert (refused.status_code, refused.json()["type"]) == (503, "/problems/unavailable")
@@ -199,7 +199,7 @@ def test_slow_gateway_holds_up_bounded_requests(relay: Client, monkeypatch: pyte
 
 
 def test_gateway_that_never_answered_is_asked_again_however_often(relay: Client, sent: list[Sent]) -> None:
-    statuses = {post(relay, b"capsule").status_code for _ in range(forwarding.MOST_UNDER_WAY + 1)}
+    statuses = {post(relay, b"capsule").status_code for _ in range(gateway_request.MOST_UNDER_WAY + 1)}
     assert statuses == {504}
 
 

@@ -12,7 +12,7 @@ from pages.publish.device_preview import preview_of_devices
 from pages.publish.forms import recipe_form_class
 from pages.publish.shuffle_preview import preview_of_shuffle
 from pages.trust_models import SHOWN
-from pages.words.planned import planned_of_devices
+from pages.words.plan import planned_of_devices
 from pages.words.sentences import protection_warning
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME

@@ -13,7 +13,7 @@ from django.utils import timezone
 from pages.publish.forms import recipe_form_class
 from panprivacy.formats import base64_text
 from panprivacy.statistics.events.count_nonzero import CountNonzero
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.exports import release_document
 from tests.collections.pages.scene import draft_page, new_url, recipe_page, suggested

@@ -11,7 +11,7 @@ from ledger.operations import population_create
 from recipes.models import Recipe
 from series.models import Series
 from simulations.models import Simulation
-from storage.answers import asking
+from storage.answers import questions
 from tests.collections.pages.scene import publish
 from tests.collections.recipes.planner.scene import own_caches
 from tests.collections.storage.answers.scene import work, workers_answer
@@ -122,8 +122,8 @@ def test_form_shows_its_promise_once_it_is_there(signed_in: Client, monkeypatch:
 
 def test_form_says_why_its_promise_does_not_come(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     workers_answer(monkeypatch)
-    monkeypatch.setattr(asking, "_message", raising(OperationalError))
-    monkeypatch.setattr(asking, "_silent_until", 0.0)
+    monkeypatch.setattr(questions, "_message", raising(OperationalError))
+    monkeypatch.setattr(questions, "_silent_until", 0.0)
     address = f"{reverse('recipe-promise')}?statistic=count_nonzero"
     assert "none has begun" in page_text(signed_in.post(address, VALUES))
 

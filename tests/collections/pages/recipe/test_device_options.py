@@ -10,7 +10,7 @@ import pytest
 from django.test import Client
 
 from devices_sim.__main__ import main
-from log.public_log.integrating import integrate
+from log.public_log.tree_growth import integrate
 from panapp.wsgi import application
 from panprivacy.device.command_line import device_parser
 from panprivacy.device.commands.options import limits_of

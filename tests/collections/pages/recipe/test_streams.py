@@ -10,7 +10,7 @@ from log.audit.models import Entry
 from panprivacy.formats.times import format_time
 from panprivacy.statistics.streams.density import Density
 from panprivacy.statistics.streams.state import StreamState
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
 from tests.collections.pages.scene import recipe_page, result_document, result_rows

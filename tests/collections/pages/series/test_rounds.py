@@ -9,17 +9,17 @@ from kombu.exceptions import OperationalError
 from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
-from pages.rounds_together import guarantees_together, main_guarantee
+from pages.all_rounds import guarantees_together, main_guarantee
 from pages.words.sentences import guarantee_texts
 from panprivacy.accounting import number_cache
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from recipes.models import Recipe
 from recipes.planner.guarantees import guarantee_from_mapping, guaranteed
-from series.in_order import input_publish
 from series.models import RoundsDocument, Series
 from series.operations import rounds_advance, series_publish
-from storage.answers import asking
+from series.rounds import input_publish
+from storage.answers import questions
 from tests.collections.recipes.planner.scene import another_process, own_caches
 from tests.collections.storage.answers.scene import leases_end, work, workers_answer
 from tests.factories import draft_recipe, recipe_members
@@ -264,8 +264,8 @@ def test_without_a_worker_preview_and_publishing_say_so(signed_in, sent, monkeyp
         guaranteed(asked=rounds_draft())
         leases_end()
     else:
-        monkeypatch.setattr(asking, "_message", raising(OperationalError))
-        monkeypatch.setattr(asking, "_silent_until", 0.0)
+        monkeypatch.setattr(questions, "_message", raising(OperationalError))
+        monkeypatch.setattr(questions, "_silent_until", 0.0)
     draft = address(draft_recipe(**BY_WORKER))
     shown = signed_in.get(draft, GIVEN | {"preview": "1"})
     assert "Refresh" not in shown.headers

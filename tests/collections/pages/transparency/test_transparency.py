@@ -22,17 +22,17 @@ from log.audit.actions import ACCESS_DENIED
 from log.audit.models import Entry
 from log.audit.operations import entry_append
 from log.audit.registry import public_action_choices
-from log.public_log.integrating import integrate
 from log.public_log.models import AskedWitness, Cosignature, Fork, SignedCheckpoint
 from log.public_log.selectors import log_verifier_key
-from log.public_log.witnessing import witness_verifier_key
+from log.public_log.tree_growth import integrate
+from log.public_log.witness import witness_verifier_key
 from pages.transparency.charts import KINDS
 from pages.words.public_sentences import _SENTENCES, told_publicly
 from panprivacy.protocols.transparency.policy import Policy
-from publishing.publishing import recipe_publish
+from publishing.publication import recipe_publish
 from recipes.models import Recipe
-from series.in_order import input_publish
 from series.operations import series_publish
+from series.rounds import input_publish
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
 from tests.scenes import account, auditor, finished_recipe, simulated_recipe

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from tests.collections.pages.scene import recipe_page, result_document, result_rows
 from tests.collections.shuffle.analyzer.conftest import _analyzer  # noqa: F401  # for every test

@@ -10,9 +10,9 @@ from django.utils import timezone
 from django.utils.html import escape
 
 from dap.admission import TokenError
-from dap.helper.ending import helper_task_end
+from dap.helper.task_ends import helper_task_end
 from dap.leader import selectors
-from dap.leader.aggregating import JOB_REFUSED
+from dap.leader.aggregation import JOB_REFUSED
 from dap.leader.models import AggregationJob, HelperCount
 from dap.models import ReportRejection, Side
 from pages.kinds.events import DEVICES
@@ -20,8 +20,8 @@ from pages.trust_models import SHOWN
 from pages.words.rejections import EXPLANATIONS
 from panprivacy.accounting.trust import Trust
 from panprivacy.protocols.dap.basics import ReportError
-from publishing import publishing
-from publishing.publishing import recipe_close
+from publishing import publication
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.objects import DUPLICATE
 from reports.parsing import ARRIVAL_REASONS
@@ -50,7 +50,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def helper(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The helper that the settings name, over the network of the scene."""
-    monkeypatch.setattr(publishing, "configured_partners", scene.partners)
+    monkeypatch.setattr(publication, "configured_partners", scene.partners)
     return
 
 
@@ -138,7 +138,7 @@ def test_draft_of_two_servers_is_published(
         assert said in review
     draft = Recipe.objects.get()
     with monkeypatch.context() as silent:
-        silent.setattr(publishing, "configured_partners", lambda: scene.partners(scene.unreachable))
+        silent.setattr(publication, "configured_partners", lambda: scene.partners(scene.unreachable))
         refused = publish(signed_in, draft)
     assert refused.status_code == 422
     assert "did not answer" in page_text(refused)

@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from pages.awaited import Awaited
+from pages.awaited_numbers import Awaited
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import rounds_guarantees
 from panprivacy.statistics.trust_models import under_trust
 from recipes.planner import guarantees
 from recipes.planner.guarantees import NotComputedError, guaranteed, guarantees_require
-from storage.answers.asking import State
 from storage.answers.models import Question
+from storage.answers.questions import State
 from tests.collections.recipes.planner.scene import own_caches
 from tests.collections.storage.answers.scene import work, workers_answer
 from tests.factories import recipe_members

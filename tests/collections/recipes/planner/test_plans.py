@@ -9,7 +9,7 @@ from panprivacy.accounting.number_cache import epsilon_at, symmetric_loss_of
 from panprivacy.planning.plan import Depth, Question, plan_of
 from recipes.planner.operations import PLAN, plan_answer, plan_begun, plan_state
 from storage.answers import models
-from storage.answers.asking import State
+from storage.answers.questions import State
 from tests.collections.storage.answers.scene import begin, leases_end, work, workers_answer
 from web.busy import BusyError
 

@@ -7,7 +7,7 @@ import pytest
 from django.utils import timezone
 
 from panprivacy.formats.seeded_source import SeededSource
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.arrivals import MINIMUM_REPORTS
 from reports.models import StoredReports

@@ -17,12 +17,12 @@ from panprivacy.accounting.trust import Trust
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from partners.partner import Partner
-from publishing.publishing import recipe_publish_file
+from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
 from results.aggregation.models import Chunk
 from results.aggregation.operations import chunk_process
 from results.models import Release
-from shuffle.analyzer.fetching import fetch_drive, fetches_take
+from shuffle.analyzer.batches import fetch_drive, fetches_take
 from shuffle.analyzer.models import BatchFetch
 from shuffle.analyzer.peers import shuffler_of
 from tests import network

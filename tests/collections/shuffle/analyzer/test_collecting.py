@@ -11,17 +11,17 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from partners import signed_views
-from publishing.publishing import recipe_close
+from publishing.publication import recipe_close
 from recipes.models import Recipe, RecipeKey
 from reports.models import RejectionCount, StoredReports
 from results.models import Release
 from results.operations import result_withhold
 from results.trust_models import collection_model_of
-from shuffle.analyzer.fetching import REQUESTS_SECONDS, fetch_begin, fetch_drive, fetch_end, fetches_take
+from shuffle.analyzer.batches import REQUESTS_SECONDS, fetch_begin, fetch_drive, fetch_end, fetches_take
+from shuffle.analyzer.messages import FETCHED_REASON, part_store
 from shuffle.analyzer.models import BatchFetch
 from shuffle.analyzer.peers import shuffler_of
-from shuffle.analyzer.storing import FETCHED_REASON, part_store
-from shuffle.shuffler.ending import batch_end, upkeep
+from shuffle.shuffler.batch_ends import batch_end, upkeep
 from shuffle.shuffler.models import Batch, Part, Submission, SubmissionNonce
 from simulations.installation.services import wait_until
 from tests.clock import time_is
@@ -169,7 +169,7 @@ def full(monkeypatch: pytest.MonkeyPatch) -> tuple[Recipe, list[int]]:
     recipe = shuffle_recipe()
     size = recipe.published.public_key.ciphertext_bytes
     messages = recipe.cohort_size * statistic_of(recipe).most_messages
-    monkeypatch.setattr("shuffle.shuffler.mixing.PART_BYTES", -(-messages // PARTS) * size)
+    monkeypatch.setattr("shuffle.shuffler.shuffled_batch.PART_BYTES", -(-messages // PARTS) * size)
     return recipe, fill(recipe, [0, 1, 1])
 
 

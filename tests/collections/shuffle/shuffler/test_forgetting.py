@@ -16,7 +16,7 @@ from log.audit.models import Entry
 from panapp.roles import role_named
 from partners.client import PeerRefusedError
 from partners.shuffler_calls import NotFull, batch_ask, batch_delete, part_fetch
-from shuffle.shuffler.ending import upkeep
+from shuffle.shuffler.batch_ends import upkeep
 from shuffle.shuffler.models import Batch, Part, Submission, SubmissionNonce
 from shuffle.shuffler.status import status
 from tests.collections.shuffle.shuffler.scene import Collection, peer

@@ -7,11 +7,11 @@ import pytest
 from django.utils import timezone
 
 from storage import group_commit
-from storage.answers import asking
-from storage.answers.answering import answer_stored
-from storage.answers.asking import Asked
+from storage.answers import questions
+from storage.answers.computation import answer_stored
 from storage.answers.kinds import Content, Lane
 from storage.answers.models import Question
+from storage.answers.questions import Asked
 
 
 def workers_answer(
@@ -28,7 +28,7 @@ def workers_answer(
     """
     sent: list[str] = []
     monkeypatch.setattr(group_commit, "_serving", True)
-    monkeypatch.setattr(asking, "DEADLINE_SECONDS", waits)
+    monkeypatch.setattr(questions, "DEADLINE_SECONDS", waits)
 
     def message(one: Asked) -> None:
         if previews and one.kind.lane is Lane.PREVIEWS:
@@ -36,7 +36,7 @@ def workers_answer(
         else:
             sent.append(one.key)
 
-    monkeypatch.setattr(asking, "_message", message)
+    monkeypatch.setattr(questions, "_message", message)
     return sent
 
 

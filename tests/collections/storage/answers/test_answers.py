@@ -13,11 +13,11 @@ from kombu.exceptions import OperationalError
 
 from panprivacy.accounting import number_cache
 from panprivacy.formats.errors import FieldError
-from storage.answers import answering, asking
-from storage.answers.answering import FAILED_REST, GIVEN_UP_REST, answer_stored, old_answers_delete
-from storage.answers.asking import Asked, State, ask, ask_all, peek
+from storage.answers import computation, questions
+from storage.answers.computation import FAILED_REST, GIVEN_UP_REST, answer_stored, old_answers_delete
 from storage.answers.kinds import KINDS, Content, Kind, Lane, declared
 from storage.answers.models import Question
+from storage.answers.questions import Asked, State, ask, ask_all, peek
 from tests.collections.storage.answers.scene import leases_end, work, workers_answer
 from tests.refusals import field_refused, raising
 
@@ -116,13 +116,13 @@ def test_too_many_questions_are_refused_and_leave_nothing(
 def test_answers_of_a_flood_are_deleted_but_for_the_newest(
     doubling: Kind, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(answering, "MOST_KEPT", 5)
+    monkeypatch.setattr(computation, "MOST_KEPT", 5)
     for number in range(1, 20):
         ask(doubling, {"number": number})
     old_answers_delete()
     kept = {row.asked["number"] for row in Question.objects.all()}
     assert kept == {15, 16, 17, 18, 19}
-    Question.objects.update(asked_at=timezone.now() - 2 * answering.KEPT_TIME)
+    Question.objects.update(asked_at=timezone.now() - 2 * computation.KEPT_TIME)
     old_answers_delete()
     assert not Question.objects.exists()
 
@@ -132,7 +132,7 @@ def test_question_of_a_dead_worker_is_answered_by_another(
 ) -> None:
     ask(doubling, {"number": 2})
     with monkeypatch.context() as killed, pytest.raises(KeyboardInterrupt):
-        killed.setattr(answering, "_answer", raising(KeyboardInterrupt))
+        killed.setattr(computation, "_answer", raising(KeyboardInterrupt))
         answer_stored(key=sent.pop())
     assert ask(doubling, {"number": 2}).state is State.COMPUTING
     assert sent == [], "its lease holds"
@@ -152,7 +152,7 @@ def test_lease_is_longer_than_a_worker_may_take(doubling: Kind, sent: list[str])
         began.append(row().due_at - timezone.now())
 
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(answering, "_answer", look)
+        patched.setattr(computation, "_answer", look)
         answer_stored(key=sent.pop())
     assert began[0] > timedelta(seconds=Lane.PREVIEWS.seconds + 5)
 
@@ -161,13 +161,13 @@ def test_message_that_comes_twice_is_answered_once(
     doubling: Kind, computed: list[Any], sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask(doubling, {"number": 2})
-    answer = answering._answer
+    answer = computation._answer
 
     def meanwhile(question: Question, kind: Kind) -> None:
         answer_stored(key=question.key)
         answer(question, kind)
 
-    monkeypatch.setattr(answering, "_answer", meanwhile)
+    monkeypatch.setattr(computation, "_answer", meanwhile)
     work([*sent, *sent])
     assert computed == [2]
 
@@ -190,8 +190,8 @@ def test_broker_that_is_down_is_asked_once_and_leaves_nothing(
         tried.append(one.key)
         raise OperationalError
 
-    monkeypatch.setattr(asking, "_message", refuse)
-    monkeypatch.setattr(asking, "_silent_until", 0.0)
+    monkeypatch.setattr(questions, "_message", refuse)
+    monkeypatch.setattr(questions, "_silent_until", 0.0)
     assert [ask(doubling, {"number": number}).state for number in (1, 2, 3)] == [State.NO_WORKER] * 3
     assert len(tried) == 1
     assert not Question.objects.exists()
@@ -237,7 +237,7 @@ def test_several_questions_share_one_deadline(doubling: Kind, monkeypatch: pytes
 @pytest.mark.django_db(transaction=True)
 def test_request_waits_for_the_answer_and_no_longer(doubling: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
     workers_answer(monkeypatch, waits=30.0)
-    monkeypatch.setattr(asking, "_message", _later(0.2))
+    monkeypatch.setattr(questions, "_message", _later(0.2))
     began = time.monotonic()
     assert ask(doubling, {"number": 2}).content["double"] == 4
     assert time.monotonic() - began < 20.0

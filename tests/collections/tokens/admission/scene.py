@@ -11,8 +11,8 @@ from panprivacy.protocols.dap.signatures import sign_response
 from panprivacy.protocols.signed_count import IssuedTokens
 from panprivacy.recipe.document import PublishedRecipe
 from partners.partner import Partner
-from publishing.admitting import Admitting
-from publishing.publishing import recipe_publish_file
+from publishing.admission import Admitting
+from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
 from tests.factories import recipe_members
 from tests.panprivacy.protocols.privacy_pass.keys import seeded_key

@@ -1,6 +1,6 @@
 """Recipes with tokens: the issuer is asked first, hears of the end, and says how many tokens it issued.
 
-What holds for every partner: tests/collections/publishing/test_publishing.py.
+What holds for every partner: tests/collections/publishing/test_publication.py.
 """
 
 import base64
@@ -14,8 +14,8 @@ from django.utils import timezone
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.protocols.signed_count import IssuedTokens
-from publishing.admitting import Admitting, admitting_here
-from publishing.publishing import recipe_close, recipe_publish_file
+from publishing.admission import Admitting, admitting_here
+from publishing.publication import recipe_close, recipe_publish_file
 from publishing.review import review_of
 from recipes.errors import PartnerUnavailableError
 from recipes.models import PartnerSignature, Recipe, RecipeKey

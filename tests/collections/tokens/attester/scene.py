@@ -38,11 +38,11 @@ from panprivacy.protocols.privacy_pass.tokens import (
 from panprivacy.protocols.token_request import token_request
 from storage.signing_key import verification_key
 from tests.concurrency import KilledError, killed_at_statement
-from tokens.attester.enrolling import devices_enrol
+from tokens.attester.enrolment import devices_enrol
 from tokens.attester.issuer import Evaluated, issuer_failed
-from tokens.attester.issuing import token_answer
+from tokens.attester.issuer_answers import answers_erase, handles_told, handles_untold
 from tokens.attester.models import Answer, Handle, Issued
-from tokens.attester.settling import answers_erase, handles_told, handles_untold
+from tokens.attester.token_requests import token_answer
 from web.problems import Problem, unavailable
 
 ORIGIN = "https://attester.test"

@@ -22,7 +22,7 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.base64_text import encode_url
 from panprivacy.protocols import attestation
 from tests.collections.tokens.attester.scene import ORIGIN, FakeIssuer, KeyedDevice, ask, post, problem
-from tokens.attester.enrolling import codes_make
+from tokens.attester.enrolment import codes_make
 from tokens.attester.kinds.webauthn import ALGORITHMS
 from tokens.attester.models import Device
 from tokens.attester.nonces import LIFETIME_SECONDS, nonce_make, nonce_read

@@ -12,7 +12,7 @@ from django.http import HttpResponse
 from tests.collections.tokens.attester.scene import FakeIssuer, KeyedDevice, ask, problem
 from tests.concurrency import at_once
 from tokens.attester import limits, views
-from tokens.attester.enrolling import devices_enrol
+from tokens.attester.enrolment import devices_enrol
 from tokens.attester.issuer import Evaluated
 from tokens.attester.models import Issued
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from dap.helper.ending import REASON_LENGTH, helper_task_end
+from dap.helper.task_ends import REASON_LENGTH, helper_task_end
 from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.selectors import collected_among, counts_of, rejections_among

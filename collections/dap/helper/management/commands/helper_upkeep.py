@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dap.helper.ending import upkeep
+from dap.helper.task_ends import upkeep
 from log.public_log.partner_keys import partner_keys_enter
 from storage import clock
 

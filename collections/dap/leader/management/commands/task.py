@@ -11,13 +11,13 @@ from django.utils import timezone
 
 from dap.errors import TaskEndedError
 from dap.identifiers import readable_arguments, task_id_of
-from dap.leader.advancing import tasks_advance
-from dap.leader.aggregating import aggregation_job_drive
-from dap.leader.collecting import collection_job_create, collection_job_delete, collection_job_drive
+from dap.leader.aggregation import aggregation_job_drive
+from dap.leader.collection import collection_job_create, collection_job_delete, collection_job_drive
 from dap.leader.errors import CollectionRefusedError, RegistrationOverError
 from dap.leader.models import CollectionJob, Collector
 from dap.leader.operations import task_end
 from dap.leader.peers import peer_of
+from dap.leader.periodic_check import tasks_advance
 from dap.leader.plain_tasks import (
     BATCH_MODES,
     VDAFS,

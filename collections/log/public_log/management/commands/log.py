@@ -8,8 +8,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from log.audit.selectors import BrokenLogError
-from log.public_log.cosigning import witnesses_ask, witnesses_compare
-from log.public_log.integrating import integrate
+from log.public_log.cosignatures import witnesses_ask, witnesses_compare
 from log.public_log.lost_states import NotStoppedError, log_rename, lost_state
 from log.public_log.models import AskedWitness, Fork, WitnessedLog
 from log.public_log.selectors import (
@@ -20,8 +19,9 @@ from log.public_log.selectors import (
     tile_bytes,
     witnesses_of,
 )
+from log.public_log.tree_growth import integrate
 from log.public_log.verification import log_verify
-from log.public_log.witnessing import witness_verifier_key
+from log.public_log.witness import witness_verifier_key
 from panprivacy.protocols.transparency.tiles import Tile, entries_path, tiles_of
 from storage import clock
 

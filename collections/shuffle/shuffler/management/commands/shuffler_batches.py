@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from panprivacy.formats.rounded_counts import rounded_count
 from panprivacy.formats.times import format_time
-from shuffle.shuffler.ending import REASON_LENGTH, batch_end
+from shuffle.shuffler.batch_ends import REASON_LENGTH, batch_end
 from shuffle.shuffler.models import Batch
 
 

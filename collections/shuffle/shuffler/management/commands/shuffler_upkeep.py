@@ -5,7 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from log.public_log.partner_keys import partner_keys_enter
-from shuffle.shuffler.ending import upkeep
+from shuffle.shuffler.batch_ends import upkeep
 from storage import clock
 
 

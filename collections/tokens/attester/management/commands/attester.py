@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from panprivacy.formats import base64_text
 from storage import clock
-from tokens.attester.enrolling import (
+from tokens.attester.enrolment import (
     COLUMNS,
     MOST_CODES,
     ListRefusedError,

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from log.public_log.partner_keys import partner_keys_enter
 from panprivacy.protocols.oblivious_http.keys import decode_list
-from partners.required import required
+from partners.required_settings import required
 from storage import clock
 from tokens.attester.issuer import issuer
 from tokens.attester.issuer_keys import keys_fetch

@@ -6,8 +6,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
 from panprivacy.formats.times import format_time
-from tokens.issuer.ending import REASON_LENGTH, issuance_end
 from tokens.issuer.models import Issuance
+from tokens.issuer.recipe_ends import REASON_LENGTH, issuance_end
 from tokens.issuer.status import tokens_among
 
 

@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand
 
 from log.public_log.partner_keys import partner_keys_enter
 from storage import clock
-from tokens.issuer.ending import upkeep
+from tokens.issuer.recipe_ends import upkeep
 
 
 class Command(BaseCommand):
