@@ -12,6 +12,9 @@ from django.db.migrations.state import StateApps
 from storage.append_only import WithoutModels
 from storage.partitions import Partitioned, Table
 
+SIGNATURES = {"make": "bigint", "empty": "bigint, text", "drop": "bigint"}
+"""Function → types of its arguments: the owner, and the table."""
+
 PATIENCE = {"make": "10s", "empty": "3s", "drop": "100ms"}
 """Function → how long it waits for a lock. For `empty`, longer than PostgreSQL takes to end its own vacuuming
 (`deadlock_timeout`, 1 s). While `drop` waits, all who add rows wait behind it."""
@@ -38,8 +41,8 @@ def partition(partitioned: Partitioned) -> WithoutModels:
     def backwards(apps: StateApps, editor: BaseDatabaseSchemaEditor) -> None:
         if editor.connection.vendor != "postgresql":
             return
-        for what in PATIENCE:
-            editor.execute(f"DROP FUNCTION {partitioned.name}_partitions_{what}(bigint)")
+        for what, signature in SIGNATURES.items():
+            editor.execute(f"DROP FUNCTION {partitioned.name}_partitions_{what}({signature})")
 
     return WithoutModels(forwards, backwards)
 
@@ -91,17 +94,19 @@ def _functions(cursor: Any, partitioned: Partitioned) -> Sequence[str]:
                 END LOOP;
             END""",
         "empty": f"""
-            DECLARE parent text;
+            DECLARE parent text := $2;
             BEGIN
                 {refuse_unless_over}
-                FOREACH parent IN ARRAY ARRAY[{tables}] LOOP
-                    -- Ours alone: a temporary table of the caller's may have the name of one that is gone.
-                    IF EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass({name})
-                            AND inhparent = to_regclass(parent))
-                        AND pg_relation_size(to_regclass({name})) > 0 THEN
-                        EXECUTE format('TRUNCATE %I', {name});
-                    END IF;
-                END LOOP;
+                IF parent <> ALL (ARRAY[{tables}]) THEN
+                    RAISE EXCEPTION 'no rows of {partitioned.owner} % lie in %', $1, parent
+                    USING ERRCODE = 'integrity_constraint_violation';
+                END IF;
+                -- Ours alone: a temporary table of the caller's may have the name of one that is gone.
+                IF EXISTS (SELECT 1 FROM pg_inherits WHERE inhrelid = to_regclass({name})
+                        AND inhparent = to_regclass(parent))
+                    AND pg_relation_size(to_regclass({name})) > 0 THEN
+                    EXECUTE format('TRUNCATE %I', {name});
+                END IF;
             END""",
         "drop": f"""
             DECLARE parent text;
@@ -118,7 +123,7 @@ def _functions(cursor: Any, partitioned: Partitioned) -> Sequence[str]:
     }
     statements = []
     for what, body in bodies.items():
-        function = f"{partitioned.name}_partitions_{what}(bigint)"
+        function = f"{partitioned.name}_partitions_{what}({SIGNATURES[what]})"
         statements += [
             f"CREATE FUNCTION {function} RETURNS void LANGUAGE plpgsql SECURITY DEFINER "
             f"SET search_path = {schema}, pg_temp SET lock_timeout = '{PATIENCE[what]}' "

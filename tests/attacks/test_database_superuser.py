@@ -137,11 +137,11 @@ def test_process_can_neither_empty_nor_drop_partitions_that_are_needed() -> None
         assert submitted(recipe, report) == []
         nonces = f"reports_reportnonce_{recipe.pk}"
         for statement, words in (
-            (f"SELECT reports_partitions_empty({recipe.pk})", "still needed"),
+            (f"SELECT reports_partitions_empty({recipe.pk}, 'reports_reportnonce')", "still needed"),
             (f"TRUNCATE {nonces}", "permission denied"),
             (f"DROP TABLE {nonces}", "must be owner"),
             (f"ALTER TABLE reports_reportnonce DETACH PARTITION {nonces}", "must be owner"),
-            ("DROP FUNCTION reports_partitions_empty(bigint)", "must be owner"),
+            ("DROP FUNCTION reports_partitions_empty(bigint, text)", "must be owner"),
         ):
             with pytest.raises((IntegrityError, ProgrammingError), match=words), transaction.atomic():
                 execute(statement)
@@ -152,8 +152,10 @@ def test_process_can_neither_empty_nor_drop_partitions_that_are_needed() -> None
         (again,) = submitted(recipe, report)
         assert again.reason == "duplicate_nonce"
         finish(recipe)
-        assert not ReportNonce.objects.exists()
+        with pytest.raises(IntegrityError, match="no rows"), transaction.atomic():
+            execute(f"SELECT reports_partitions_empty({recipe.pk}, 'recipes_recipe')")
         partitions_upkeep()
+        assert not ReportNonce.objects.exists()
         with pytest.raises(ProgrammingError, match="does not exist"), transaction.atomic():
             execute(f"SELECT FROM {nonces}")
 
@@ -209,7 +211,7 @@ def test_deployment_check_passes_for_process_and_owner() -> None:
         ("GRANT TRIGGER ON audit_entry TO panapp_process", "E007"),
         ("ALTER TABLE audit_entry DISABLE TRIGGER audit_entry_append_only_update", "E004"),
         ("DROP TRIGGER audit_entry_append_only_truncate ON audit_entry", "E004"),
-        ("ALTER FUNCTION reports_partitions_empty(bigint) OWNER TO CURRENT_USER", "E008"),
+        ("ALTER FUNCTION reports_partitions_empty(bigint, text) OWNER TO CURRENT_USER", "E008"),
         ("REVOKE EXECUTE ON FUNCTION reports_partitions_make(bigint) FROM panapp_process", "E009"),
     ],
 )
