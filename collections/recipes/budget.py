@@ -119,20 +119,16 @@ def effect_from(answer: Answer, population: Population) -> Effect:
     return Effect(answer.state, balance, **content)
 
 
-def effect_of(cost: Cost, population: str) -> Effect:
+def effect_require(cost: Cost, population: str) -> Effect:
     """What publishing would do.
 
     Raises:
         FieldError: there is no such population, or the parameters cannot be met.
+        NotComputedError: it is not known yet.
     """
     row = population_named(population)
     (answer,) = ask_all([effect_question(cost, row)])
-    return effect_from(answer, row)
-
-
-def effect_require(cost: Cost, population: str) -> Effect:
-    """The same. NotComputedError if it is not known yet."""
-    effect = effect_of(cost, population)
+    effect = effect_from(answer, row)
     if effect.state is not State.COMPLETE:
         raise NotComputedError(effect.state)
     return effect

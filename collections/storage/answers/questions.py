@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 from celery import current_app
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import F
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -197,7 +197,11 @@ def _claimed(one: Asked, row: Question | None, now: datetime) -> bool:
     if row is None:
         made = Question(key=one.key, kind=one.kind.name, content=json.dumps(one.content), asked_at=now)
         made.due_at, made.sendings = now + one.kind.lane.start_time, 1
-        Question.objects.bulk_create([made], ignore_conflicts=True)
+        try:
+            with transaction.atomic():
+                made.save(force_insert=True)
+        except IntegrityError:
+            return False
         return True
     # A second message for the same question is passed over (`computation`).
     with transaction.atomic():
