@@ -2,9 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
@@ -16,7 +14,6 @@ from log.audit.operations import entry_append
 from panprivacy.accounting.rate_validation import RateCheck
 from panprivacy.formats.rounded_counts import rounding_step
 from panprivacy.protocols.signed_count import ReleasedCount
-from publishing.publication import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
@@ -33,15 +30,11 @@ from results.report_count import CountDisputedError, signatures_of
 from results.servers import ServerShown, servers_of
 from results.trust_models import collection_model_of
 from storage import clock
-from storage.columns import stored
 from storage.erasure import log_truncate_on_commit
 
 Cause = Release.Cause
 
 logger = structlog.get_logger(__name__)
-
-SIMULATION_LIFETIME = timedelta(days=1)
-"""Time after which an open simulation is taken for abandoned."""
 
 REASON_LENGTH = 300
 
@@ -51,36 +44,6 @@ class GivenUp:
     """An authorized user ended the waiting for a result; `reason` is a clause."""
 
     reason: str
-
-
-def collection_advance(*, recipe: Recipe, now: datetime) -> None:
-    """Bring an unfinished recipe one step on: close, plan, send, release.
-
-    Reads only the database, so any process can run it at any time, even twice.
-
-    Args:
-        now: the time by which it is closed (`clock.settled_now`).
-
-    Raises:
-        UnreadableRecipeError: it waits for another version, or for an analyst to withhold its result.
-        SourceLostError: until the source is back or the result given up.
-    """
-    model = collection_model_of(recipe)
-    is_open = recipe.status == Recipe.Status.PUBLISHED
-    if is_open and (closing_time(recipe) <= now or model.is_over(recipe)):
-        with suppress(RecipeStateError):  # another process closed it in the meantime, which was the aim
-            recipe_close(recipe=recipe, actor=None)
-        recipe.refresh_from_db()
-    model.advance(recipe)
-    result_release(recipe=recipe)
-
-
-def closing_time(recipe: Recipe) -> datetime:
-    """When a published recipe is closed, whatever came."""
-    if recipe.simulation:
-        # Not bound by its times; but one whose command died must not stay open for good.
-        return stored(recipe.published_at) + SIMULATION_LIFETIME
-    return stored(recipe.closes_at)
 
 
 def result_release(*, recipe: Recipe) -> Release | None:

@@ -1,17 +1,22 @@
 """The step of one recipe, alone: what it waits for, or how it fails, holds up no other."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 import structlog
 from django.db.models import Min
 
-from recipes.errors import UnreadableRecipeError
+from partners.recipe_document import SIMULATION_LIFETIME
+from publishing.publication import recipe_close
+from recipes.errors import RecipeStateError, UnreadableRecipeError
 from recipes.models import NextStep, Recipe
 from recipes.steps import LONGEST_REST, step_turn
 from results.aggregation.models import Chunk
-from results.operations import closing_time, collection_advance
+from results.operations import result_release
 from results.outcomes import SourceLostError
+from results.trust_models import collection_model_of
 from storage import clock
+from storage.columns import stored
 
 logger = structlog.get_logger(__name__)
 
@@ -50,6 +55,36 @@ def collection_step(*, identifier: str, claim: str | None = None) -> None:
         except Exception:
             turn.failed = True
             logger.exception("recipe_not_advanced", recipe=identifier)
+
+
+def collection_advance(*, recipe: Recipe, now: datetime) -> None:
+    """Bring an unfinished recipe one step on: close, plan, send, release.
+
+    Reads only the database, so any process can run it at any time, even twice.
+
+    Args:
+        now: the time by which it is closed (`clock.settled_now`).
+
+    Raises:
+        UnreadableRecipeError: it waits for another version, or for an analyst to withhold its result.
+        SourceLostError: until the source is back or the result given up.
+    """
+    model = collection_model_of(recipe)
+    is_open = recipe.status == Recipe.Status.PUBLISHED
+    if is_open and (closing_time(recipe) <= now or model.is_over(recipe)):
+        with suppress(RecipeStateError):  # another process closed it in the meantime, which was the aim
+            recipe_close(recipe=recipe, actor=None)
+        recipe.refresh_from_db()
+    model.advance(recipe)
+    result_release(recipe=recipe)
+
+
+def closing_time(recipe: Recipe) -> datetime:
+    """When a published recipe is closed, whatever came."""
+    if recipe.simulation:
+        # Not bound by its times; but one whose command died must not stay open for good.
+        return stored(recipe.published_at) + SIMULATION_LIFETIME
+    return stored(recipe.closes_at)
 
 
 def _rest_until(recipe: Recipe, now: datetime) -> datetime:

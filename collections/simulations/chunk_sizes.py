@@ -8,7 +8,7 @@ from panprivacy.encryption import SCHEMES
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.admission import Admission
-from results.operations import SIMULATION_LIFETIME
+from partners.recipe_document import SIMULATION_LIFETIME
 from simulations import workloads
 from simulations.models import DeviceChunk, Simulation
 

@@ -28,11 +28,12 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.document import RoundRefusedError
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
+from partners.recipe_document import SIMULATION_LIFETIME
 from partners.roles import ISSUER
 from publishing import configured_partners
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.models import Recipe
-from results.operations import SIMULATION_LIFETIME, truth_record
+from results.operations import truth_record
 from simulations import device_counts, workloads
 from simulations.chunk_sizes import CHUNK_SECONDS, chunks_store, plan_cut
 from simulations.models import DeviceChunk, Simulation

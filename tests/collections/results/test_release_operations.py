@@ -8,7 +8,7 @@ from publishing.publication import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from reports.models import ReportNonce, StoredReports
-from results import operations
+from results import operations, steps
 from results.aggregation.models import SubAggregate
 from results.aggregation.operations import chunk_process, chunks_plan
 from results.aggregation.tasks import process_chunk
@@ -141,7 +141,7 @@ def test_advance_goes_on_with_other_recipes_when_one_fails(monkeypatch: pytest.M
             raise ZeroDivisionError
         return release(recipe=recipe)
 
-    monkeypatch.setattr(operations, "result_release", failing)
+    monkeypatch.setattr(steps, "result_release", failing)
     collections_advance()
     assert [row.recipe for row in Release.objects.all()] == [sound]
 

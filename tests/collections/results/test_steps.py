@@ -20,8 +20,7 @@ from results.aggregation.models import Chunk
 from results.aggregation.step_tasks import steps_send
 from results.aggregation.tasks import process_chunk
 from results.models import Release
-from results.operations import collection_advance
-from results.steps import CLOSED_REST, collection_step
+from results.steps import CLOSED_REST, collection_advance, collection_step
 from results.tasks import advance_collections
 from storage import clock
 from storage.turns import LEASE

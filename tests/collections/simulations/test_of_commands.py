@@ -11,9 +11,9 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import EventWorkload, listed
 from panprivacy.device.target_check import TargetRefusedError
 from panprivacy.formats.errors import FieldError
+from partners.recipe_document import SIMULATION_LIFETIME
 from publishing.admission import Admitting
 from results.models import Release, SimulatedTruth
-from results.operations import SIMULATION_LIFETIME
 from simulations import chunk_sizes, chunks, workloads
 from simulations.chunks import chunks_take
 from simulations.models import DeviceChunk, Simulation

@@ -24,10 +24,10 @@ from panprivacy.protocols.transparency.cosignature import cosign
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, VerifierKey
 from panprivacy.recipe.draft import RecipeDraft
+from partners.recipe_document import SIMULATION_LIFETIME
 from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.models import Release, SimulatedTruth
-from results.operations import SIMULATION_LIFETIME
 from simulations import chunks, operations, workloads
 from simulations.chunks import LOG_PATIENCE, LOG_WAIT, chunk_run, chunks_take
 from simulations.errors import SimulationRefusedError
