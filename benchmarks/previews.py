@@ -30,6 +30,9 @@ MOST_SECONDS = 0.3
 
 TOKEN = "t" * 32
 
+PAUSE_SECONDS = 0.4
+"""Before each request, as a form waits until nothing more is typed."""
+
 EXPENSIVE = 4
 """Long questions that the workers have under way, of either kind."""
 
@@ -92,10 +95,19 @@ class Site:
             self.plan(one, **asked)
 
 
+def wait_until_idle() -> None:
+    """Return when no worker computes what was asked for before."""
+    from storage.answers.models import Question
+
+    while Question.objects.filter(ended_at=None).exists():
+        time.sleep(0.2)
+
+
 def measure(ask: Callable[[int], bool], numbers: range) -> dict[str, float]:
     """Seconds of one request after the other."""
     seconds, answered = [], 0
     for number in numbers:
+        time.sleep(PAUSE_SECONDS)
         began = time.perf_counter()
         answered += ask(number)
         seconds.append(time.perf_counter() - began)
@@ -124,10 +136,10 @@ def main() -> int:
             site = Site(services.base_url, session)
             measure(site.promise, range(1, 4))
             measure(site.plan, range(1, 4))
-            rows = {
-                "promise, idle": measure(site.promise, range(10, 10 + times)),
-                "plan, idle": measure(site.plan, range(10, 10 + times)),
-            }
+            rows = {}
+            for name, asked in (("promise", site.promise), ("plan", site.plan)):
+                wait_until_idle()
+                rows[f"{name}, idle"] = measure(asked, range(10, 10 + times))
             site.keep_busy(0)
             rows["promise, busy"] = measure(site.promise, range(200, 200 + times))
             site.keep_busy(100)

@@ -74,24 +74,23 @@ def worst_divergence(
         growth: e^ε − 1, at least 0.
         most_ranges: the more, the tighter and the slower.
     """
-    # Step 1: unanimous bits give a first value that is reached.
     inversion = Inversion(others, others * _UNKNOWN, p, math.log1p(growth / excess))
-    ends = np.array([0, others])
-    upper = found = float(inversion.bound(ends, ends[::-1], excess, growth).max())
-    # Step 2: ranges a..b of m, each bounded by g(a, N − b).
+    # Step 1: ranges a..b of m, each bounded by g(a, N − b). Of unanimous bits the bound is a value reached.
     edges = np.linspace(0, others + 1, FEWEST_OTHERS + 1).astype(np.int64)
-    first, last = edges[:-1], edges[1:] - 1
+    first = np.concatenate([edges[:-1], [0, others]])
+    last = np.concatenate([edges[1:] - 1, [0, others]])
+    upper = found = 0.0
     while len(first):
         bounds = inversion.bound(first, others - last, excess, growth)
-        # Step 3: single assignments raise the value reached; ranges that cannot exceed it are settled.
+        # Step 2: single assignments raise the value reached; ranges that cannot exceed it are settled.
         single = first == last
         found = max(found, float(bounds[single].max(initial=0.0)))
         settled = single | (bounds <= found * (1 + _TOLERANCE)) | (len(first) > most_ranges)
         upper = max(upper, float(bounds[settled].max(initial=0.0)))
-        # Step 4: halve the others.
+        # Step 3: halve the others. They stay in order, which `bound` uses.
         first, last = first[~settled], last[~settled]
         middle = (first + last) // 2
-        first, last = np.concatenate([first, middle + 1]), np.concatenate([middle, last])
+        first, last = np.column_stack([first, middle + 1]).ravel(), np.column_stack([middle, last]).ravel()
     return upper
 
 

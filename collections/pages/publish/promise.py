@@ -56,13 +56,12 @@ def promised_of(cost: Cost, sampling_rate: float, population: str | None) -> Pro
     asked = [Asked(PROMISE, cost.as_dict())]
     if row is not None:
         asked.append(effect_question(cost, row))
-    # What takes long is begun first, and not waited for: the page asks again for it.
-    slow = [refusals_question(cost, population)]
-    ask_all(slow, wait=False)
     promise, *effect = ask_all(asked)
     if promise.refusal is not None:
         raise promise.refusal
-    (refusals,) = ask_all(slow, wait=False)
+    # Not waited for, because it may take long: the page asks again. Nor begun before, because it needs the
+    # same numbers, which would be computed twice.
+    (refusals,) = ask_all([refusals_question(cost, population)], wait=False)
     refused = refusals_from(refusals)
     unknown = [answer.state for answer in (promise, *effect) if not answer.complete]
     if unknown:

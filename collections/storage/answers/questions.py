@@ -32,7 +32,7 @@ PART_SECONDS = 0.25
 """After this long, a part of an answer is enough."""
 
 FIRST_PAUSE_SECONDS = 0.01
-LONGEST_PAUSE_SECONDS = 0.05
+LONGEST_PAUSE_SECONDS = 0.02
 """Between two polls of the rows."""
 
 LAST_PRIORITY = 9
