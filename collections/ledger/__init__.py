@@ -6,4 +6,14 @@ Others call `operations` (spend, return, set a budget), `selectors`, `books`, `b
 It must not know stored recipes but by their identifier.
 """
 
-__all__ = ["access", "answers", "books", "budget", "composed", "exports", "models", "operations", "selectors"]
+__all__ = [
+    "access",
+    "answers",
+    "books",
+    "budget",
+    "composition",
+    "exports",
+    "models",
+    "operations",
+    "selectors",
+]

@@ -205,8 +205,8 @@ class Line:
         recipe: identifier of the recipe that spent, in a returning line too.
         event: its privacy event.
         condition: what that relies on, as a clause; empty if it holds as it is.
-        alone: ε of that recipe alone, at the population's δ; None if time did not suffice, or an event was
-            written by another version.
+        alone: ε of that recipe alone, at the population's δ; None until a worker has computed it, or if
+            another version wrote an event.
         composed: ε of all recipes together after this line; None likewise.
         delta: δ of both.
         returned_at: when what a spending line spent was given back; None if it was not.
@@ -239,7 +239,7 @@ def lines_of(balance: Balance, rows: Sequence[Spending]) -> list[Line]:
     """What each of these rows of the population's book came to, in their order, at the balance's δ.
 
     Args:
-        rows: some of `spendings_list`. If time is short, the first have their numbers.
+        rows: some of `spendings_list`.
     """
     if not rows:
         return []
@@ -277,8 +277,8 @@ class Spent:
     Attributes:
         population: name.
         at: when.
-        epsilon: of that recipe alone, at `delta`; None if time did not suffice, or another version wrote its
-            event.
+        epsilon: of that recipe alone, at `delta`; None until a worker has computed it, or if another version
+            wrote its event.
         delta: the population's.
         is_returned: whether it was given back.
     """

@@ -13,8 +13,8 @@ SENTENCES = {
     State.COMPUTING: "Being computed, which takes up to some minutes. This page asks again by itself.",
     State.BUSY: "Too much is being computed already. Ask again in a minute.",
     State.NO_WORKER: "This takes a worker to compute, and none has begun. Is one running, or are all busy?",
-    State.TOO_LONG: "This takes longer to compute than a worker may. Ask again in some minutes, or with "
-    "other parameters.",
+    State.TOO_LONG: "This could not be computed in the time that a worker has. Ask again in some minutes, or "
+    "with other parameters.",
 }
 
 

@@ -18,14 +18,14 @@ from publishing.two_server import TwoServerModel
 
 __all__ = [
     "TRUST_MODELS",
-    "admitting",
+    "admission",
     "approvals",
     "approvals_api",
     "configured_partners",
-    "of_rounds",
-    "publishing",
+    "publication",
     "review",
-    "targeting",
+    "rounds_document",
+    "target",
     "unavailable_here",
 ]
 

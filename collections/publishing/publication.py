@@ -108,6 +108,7 @@ def recipe_publish_file(
     reserved: str | None = None,
     place: RoundPlace | None = None,
     stored: Callable[[Recipe], None] = lambda _: None,
+    guarantees: Sequence[Guarantee] | None = None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
@@ -115,6 +116,7 @@ def recipe_publish_file(
         reserved: what was reserved for its cost (`recipes.budget.reserve`); None if nothing was.
         place: of a round of a recipe in rounds: which it is.
         stored: called with the recipe in the transaction that publishes it; what it raises undoes that.
+        guarantees: of exactly this content, under its trust model; None to compute them here.
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was stored.
@@ -126,7 +128,7 @@ def recipe_publish_file(
     if not exempt:
         approval_require(recipe=None, document=draft.as_dict(), actor=actor, universe=universe)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, admitting, universe, reserved)
+        prepared = _prepare(draft, simulation, partners, admitting, universe, reserved, guarantees)
         with transaction.atomic():
             recipe = Recipe(created_by=actor)
             recipe_fill(recipe, draft)

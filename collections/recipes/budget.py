@@ -40,7 +40,7 @@ LARGE_EPSILON = 100.0
 _NO_ADVICE = {
     State.COMPUTING: "what would fit is being computed; ask again in some seconds",
     State.BUSY: "too much is being computed to find what would fit; ask again in a minute",
-    State.TOO_LONG: "what would fit takes longer to find; try a smaller ε",
+    State.TOO_LONG: "what would fit was not found in time; try a smaller ε",
     State.NO_WORKER: "",
 }
 """In place of what would fit."""

@@ -19,7 +19,7 @@ from panprivacy.statistics.trust_models import statistic_under_trust, trust_name
 
 @dataclass(frozen=True)
 class Cost:
-    """What costs something: a statistic, published this many times, or in rounds on one line of a book.
+    """A statistic and how often it is published: this many times, or in rounds on one line of a book.
 
     Attributes:
         members: name and parameters of the statistic, its trust model, number of segments and hidden count.

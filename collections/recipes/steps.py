@@ -65,7 +65,9 @@ def step_due(*, recipe: Recipe | int | str, cuts_pauses: bool = True) -> None:
     # A step that runs may have missed what is stored here. The row is written even if it is due already: a
     # step that begins waits until this transaction has committed, and sees it.
     later = When(Q(due_at__gt=now) | Q(runner__isnull=False), then=Value(now))
-    (rows if cuts_pauses else rows.filter(failures=0)).update(due_at=Case(later, default=F("due_at")))
+    # A step that runs counts as failed until it ends.
+    healthy = rows.filter(Q(failures=0) | Q(failures=1, runner__isnull=False))
+    (rows if cuts_pauses else healthy).update(due_at=Case(later, default=F("due_at")))
 
 
 def step_end(*, recipe: Recipe) -> None:

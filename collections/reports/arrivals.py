@@ -62,6 +62,6 @@ _HERE = Arrivals()
 
 
 def arrivals_count(*, recipe: Recipe, number: int) -> None:
-    """Note reports, in the transaction that stores them."""
+    """Note reports that are stored. If this is lost, a later step finds them."""
     if _HERE.are_enough(recipe, number):
         step_due(recipe=recipe, cuts_pauses=False)

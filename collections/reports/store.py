@@ -179,7 +179,8 @@ class ReportStore(ABC):
 
     @abstractmethod
     def end(self) -> None:
-        """Delete all reports, in the transaction that releases or withholds the result."""
+        """Delete all reports, in the transaction that releases or withholds the result, or directly after
+        its commit."""
 
     @staticmethod
     @abstractmethod

@@ -1,9 +1,9 @@
 """From reports to the one result of a recipe: released or withheld, once; and progress until then.
 
-Others call `operations` (what drives collections, withholding), `trust_models` (how each comes to its
-result), `selectors`, `counts` (of attributes), `exports`, `excerpt`, `parts`, `progress`, `servers`,
-`shares`, `rates` and `reasons` (held results), `issued_tokens` (tokens), `changes`, `comparisons` and
-`comparison_exports`, describe answers with `api_shapes`, and read `models` and `outcomes`. `aggregation`
+Others call `steps` (what drives collections), `operations` (release, withholding), `trust_models` (how each
+comes to its result), `selectors`, `counts` (of attributes), `exports`, `excerpt`, `parts`, `progress`,
+`servers`, `shares`, `rates` and `reasons` (held results), `issued_tokens` (tokens), `changes`, `comparisons`
+and `comparison_exports`, describe answers with `api_shapes`, and read `models` and `outcomes`. `aggregation`
 adds stored reports up.
 
 It must not know pages.
@@ -13,12 +13,12 @@ __all__ = [
     "aggregation",
     "api_shapes",
     "changes",
-    "comparing",
     "comparison_exports",
+    "comparisons",
     "counts",
     "excerpt",
     "exports",
-    "issued",
+    "issued_tokens",
     "models",
     "operations",
     "outcomes",
@@ -29,5 +29,6 @@ __all__ = [
     "selectors",
     "servers",
     "shares",
+    "steps",
     "trust_models",
 ]

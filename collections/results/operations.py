@@ -49,7 +49,8 @@ class GivenUp:
 def result_release(*, recipe: Recipe) -> Release | None:
     """Release the result of a closed recipe, or withhold it below the cohort size.
 
-    Either way this is the end: reports, sums and private keys are deleted in the same transaction.
+    Either way this is the end: sums and private keys are deleted in the same transaction, and reports in it
+    or directly after it.
 
     Returns:
         None while the recipe is open, reports of it wait to be summed, the number of its tokens is not
@@ -104,7 +105,7 @@ def _conclude(
     check: RateCheck | None = None,
 ) -> Release:
     """Store the release, delete what it was made of, and add an entry to the log. The recipe's row
-    is locked."""
+    is locked. PostgreSQL deletes reports directly after the commit."""
     model = collection_model_of(recipe)
     # For a recipe that cannot be read, nothing is known of its servers.
     progress = Progress(0, 0, ()) if recipe.unreadable else model.progress(recipe)

@@ -87,7 +87,7 @@ def result_passes(recipe: Recipe, check: RateCheck | None) -> bool:
 
 @transaction.atomic
 def result_allow(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None) -> HeldResult:
-    """Let a held result be released all the same, at the next periodic run.
+    """Let a held result be released all the same, at its next step.
 
     Args:
         reason: why, as a clause; it is public.

@@ -9,8 +9,8 @@ It must not know how a recipe is published or released: `publishing` and `result
 __all__ = [
     "api",
     "errors",
-    "in_order",
     "models",
     "operations",
+    "rounds",
     "selectors",
 ]

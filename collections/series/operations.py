@@ -72,9 +72,12 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     if actor is not None and (same := _running(draft, actor, now)):
         return same
     approval_require(recipe=None, document=draft.as_dict(), actor=actor)
+    guarantees = None
     if actor is not None:
         asked = draft if isinstance(draft, RoundsDraft) else draft.recipe
-        guarantees_require(asked=asked).require_kept()
+        guaranteed = guarantees_require(asked=asked)
+        guaranteed.require_kept()
+        guarantees = guaranteed.guarantees
     lines = 1 if draft.shared_line else len(openings)
     if actor is not None:
         # What it costs is remembered then: the checks below find it.
@@ -85,9 +88,10 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         )
     with saying_what_fits(draft, times=lines):
         affordable(draft.recipe, free=False, times=lines, event_of=draft.event_of)
-        # Before anything is locked: it takes seconds.
-        identifier = Series.drawn_identifier()
-        document = PublishedRounds.of(draft, series=identifier) if isinstance(draft, RoundsDraft) else None
+        # Before anything is locked: on the command line it takes seconds.
+        identifier, document = Series.drawn_identifier(), None
+        if isinstance(draft, RoundsDraft):
+            document = PublishedRounds.of(draft, series=identifier, guarantees=guarantees)
         with transaction.atomic():
             return _plan(draft, identifier, openings, now, actor, document)
 

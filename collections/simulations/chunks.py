@@ -150,7 +150,7 @@ def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
         simulation.done = total.devices
         simulation.problem = ""
         simulation.save(update_fields=("totals", "done", "problem"))
-        # A try ends at a tick, when browsers have had their time.
+        # A try ends at a poll, when browsers have had their time.
         if simulation.done == simulation.devices and simulation.try_number is None:
             simulation_conclude(simulation, total)
 

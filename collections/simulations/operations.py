@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
 from log.audit.operations import log_lock
+from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
@@ -51,7 +52,7 @@ def simulation_start(
     """Publish a copy of a recipe for simulated devices, and have workers simulate them.
 
     Do not call it in a transaction: another server may be asked on the way. The workers begin at the next
-    tick.
+    poll.
 
     Args:
         members: fields of a recipe file; its times are left out.
@@ -68,10 +69,14 @@ def simulation_start(
     require_address()
     _require_room()
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
+    guarantees = None
     if actor is not None:
-        draft = RecipeDraft.from_mapping(members)
-        guarantees_require(asked=draft).require_kept()
-    return simulation_publish(members=members, workload=workload, seed=seed, actor=actor)
+        guaranteed = guarantees_require(asked=RecipeDraft.from_mapping(members))
+        guaranteed.require_kept()
+        guarantees = guaranteed.guarantees
+    return simulation_publish(
+        members=members, workload=workload, seed=seed, actor=actor, guarantees=guarantees
+    )
 
 
 def _require_room() -> None:
@@ -94,12 +99,14 @@ def simulation_publish(
     seed: object,
     actor: User | None,
     try_number: int | None = None,
+    guarantees: Sequence[Guarantee] | None = None,
 ) -> Simulation:
     """Publish a simulated recipe as it stands, with the devices that workers simulate.
 
     Args:
         members, workload, seed: as of `simulation_start`, but times are kept.
         try_number: of a try (`simulations.tries`), one more than the last one's; None of others.
+        guarantees: as of `recipe_publish_file`.
 
     Raises:
         IntegrityError: a try has this number already; nothing was stored.
@@ -132,7 +139,7 @@ def simulation_publish(
         chunks_store(simulation, chunks)
 
     # With the recipe or not at all: the devices of a recipe that was published alone would never report.
-    recipe_publish_file(members=members, actor=actor, simulation=True, stored=store)
+    recipe_publish_file(members=members, actor=actor, simulation=True, stored=store, guarantees=guarantees)
     return simulation
 
 
@@ -187,7 +194,7 @@ def simulation_open(
 def devices_add(
     *, simulation: Simulation, workload: Workload[Any], attributes: FleetAttributes | None
 ) -> FleetForecast:
-    """Give a simulation all its devices; workers begin at the next tick.
+    """Give a simulation all its devices; workers begin at the next poll.
 
     Args:
         simulation: by `simulation_open`, without devices.

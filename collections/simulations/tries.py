@@ -1,7 +1,7 @@
 """Tries: a simulation that browsers of visitors join, so that the product is explained by its use.
 
-Strangers begin them, so all is bounded. One begins a minute at most, and only while somebody asks; who asks
-before it opens joins it. A day has `TRIES_A_DAY` at most, an address begins `TRIES_AN_HOUR`, and
+Strangers begin them, so all is bounded. One begins a minute at most, and only if a visitor asks; a visitor
+who asks before it opens joins it. A day has `TRIES_A_DAY` at most, an address begins `TRIES_AN_HOUR`, and
 `TRIES_AT_ONCE` run. What a try leaves for good is what any recipe does: its document, its result and three
 entries of the log. Reports, sums and keys are deleted at its end.
 """
@@ -41,7 +41,7 @@ LATEST = timedelta(seconds=2)
 """So long before its opening a try can still be joined."""
 
 REPORTING = timedelta(seconds=15)
-"""From the last step to the end: a browser reports at a tick after that step."""
+"""From the last step to the end: a browser reports at a poll after that step."""
 
 APART = timedelta(seconds=60)
 """Between the openings of two tries, at least."""

@@ -26,7 +26,7 @@ __all__ = [
     "database",
     "device_rows",
     "erasable_keys",
-    "erasing",
+    "erasure",
     "gauges",
     "group_commit",
     "kept_rows",
@@ -47,5 +47,5 @@ __all__ = [
     "turns",
     "upgrades",
     "waits",
-    "writing",
+    "write_check",
 ]

@@ -1,5 +1,6 @@
 """Erasable keys in small files of one host, one each, overwritten when they are erased."""
 
+import re
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -7,13 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from panprivacy.encryption.sealing import seal, unseal
-from storage.key_service import PREFIX_BYTES, KeyAbsentError, KeyService, KeyServiceError
+from storage.key_service import NAME_BYTES, PREFIX_BYTES, KeyAbsentError, KeyService, KeyServiceError
 from storage.key_slots import KEY_BYTES, KeySlots
 
 VERSION = 0
 """Of every key here: it is written once, and never changed."""
 
 SUFFIX = ".key"
+FILE_NAME = re.compile(
+    rf"[0-9a-f]{{{2 * PREFIX_BYTES}}}-[0-9a-f]{{{2 * (NAME_BYTES - PREFIX_BYTES)}}}{re.escape(SUFFIX)}"
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ class KeyFiles(KeyService):
         with self._reachable():
             paths = list(self.directory.iterdir()) if self.directory.exists() else []
         for path in paths:
-            if path.name.startswith(prefix.hex()) and path.suffix == SUFFIX:
+            if path.name.startswith(prefix.hex()) and FILE_NAME.fullmatch(path.name):
                 yield bytes.fromhex(path.stem.replace("-", ""))
 
     @contextmanager

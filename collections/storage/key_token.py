@@ -219,8 +219,13 @@ class KeyToken(KeyService):
             "token_serial": self.address.serial.encode() or None,
         }
         token = library.get_token(**asked)
-        if TokenFlag.USER_PIN_LOCKED in token.flags or TokenFlag.USER_PIN_FINAL_TRY in token.flags:
+        if TokenFlag.USER_PIN_LOCKED in token.flags:
             raise PinLocked
+        if TokenFlag.USER_PIN_FINAL_TRY in token.flags:
+            raise KeyServiceError(
+                "the token allows one more attempt to sign in; do so by hand, so that PANAPP_KEY_SERVICE_PIN "
+                "cannot lock it"
+            )
         return token.open(rw=True, user_pin=self.pin)
 
 

@@ -1,7 +1,7 @@
 """Tables in which every owner has a partition of its own: millions of its rows go at once, as files.
 
 On PostgreSQL a DELETE of a million rows takes seconds, and leaves their bytes in pages until they are
-vacuumed and written over. Emptying a partition takes milliseconds, whatever is in it, and leaves no file.
+vacuumed and written over. Emptying a partition takes some 0.4 s for a gigabyte, and leaves no file.
 SQLite has no partitions: rows are deleted there.
 
 A process may neither make a table nor empty one (docs/operations/). Functions of the database, which
@@ -24,6 +24,9 @@ logger = structlog.get_logger(__name__)
 
 DELETED_ROWS = 10_000
 """Rows that one transaction deletes, if no partition can be dropped."""
+
+MOST_BUSY = 3
+"""Owners whose partitions are in use, after which upkeep waits for its next run."""
 
 LOCK_NOT_AVAILABLE = "55P03"
 """PostgreSQL's code of the error that a lock was not had in time."""
@@ -53,7 +56,7 @@ class Partitioned:
     Attributes:
         name: what the names of the database's functions begin with.
         owner: column of every table with the owner's key.
-        tables: in the order in which who inserts takes them.
+        tables: in the order in which inserts lock them.
         live: SQL condition that an owner may have rows, with `{owner}` for its key.
         over: SQL condition that it never will again, and that its rows are not needed any more.
     """
@@ -95,17 +98,18 @@ class Partitioned:
                 for owner in self._over(table.name):
                     self._delete_from(table, owner)
             return
+        busy = 0
         for owner in self._over_with_partitions():
             # First: a process that waits to drop a table keeps others waiting, one that waits to empty it
             # does not.
-            if not (self._empty(owner) and self._had("drop", owner)):
+            busy += not (self._empty(owner) and self._had("drop", owner))
+            if busy >= MOST_BUSY:
                 return
 
     def _empty(self, owner: int) -> bool:
         """Empty the partitions of an owner; returns whether all of them are.
 
-        Each in a transaction of its own: PostgreSQL deletes files in the COMMIT, which takes some 0.4 s for
-        a gigabyte."""
+        Each in a transaction of its own: PostgreSQL deletes files in the COMMIT, which then takes longer."""
         had = [self._had("empty", owner, table.name) for table in self.tables]
         return all(had)
 

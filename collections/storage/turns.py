@@ -1,4 +1,4 @@
-"""Of what a row stands for, at most one message waits and at most one worker runs.
+"""Each row has at most one message that waits and one worker that runs.
 
 The sender claims the row first, and the message carries the claim. A message may be lost, and a worker
 killed. So a message that no worker takes up is sent again, ever more rarely, and the former is passed over. A

@@ -9,13 +9,13 @@ It must not know stored recipes: what it runs are tasks.
 """
 
 __all__ = [
-    "advancing",
-    "aggregating",
-    "collecting",
+    "aggregation",
+    "collection",
     "errors",
     "models",
     "operations",
     "peers",
+    "periodic_check",
     "plain_tasks",
     "progress_signal",
     "registrations",

@@ -115,10 +115,11 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
     """
     if not dap_operations.task_end(task=task, outcome=reason, now=now):
         return
-    WAITING.clear(task.pk)
     for model in (AggregationJob, CollectionJob, Planning):
         model.objects.filter(task=task).delete()
+    # Before the reports: the key is erased first after the commit.
     secrets_delete(Collector.objects.filter(task=task), "hpke_key")
+    WAITING.clear(task.pk)
     end_notice_owe(task=task, reason=reason, now=now)
     # Last: its receiver locks a row, and so do those who lock what is deleted here.
     task_moved.send(Task, task_id=bytes(task.task_id))

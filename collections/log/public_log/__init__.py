@@ -13,13 +13,13 @@ It must not know what entries are about: its action declares what may be shown.
 
 __all__ = [
     "checks",
-    "cosigning",
-    "integrating",
+    "cosignatures",
+    "immediate_signing",
     "lost_states",
     "models",
     "partner_keys",
     "selectors",
-    "signing_at_once",
+    "tree_growth",
     "urls",
     "verification",
 ]

@@ -7,4 +7,4 @@ path calls `capsules`.
 It must not know what is asked, nor who answers: which addresses may be asked is a setting of the role.
 """
 
-__all__ = ["keys", "models", "opening", "urls"]
+__all__ = ["capsules", "keys", "models", "urls"]

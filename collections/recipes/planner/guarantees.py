@@ -24,8 +24,8 @@ _WHY = {
     State.BUSY: "too much is being computed already; try again in a minute",
     State.NO_WORKER: "what it guarantees and costs takes a worker to compute, and none has begun: is one "
     "running, or are all busy?",
-    State.TOO_LONG: "what it guarantees and costs takes longer to compute than a worker may; try again in "
-    "some minutes, or with other parameters",
+    State.TOO_LONG: "what it guarantees and costs could not be computed in the time that a worker has; try "
+    "again in some minutes, or with other parameters",
 }
 
 

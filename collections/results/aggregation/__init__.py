@@ -6,4 +6,4 @@ Others call `sums` (have the sum made, read it, forget it) and `selectors` (how 
 It must not know what a sum is for: neither releases nor trust models.
 """
 
-__all__ = ["models", "selectors", "summing"]
+__all__ = ["models", "selectors", "sums"]

@@ -69,9 +69,11 @@ def reports_lost(recipe: Recipe) -> str:
 
 
 def sum_forget(*, recipe: Recipe) -> None:
-    """Delete the reports, their sum and the private key, in the transaction that stores the release."""
+    """Delete sum and private key in the transaction that stores the release, and the reports with it or, on
+    PostgreSQL, directly after its commit."""
     # In the order in which a worker that finishes a chunk locks them.
     for model in (Chunk, SubAggregate):
         model.objects.filter(recipe=recipe).delete()
-    report_store_of(recipe).end()
+    # Before the reports: the key is erased first after the commit.
     secrets_delete(RecipeKey.objects.filter(recipe=recipe), "sealed")
+    report_store_of(recipe).end()

@@ -53,7 +53,7 @@ class CollectionModel(ABC):
 
     @abstractmethod
     def forget(self, recipe: Recipe, outcome: str) -> None:
-        """Delete reports, sums and keys, in the transaction that releases or withholds the result.
+        """Delete reports, sums and keys. Called in the transaction that releases or withholds the result.
 
         Args:
             outcome: what came of it, in words.

@@ -5,4 +5,4 @@ Others call `batches`, and read `models`.
 It must not know how the shuffler mixes, nor what happens to the reports.
 """
 
-__all__ = ["fetching", "models"]
+__all__ = ["batches", "models"]

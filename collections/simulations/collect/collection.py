@@ -171,8 +171,8 @@ def reason_of(error: BaseException) -> str:
 
 
 def _ask_witnesses(services: Services) -> None:
-    """Have the public log take in the recipe at once, rather than at the tick that does so."""
-    with suppress(OperationalError):  # the database is busy: the tick comes to it
+    """Have the public log take in the recipe at once, rather than at the next poll."""
+    with suppress(OperationalError):  # the database is busy: the next poll does it
         integrate()
         witnesses_ask(now=clock.database_now(), policy=services.log_policy)
 

@@ -8,4 +8,4 @@ itself. An answer depends on what is asked alone: it is found again by that, and
 It must not know what is asked.
 """
 
-__all__ = ["asking", "kinds"]
+__all__ = ["kinds", "questions"]

@@ -2,12 +2,12 @@
 
 import json
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import structlog
 from billiard.exceptions import SoftTimeLimitExceeded
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.module_loading import autodiscover_modules
 
@@ -22,12 +22,12 @@ OVERTIME = timedelta(seconds=10)
 """Time a worker may take beyond its limit: the step under way is not interrupted."""
 
 GIVEN_UP_REST = timedelta(minutes=5)
-"""For which a question that took a worker too long is not sent again."""
+"""Pause before a question that took a worker too long is sent again."""
 
 FAILED_REST = timedelta(seconds=20)
-"""The same of one whose computation failed, as if a database does not answer."""
+"""Pause before a question whose computation failed is sent again: the database may not answer."""
 
-PART_SECONDS = 0.1
+STORE_PART_SECONDS = 0.1
 """How often parts of an answer are stored."""
 
 KEPT_TIME = timedelta(days=1)
@@ -51,9 +51,8 @@ def answer_stored(*, key: str) -> None:
     kind = KINDS[row.kind]
     lease = timedelta(seconds=kind.lane.seconds) + OVERTIME
     begun = Question.objects.filter(free, key=key, ended_at=None).update(begun_at=now, due_at=now + lease)
-    if not begun:
-        return
-    _answer(row, kind)
+    if begun:
+        _answer(row, kind, now)
 
 
 def answer_here(*, key: str, kind: Kind, content: Content) -> Question:
@@ -95,31 +94,37 @@ def old_answers_delete() -> None:
             newest.filter(asked_at__lte=last).delete()
 
 
-def _answer(row: Question, kind: Kind) -> None:
+def _answer(row: Question, kind: Kind, begun_at: datetime) -> None:
+    # What another process completed, or began after our time was over, is not overwritten.
+    ours = Question.objects.filter(key=row.key, begun_at=begun_at, ended_at=None)
     part: Content | None = None
     stored = time.monotonic()
     connection_release()
     try:
         for part in kind.function(row.asked):
             # Not each: a quick answer is stored at once, as a whole.
-            if time.monotonic() - stored >= PART_SECONDS:
-                Question.objects.filter(key=row.key).update(answer=json.dumps(part))
+            if time.monotonic() - stored >= STORE_PART_SECONDS:
+                ours.update(answer=json.dumps(part))
                 stored = time.monotonic()
     except FieldError as error:
-        _end(row.key, part, refusal=[error.field, error.message])
+        _end(ours, part, refusal=[error.field, error.message])
     except SoftTimeLimitExceeded:
         logger.warning("answer_given_up", kind=row.kind)
-        _end(row.key, part, rest=GIVEN_UP_REST)
+        _end(ours, part, rest=GIVEN_UP_REST)
     except Exception:
         # It would be repeated for as long as pages ask.
-        _end(row.key, part, rest=FAILED_REST)
+        _end(ours, part, rest=FAILED_REST)
         raise
     else:
-        _end(row.key, part)
+        _end(ours, part)
 
 
 def _end(
-    key: str, part: Content | None, *, rest: timedelta | None = None, refusal: list[str] | None = None
+    ours: QuerySet[Question],
+    part: Content | None,
+    *,
+    rest: timedelta | None = None,
+    refusal: list[str] | None = None,
 ) -> None:
     """`rest`: for which it is not sent again; None of a complete answer."""
     now = timezone.now()
@@ -128,4 +133,4 @@ def _end(
         ended["due_at"] = now + rest
     if part is not None:
         ended["answer"] = json.dumps(part)
-    Question.objects.filter(key=key, ended_at=None).update(**ended)
+    ours.update(**ended)

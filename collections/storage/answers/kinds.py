@@ -41,7 +41,8 @@ class Kind:
 
     Attributes:
         name: in the rows.
-        function: computes the answer from nothing but what is asked.
+        function: computes the answer from what is asked, and from stored rows that it names and that never
+            change.
         lane: which workers answer it.
         most: questions of this kind that may wait or be computed at a time; others are turned away.
         urgent: whether its messages are taken before those of kinds that are not. Only what anyone may ask
@@ -62,8 +63,14 @@ KINDS: dict[str, Kind] = {}
 
 
 def declared(
-    name: str, function: Function, lane: Lane = Lane.LONG, most: int = 16, *, urgent: bool = True
+    name: str,
+    function: Function,
+    lane: Lane = Lane.LONG,
+    most: int = 16,
+    *,
+    urgent: bool = True,
+    version: int = 1,
 ) -> Kind:
     """A kind of question that workers know; as in `Kind`."""
-    KINDS[name] = Kind(name, function, lane, most, urgent)
+    KINDS[name] = Kind(name, function, lane, most, urgent, version)
     return KINDS[name]

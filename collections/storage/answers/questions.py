@@ -28,7 +28,7 @@ logger = structlog.get_logger(__name__)
 DEADLINE_SECONDS = 2.0
 """How long a request waits for answers."""
 
-PART_SECONDS = 0.25
+PART_ENOUGH_SECONDS = 0.25
 """After this long, a part of an answer is enough."""
 
 FIRST_PAUSE_SECONDS = 0.01
@@ -61,7 +61,7 @@ class State(StrEnum):
     """The question could not be sent, or no worker has begun."""
 
     TOO_LONG = "too_long"
-    """A worker had no time for all of it."""
+    """No worker could compute all of it: its time was over, or the computation failed."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,8 @@ class Asked:
     """A question.
 
     Attributes:
-        content: plain values for JSON; the answer depends on nothing else.
+        content: plain values for JSON; the answer depends on these, and on stored rows that they name and
+            that never change.
     """
 
     kind: Kind
@@ -241,7 +242,7 @@ def _awaited(keys: Sequence[str], seconds: float) -> dict[str, Question]:
     while True:
         rows = {row.key: row for row in Question.objects.filter(key__in=keys)}
         passed = time.monotonic() - began
-        enough = [row.ended_at or (row.answer and passed >= PART_SECONDS) for row in rows.values()]
+        enough = [row.ended_at or (row.answer and passed >= PART_ENOUGH_SECONDS) for row in rows.values()]
         hopeless = any(_state_of(row).state is State.NO_WORKER for row in rows.values())
         if all(enough) or hopeless or passed >= seconds:
             return rows

@@ -5,7 +5,7 @@ so that a round can be no other recipe, and there are no more rounds than announ
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -72,18 +72,29 @@ class PublishedRounds(SignedDocument):
     format: str = FORMAT
 
     @classmethod
-    def of(cls, draft: RoundsDraft, *, series: str, simulation: bool = False) -> Self:
-        """The document of a draft: takes seconds, because all guarantees are computed.
+    def of(
+        cls,
+        draft: RoundsDraft,
+        *,
+        series: str,
+        simulation: bool = False,
+        guarantees: Sequence[Guarantee] | None = None,
+    ) -> Self:
+        """The document of a draft.
 
         Args:
             series: the attribute; drawn again each time.
             simulation: whether the reports come from simulated devices.
+            guarantees: of all rounds of this draft, under its trust model; None to compute them, which takes
+                seconds.
 
         Raises:
             FieldError: the parameters cannot be met.
         """
-        recipe, statistic = draft.recipe, draft.statistic
-        stated = under_trust(rounds_guarantees(statistic, draft.rounds, once=draft.once), recipe.trust)
+        recipe, stated = draft.recipe, guarantees
+        if stated is None:
+            computed = rounds_guarantees(draft.statistic, draft.rounds, once=draft.once)
+            stated = under_trust(computed, recipe.trust)
         return cls(
             name=recipe.name,
             series=series,

@@ -1,6 +1,7 @@
 """Each recipe takes its steps alone. What is lost, doubled, killed or slow delays only that recipe."""
 
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
@@ -105,12 +106,16 @@ def test_poll_sends_a_task_for_each_recipe_that_is_due_and_for_no_other(sent: li
     assert Release.objects.count() == 2
 
 
-def test_open_recipe_is_due_when_enough_reports_are_there() -> None:
+def test_open_recipe_is_due_when_enough_reports_are_there(
+    django_capture_on_commit_callbacks: Callable[..., Any],
+) -> None:
     recipe = resting(cohort_size=3)
     reports = [report_of_values(recipe, [1]) for _ in range(3)]
-    submitted(recipe, *reports[:2])
+    with django_capture_on_commit_callbacks(execute=True):
+        submitted(recipe, *reports[:2])
     assert steps_claim() == {}
-    submitted(recipe, *reports[2:])
+    with django_capture_on_commit_callbacks(execute=True):
+        submitted(recipe, *reports[2:])
     assert list(steps_claim()) == [recipe.identifier]
 
 
@@ -324,6 +329,15 @@ def test_mark_during_a_step_longer_than_its_lease_is_kept(monkeypatch: pytest.Mo
         time_is(monkeypatch, lambda: began + 2 * LEASE)
         step_due(recipe=recipe)
         turn.rest_until = began + LONGEST_REST
+    assert list(steps_claim()) == [str(recipe.identifier)]
+
+
+def test_reports_that_arrive_during_a_step_make_the_next_one_due() -> None:
+    recipe = closed()
+    with step_turn(recipe=recipe.pk) as turn:
+        assert turn is not None
+        step_due(recipe=recipe, cuts_pauses=False)
+        turn.rest_until = clock.database_now() + LONGEST_REST
     assert list(steps_claim()) == [str(recipe.identifier)]
 
 

@@ -158,7 +158,7 @@ def test_token_with_one_attempt_left_is_not_signed_in_to(
             return Token()
 
     monkeypatch.setattr(pkcs11, "lib", lambda _: Library())
-    with pytest.raises(KeyServiceError, match="is locked"):
+    with pytest.raises(KeyServiceError, match="one more attempt"):
         service.seal(new_name(), SECRET, DATA)
 
 

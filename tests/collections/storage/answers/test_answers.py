@@ -3,7 +3,7 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -14,7 +14,13 @@ from kombu.exceptions import OperationalError
 from panprivacy.accounting import number_cache
 from panprivacy.formats.errors import FieldError
 from storage.answers import computation, questions
-from storage.answers.computation import FAILED_REST, GIVEN_UP_REST, answer_stored, old_answers_delete
+from storage.answers.computation import (
+    FAILED_REST,
+    GIVEN_UP_REST,
+    answer_here,
+    answer_stored,
+    old_answers_delete,
+)
 from storage.answers.kinds import KINDS, Content, Kind, Lane, declared
 from storage.answers.models import Question
 from storage.answers.questions import Asked, State, ask, ask_all, peek
@@ -143,6 +149,30 @@ def test_question_of_a_dead_worker_is_answered_by_another(
     assert ask(doubling, {"number": 2}).content["double"] == 4
 
 
+def test_slow_worker_does_not_overwrite_what_another_process_completed(
+    sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(computation, "STORE_PART_SECONDS", 0)
+    meanwhile: list[Callable[[], object]] = []
+
+    def slowly(asked: Any) -> Iterator[Content]:
+        while meanwhile:
+            meanwhile.pop()()
+        yield {"part": 1}
+        yield {"part": 1, "rest": 2}
+
+    kind = declared("slow", slowly)
+    try:
+        question = Asked(kind, {})
+        ask(kind, {})
+        meanwhile.append(lambda: answer_here(key=question.key, kind=kind, content={}))
+        answer_stored(key=sent.pop())
+        assert ask(kind, {}).content == {"part": 1, "rest": 2}
+        assert row().complete
+    finally:
+        del KINDS["slow"]
+
+
 def test_lease_is_longer_than_a_worker_may_take(doubling: Kind, sent: list[str]) -> None:
     ask(doubling, {"number": 2})
     began: list[timedelta] = []
@@ -163,9 +193,9 @@ def test_message_that_comes_twice_is_answered_once(
     ask(doubling, {"number": 2})
     answer = computation._answer
 
-    def meanwhile(question: Question, kind: Kind) -> None:
+    def meanwhile(question: Question, kind: Kind, begun_at: datetime) -> None:
         answer_stored(key=question.key)
-        answer(question, kind)
+        answer(question, kind, begun_at)
 
     monkeypatch.setattr(computation, "_answer", meanwhile)
     work([*sent, *sent])
