@@ -29,7 +29,7 @@ RESULT = ROOT / "benchmarks" / "results" / "tier1.json"
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
-from benchmarks.door import prepare, published
+from benchmarks.ingest import prepare, published
 
 MOST_SECONDS = 1.0
 PART = 1_000_000

@@ -135,7 +135,7 @@ class Role:
         metrics: collectors that `/metrics` reads, as dotted names.
         oblivious: names of the addresses that requests in capsules may ask (gateway).
         direct: names of further addresses that devices ask, not in capsules.
-        door: module of the addresses that are answered in front of the middlewares; empty if none is.
+        ingest: module of the addresses that are answered in front of the middlewares; empty if none is.
         static_folders: with static files of apps that are not installed, below the project.
         data_folder: its default data folder below the project, if PANAPP_DATA_DIR is unset.
     """
@@ -153,7 +153,7 @@ class Role:
     metrics: tuple[str, ...]
     oblivious: tuple[str, ...]
     direct: tuple[str, ...]
-    door: str
+    ingest: str
     static_folders: tuple[str, ...]
     data_folder: str
 
@@ -208,7 +208,7 @@ _ALL_IN_ONE = Role(
         *("api-report", "leader-hpke-config", "leader-reports"),
     ),
     direct=(),
-    door="panapp.door_urls",
+    ingest="panapp.ingest_urls",
     static_folders=(),
     data_folder="var",
 )
@@ -226,7 +226,7 @@ _HELPER = Role(
     metrics=("dap.metrics.TasksCollector", *_EVERYWHERE),
     oblivious=("helper-hpke-config",),
     direct=(),
-    door="",
+    ingest="",
     # Its page is styled like the site's.
     static_folders=("collections/pages/static",),
     data_folder="var/helper",

@@ -3,7 +3,7 @@
 from django.contrib import admin
 from django.urls import include, path, register_converter
 
-from pages.admin_door import AdminPasswordView, AdminSignInView
+from pages.admin_sign_in import AdminPasswordView, AdminSignInView
 from recipes.converters import IdentifierConverter
 
 register_converter(IdentifierConverter, "identifier")

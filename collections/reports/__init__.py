@@ -2,7 +2,7 @@
 
 Others call `operations` (submit reports; `report_store_of`, which gives what `store` describes), `parsing`,
 `rows`, `arrivals` (when an open recipe has enough of them) and `partitions`, and read `models`. Its views
-are the REST API for devices and for curators' items. `door` answers them in front of Django's middleware,
+are the REST API for devices and for curators' items. `ingest` answers them in front of Django's middleware,
 and `device_origins` lets pages of other origins read the answers.
 
 It must not know what happens to a report. It is given private keys while it adds up, and keeps neither them
@@ -12,7 +12,7 @@ nor sums.
 __all__ = [
     "arrivals",
     "device_origins",
-    "door",
+    "ingest",
     "models",
     "operations",
     "parsing",

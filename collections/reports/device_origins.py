@@ -13,7 +13,7 @@ from django.urls import Resolver404, get_resolver
 
 from panprivacy.protocols.attestation import KEY_HEADER
 from panprivacy.protocols.oblivious_http.signed_keys import HEADER
-from reports.door import MOST_ADDRESSES, Application, Environ, StartResponse
+from reports.ingest import MOST_ADDRESSES, Application, Environ, StartResponse
 
 ALLOWED = "Access-Control-Allow-Origin"
 

@@ -17,7 +17,7 @@ from django_prometheus.middleware import Metrics
 
 from publishing.publication import recipe_close
 from recipes.models import Recipe
-from reports.door import Door
+from reports.ingest import Ingest
 from reports.models import ReportNonce, StoredReports
 from reports.rows import WRITER
 from reports.store import Submission
@@ -41,8 +41,8 @@ def passed_on(_environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
 
 
 @pytest.fixture
-def door() -> Iterator[Door]:
-    made = Door(passed_on, "panapp.door_urls")
+def ingest() -> Iterator[Ingest]:
+    made = Ingest(passed_on, "panapp.ingest_urls")
     # Tests ask in the thread that holds their transaction.
     for sent in (request_started, request_finished):
         sent.disconnect(close_old_connections)
@@ -84,7 +84,7 @@ def body_of(recipe: Recipe, count: int = 1) -> bytes:
     return json.dumps(as_json(report_of_count(recipe, count))).encode()
 
 
-def test_answers_are_those_of_django_whatever_is_sent(door: Door) -> None:
+def test_answers_are_those_of_django_whatever_is_sent(ingest: Ingest) -> None:
     recipe, closed = published_recipe(), recipe_close(recipe=published_recipe(), actor=None)
     stream = open_stream(["1"])
     good = body_of(recipe)
@@ -110,7 +110,7 @@ def test_answers_are_those_of_django_whatever_is_sent(door: Door) -> None:
         ("/leader/tasks/" + "A" * 43 + "/reports", b"", {}),
     ]
     for path, body, environ in cases:
-        status, fields, content = asked(door, path, body, **environ)
+        status, fields, content = asked(ingest, path, body, **environ)
         theirs = asked(django, path, body, **environ)
         assert (status, content) == (theirs[0], theirs[2]), path
         assert status not in (500, 599)
@@ -131,14 +131,16 @@ def test_answers_are_those_of_django_whatever_is_sent(door: Door) -> None:
         {"wsgi.url_scheme": "http"},  # where it is redirected
     ],
 )
-def test_what_is_unusual_is_left_to_django_unread(door: Door, environ: dict[str, str], settings: Any) -> None:
+def test_what_is_unusual_is_left_to_django_unread(
+    ingest: Ingest, environ: dict[str, str], settings: Any
+) -> None:
     settings.SECURE_SSL_REDIRECT = True
     recipe = published_recipe()
     body, https = body_of(recipe), {"wsgi.url_scheme": "https"}
     unread = BytesIO(body)
-    assert asked(door, address(recipe), b"", **{**https, **environ, "wsgi.input": unread})[0] == 599
+    assert asked(ingest, address(recipe), b"", **{**https, **environ, "wsgi.input": unread})[0] == 599
     assert unread.tell() == 0
-    assert asked(door, address(recipe), body, **https)[0] == 201
+    assert asked(ingest, address(recipe), body, **https)[0] == 201
 
 
 def store_fails(_jobs: object) -> None:
@@ -156,19 +158,19 @@ def store_fails(_jobs: object) -> None:
     ],
 )
 def test_report_that_the_database_cannot_store_is_a_503(
-    door: Door, monkeypatch: pytest.MonkeyPatch, store: Any, detail: str
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch, store: Any, detail: str
 ) -> None:
     recipe = published_recipe()
     monkeypatch.setattr(WRITER, "_store", store)
     monkeypatch.setattr(group_commit, "HELD_SECONDS", 0.0)
-    status, fields, content = asked(door, address(recipe), body_of(recipe))
+    status, fields, content = asked(ingest, address(recipe), body_of(recipe))
     assert (status, fields["Retry-After"], json.loads(content)["detail"]) == (503, "5", detail)
     assert not ReportNonce.objects.exists()
 
 
 @pytest.mark.parametrize("name", ["api-report", "api-report-batch", "api-items"])
 def test_where_too_many_wait_already_it_is_a_503_and_nothing_is_stored(
-    name: str, door: Door, monkeypatch: pytest.MonkeyPatch
+    name: str, ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: object) -> None:
         raise QueueFullError
@@ -180,7 +182,7 @@ def test_where_too_many_wait_already_it_is_a_503_and_nothing_is_stored(
         body = json.dumps({"batch": "0" * 32, "items": ["1"]}).encode()
     else:
         body = body_of(recipe) if name == "api-report" else b'{"reports": [%s]}' % body_of(recipe)
-    status, fields, content = asked(door, address(recipe, name), body)
+    status, fields, content = asked(ingest, address(recipe, name), body)
     assert (status, fields["Retry-After"]) == (503, "5")
     assert json.loads(content)["detail"].startswith("Too many ")
     assert not ReportNonce.objects.exists()
@@ -209,7 +211,7 @@ def counted(application: Any, path: str, body: bytes) -> dict[tuple[str, frozens
 
 
 def test_counters_are_those_of_django_and_items_are_not_measured(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe, stream = published_recipe(), open_stream(["1"])
     items = json.dumps({"batch": "0" * 32, "items": ["1"]}).encode()
@@ -220,11 +222,11 @@ def test_counters_are_those_of_django_and_items_are_not_measured(
         (address(stream, "api-items"), items),
     ):
         asked(django, path, body)  # so that it is a repetition for both
-        by_door, by_django = counted(door, path, body), counted(django, path, body)
+        by_ingest, by_django = counted(ingest, path, body), counted(django, path, body)
         # Without cookies and a policy for scripts, what is answered is as long.
-        assert by_door == by_django, path
-    assert by_door
-    assert not [key for key in by_door if "requests_body" in key[0] or "by_view_method_count" in key[0]]
+        assert by_ingest == by_django, path
+    assert by_ingest
+    assert not [key for key in by_ingest if "requests_body" in key[0] or "by_view_method_count" in key[0]]
 
     def fail(*_: object, **__: object) -> None:
         raise ZeroDivisionError
@@ -232,7 +234,7 @@ def test_counters_are_those_of_django_and_items_are_not_measured(
     monkeypatch.setattr(ReportView, "read", fail)
     raised, theirs = (
         {key: value for key, value in counted(each, address(recipe), b"").items() if "exceptions" in key[0]}
-        for each in (door, django)
+        for each in (ingest, django)
     )
     assert len(raised) == 2  # by type and by view
     assert raised == theirs
@@ -240,7 +242,7 @@ def test_counters_are_those_of_django_and_items_are_not_measured(
 
 @pytest.mark.django_db(transaction=True)
 def test_a_thread_lets_go_of_its_connection_when_it_has_answered() -> None:
-    made = Door(passed_on, "panapp.door_urls")
+    made = Ingest(passed_on, "panapp.ingest_urls")
     recipe = published_recipe()
 
     def send() -> Any:
@@ -253,7 +255,7 @@ def test_a_thread_lets_go_of_its_connection_when_it_has_answered() -> None:
 
 @pytest.mark.django_db(transaction=True)
 def test_reports_that_come_at_once_are_stored_together_and_each_once(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    ingest: Ingest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = published_recipe()
     bodies = [body_of(recipe) for _ in range(32)]
@@ -272,7 +274,7 @@ def test_reports_that_come_at_once_are_stored_together_and_each_once(
 
     def send(body: bytes) -> int:
         try:
-            return asked(door, address(recipe), body)[0]
+            return asked(ingest, address(recipe), body)[0]
         finally:
             connection.close()
 

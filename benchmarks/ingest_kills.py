@@ -1,10 +1,10 @@
 """Kills of the process that takes in reports, and of its connection to the database, under load.
 
-Run from the repository's root: `python -m benchmarks.door_kills`, with DATABASE_URL of an empty database that
-nothing else uses. Each round forks a process in which eight threads bring reports to the WSGI application,
-one per request; first those that previous rounds left unanswered. A random time after the first answer,
-mostly under 0.1 s, the process is killed. In every second round on PostgreSQL its connections are terminated
-before that; with `--restart`, its server is restarted once.
+Run from the repository's root: `python -m benchmarks.ingest_kills`, with DATABASE_URL of an empty database
+that nothing else uses. Each round forks a process in which eight threads bring reports to the WSGI
+application, one per request; first those that previous rounds left unanswered. A random time after the first
+answer, mostly under 0.1 s, the process is killed. In every second round on PostgreSQL its connections are
+terminated before that; with `--restart`, its server is restarted once.
 
 At the end every report that was acknowledged must be stored, every stored one once, and no report refused as
 a copy or for another reason. Prints the counts; exits with 1 if they do not agree.
@@ -27,7 +27,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks import door
+from benchmarks import ingest
 from benchmarks.local_site import prepare
 
 THREADS = 8
@@ -49,7 +49,7 @@ def bring(application: Any, path: str, waiting: Sequence[tuple[int, bytes]], pip
             if number < 0:
                 return
             statuses: list[str] = []
-            text = b"".join(application(door.environ_of(path, body), partial(door.note, statuses)))
+            text = b"".join(application(ingest.environ_of(path, body), partial(ingest.note, statuses)))
             if statuses[0].startswith("201"):
                 mark = ACKNOWLEDGED
             elif statuses[0].startswith("503"):
@@ -135,12 +135,12 @@ def main() -> int:
         from panapp.wsgi import application
         from reports.models import ReportNonce, StoredReports
 
-        recipe = door.published()
+        recipe = ingest.published()
         path = f"/api/v1/recipes/{recipe.identifier}/reports/"
         # Encrypted beforehand; the numbers in the pipe are places in this list.
-        made = [json.dumps(report).encode() for report in door.made_reports(recipe.published, 200 * kills)]
+        made = [json.dumps(report).encode() for report in ingest.made_reports(recipe.published, 200 * kills)]
         # Everything is imported before the first fork.
-        door.brought(application, path, made[:1], "201")
+        ingest.brought(application, path, made[:1], "201")
         on_postgresql = connection.vendor == "postgresql"
         acknowledged, seen_before = {0}, set[int]()
         failed = terminated = unanswered = 0

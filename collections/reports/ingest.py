@@ -50,7 +50,7 @@ def _note_connection(**_: object) -> None:
     _HERE.connected = True
 
 
-class Door:
+class Ingest:
     """A WSGI application that answers what is POSTed to some addresses, and leaves the rest to another.
 
     Args:
@@ -80,7 +80,7 @@ class Door:
             if _HERE.connected:
                 _HERE.connected = False
                 # As after every request: a thread that read a recipe lets go of its connection.
-                request_finished.send(sender=Door)
+                request_finished.send(sender=Ingest)
         counted.end(response)
         status = f"{response.status_code} {response.reason_phrase}"
         start_response(status, [*response.items(), *_headers(request.is_secure())])

@@ -1,8 +1,8 @@
 """Reports that come one at a time, against the bare check of their content; everything in one run.
 
-Run from the repository's root: `python -m benchmarks.door [--reports N]`, with DATABASE_URL of a database of
-its own (by default SQLite). Reports are made before the clock starts. In one process, 32 threads then bring
-them to the WSGI application: one report per request, then batches of 1,000, then one report per request
+Run from the repository's root: `python -m benchmarks.ingest [--reports N]`, with DATABASE_URL of a database
+of its own (by default SQLite). Reports are made before the clock starts. In one process, 32 threads then
+bring them to the WSGI application: one report per request, then batches of 1,000, then one report per request
 through Django's middleware. What is compared is processor time of this process per report:
 
 - `bare`: parsing, base64 and the group check alone, on one thread, before and after;
@@ -12,7 +12,7 @@ Last, if `wrk` is installed (apt-get install wrk), it brings reports over HTTP t
 `collect` starts it: requests a second, and the server's processor time for each. wrk takes its share of the
 same cores.
 
-Writes `benchmarks/results/door.json`. Exits with 1 if a bar is not met.
+Writes `benchmarks/results/ingest.json`. Exits with 1 if a bar is not met.
 """
 
 import argparse
@@ -35,7 +35,7 @@ from typing import Any
 import psutil
 
 ROOT = Path(__file__).resolve().parent.parent
-RESULT = ROOT / "benchmarks" / "results" / "door.json"
+RESULT = ROOT / "benchmarks" / "results" / "ingest.json"
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
@@ -235,18 +235,18 @@ def main() -> int:
         prepare(Path(name))
         from django.core.wsgi import get_wsgi_application
 
-        from panapp.wsgi import application as door
+        from panapp.wsgi import application as ingest
 
         recipe = published()
         path = f"/api/v1/recipes/{recipe.identifier}/reports/"
         ways: list[tuple[str, Any, str, int, str]] = [
-            ("one per request", door, path, 1, "201"),
-            ("batches of 1,000", door, f"{path}batch/", 1_000, "200"),
+            ("one per request", ingest, path, 1, "201"),
+            ("batches of 1,000", ingest, f"{path}batch/", 1_000, "200"),
             ("one per request, through the middleware", get_wsgi_application(), path, 1, "201"),
         ]
         rows: dict[str, dict[str, float]] = {}
         for title, application, address, size, expected in ways:
-            number = count if application is door else count // 10
+            number = count if application is ingest else count // 10
             reports = made_reports(recipe.published, number)
             singles = [json.dumps(report).encode() for report in reports]
             bodies = (
