@@ -169,7 +169,7 @@ def _enter_attributes(population: Population, actor: AbstractBaseUser | None) ->
     )
 
 
-def budget_require_room(
+def budget_require_fit(
     *, population: Population, event: PrivacyEvent, times: int = 1, book: Book | None = None
 ) -> None:
     """Whether one more event fits. Without the population's lock the answer may be out of date at once.
@@ -237,7 +237,7 @@ def spending_append(
         if held is None:
             raise FieldError("population", f"nothing is reserved for {reserved}")
         _return(held)
-    budget_require_room(population=locked, event=event)
+    budget_require_fit(population=locked, event=event)
     return Spending.objects.create(
         population=locked,
         recipe=recipe,
@@ -270,7 +270,7 @@ def reservations_append(
         BudgetExceededError: all of them together do not fit.
     """
     locked = population_named(population, lock=True)
-    budget_require_room(population=locked, event=event, times=len(names))
+    budget_require_fit(population=locked, event=event, times=len(names))
     now = timezone.now()
     Spending.objects.bulk_create(
         Spending(

@@ -12,7 +12,7 @@ from ledger.composition import UnreadableEventError
 from ledger.models import Population
 from ledger.operations import (
     BudgetExceededError,
-    budget_require_room,
+    budget_require_fit,
     reservation_require,
     reservations_append,
     spending_append,
@@ -183,7 +183,7 @@ def affordable(
     population = population_named(draft.population)  # the cheap refusal first
     mechanism = draft.calibrated_statistic()
     if not free:
-        budget_require_room(population=population, event=event_of(mechanism), times=times)
+        budget_require_fit(population=population, event=event_of(mechanism), times=times)
     return mechanism
 
 

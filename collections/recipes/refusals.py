@@ -11,7 +11,7 @@ from typing import Any
 
 from ledger.books import Book
 from ledger.models import Population
-from ledger.operations import BudgetExceededError, budget_require_room
+from ledger.operations import BudgetExceededError, budget_require_fit
 from ledger.selectors import population_named
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import RecipeLimits
@@ -150,7 +150,7 @@ class _Rules:
             return None
         population = Population.objects.get(pk=self.book.population)
         try:
-            budget_require_room(population=population, event=statistic.aggregator_event(), book=self.book)
+            budget_require_fit(population=population, event=statistic.aggregator_event(), book=self.book)
         except FieldError as error:
             return error
         return None

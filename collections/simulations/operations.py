@@ -67,7 +67,7 @@ def simulation_start(
         NotComputedError: its guarantees are not computed yet; not for the command line.
     """
     require_address()
-    _require_room()
+    _require_capacity()
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
     guarantees = None
     if actor is not None:
@@ -79,7 +79,7 @@ def simulation_start(
     )
 
 
-def _require_room() -> None:
+def _require_capacity() -> None:
     # Simulations of visitors have places of their own, and those of commands need none.
     running = Simulation.objects.filter(state=Simulation.State.RUNNING, try_number=None, at_once=None)
     if running.count() >= MOST_AT_ONCE:
@@ -133,7 +133,7 @@ def simulation_publish(
         if try_number is None:
             # Counted once more, by one at a time: others may have begun meanwhile.
             log_lock()
-            _require_room()
+            _require_capacity()
         simulation.recipe = recipe
         simulation.save(force_insert=True)
         chunks_store(simulation, chunks)

@@ -83,7 +83,7 @@ def try_join(*, asker: str) -> Simulation:
     latest = latest_try()
     if latest is not None and _is_joinable(latest, now):
         return latest
-    _require_room(now)
+    _require_capacity(now)
     _count(asker)
     opens_at = now + LEAD
     number = 1
@@ -157,7 +157,7 @@ def _is_joinable(simulation: Simulation, now: datetime) -> bool:
     return LATEST <= opens_at - now <= LEAD + APART
 
 
-def _require_room(now: datetime) -> None:
+def _require_capacity(now: datetime) -> None:
     if _tries().filter(state=Simulation.State.RUNNING).count() >= TRIES_AT_ONCE:
         raise SimulationRefusedError(
             "others are trying it, and their devices are still at work; press again in some minutes"

@@ -45,13 +45,13 @@ def submission_accept(*, batch: Batch, body: bytes, now: datetime) -> None:
     # Checked before locking: expensive work is done only for users who may still be accepted.
     if _is_known(batch, nonce):
         return
-    _require_room(batch, recipe, now)
+    _require_capacity(batch, recipe, now)
     payload = _rerandomized(messages, encryption_key_of(batch.document))
     with transaction.atomic():
         batch = Batch.objects.select_for_update().get(pk=batch.pk)
         if _is_known(batch, nonce):
             return
-        _require_room(batch, recipe, now)
+        _require_capacity(batch, recipe, now)
         SubmissionNonce.objects.create(batch=batch, nonce=nonce)
         Submission.objects.create(batch=batch, payload=payload)
         batch.users += 1
@@ -123,7 +123,7 @@ def _is_known(batch: Batch, nonce: bytes) -> bool:
     return SubmissionNonce.objects.filter(batch=batch, nonce=nonce).exists()
 
 
-def _require_room(batch: Batch, recipe: PublishedRecipe, now: datetime) -> None:
+def _require_capacity(batch: Batch, recipe: PublishedRecipe, now: datetime) -> None:
     if batch.was_full:
         detail = f"All {batch.cohort_size:,} users have come."
         raise Problem("batch-full", "The batch is full", 409, detail)
