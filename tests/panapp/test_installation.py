@@ -398,10 +398,18 @@ def signed_in() -> dict[str, str]:
 
 
 def answer_to(address: str, headers: dict[str, str], content: bytes | None = None) -> bytes:
+    """Asked again as long as the answer is 503: what it needs is being computed."""
     request = urllib.request.Request(address, data=content, headers=headers)  # noqa: S310  # ourselves
-    with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310  # ourselves
-        read: bytes = answer.read()
-    return read
+    ends = time.monotonic() + PATIENCE
+    while True:
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310  # ourselves
+                read: bytes = answer.read()
+            return read
+        except urllib.error.HTTPError as error:
+            if error.code != 503 or time.monotonic() > ends:
+                raise
+        time.sleep(0.5)
 
 
 @pytest.mark.long
