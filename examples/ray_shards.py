@@ -3,7 +3,7 @@
 Ray is no requirement of the product. Give it an environment of its own:
 
     python3 -m venv var/ray
-    var/ray/bin/pip install -r requirements.txt
+    var/ray/bin/pip install -r requirements.txt -r requirements-demo.txt
     var/ray/bin/pip install ray==2.60.0
     var/ray/bin/python -m examples.ray_shards [--reports 20000] [--store s3://bucket/prefix]
 
@@ -27,6 +27,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -174,9 +175,11 @@ def collected(reports: int) -> Any:
 def main() -> int:
     """Collect, add up under Ray, have workers do the same, and compare."""
     parser = argparse.ArgumentParser(description="Add up a closed recipe's shards under Ray.")
-    parser.add_argument("--reports", type=int, default=20_000)
+    parser.add_argument("--reports", type=int, default=20_000, help="default: 20,000")
     parser.add_argument("--store", help="address of an object store; a directory by default")
     options = parser.parse_args()
+    if find_spec("ray") is None:
+        raise SystemExit("Ray is not installed here: this file's first lines say how")
     with tempfile.TemporaryDirectory(prefix="panapp-ray-") as directory:
         os.environ["PANAPP_DATA_DIR"] = directory
         os.environ["PANAPP_REPORT_STORE"] = options.store or Path(directory, "reports").as_uri()

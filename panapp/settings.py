@@ -291,6 +291,7 @@ HELPER_QUEUE = _queue_names.helper
 SHUFFLER_QUEUE = _queue_names.shuffler
 PARTNER_QUEUE = _queue_names.partners
 NOTIFICATION_QUEUE = _queue_names.notifications
+NUMBER_QUEUE = _queue_names.numbers
 PLAN_QUEUE = _queue_names.plans
 PREVIEW_QUEUE = _queue_names.previews
 SIMULATION_QUEUE = _queue_names.simulations
@@ -306,8 +307,10 @@ CELERY_TASK_ROUTES = {
     "dap.leader.tasks.call_off_registrations": {"queue": HELPER_QUEUE},
     "shuffle.analyzer.tasks.advance_fetches": {"queue": ADVANCE_QUEUE},
     "shuffle.analyzer.tasks.drive_fetch": {"queue": SHUFFLER_QUEUE},
-    "storage.answers.tasks.answer_question": {"queue": PLAN_QUEUE},
+    "storage.answers.tasks.answer_question": {"queue": NUMBER_QUEUE},
+    "storage.answers.tasks.answer_plan": {"queue": PLAN_QUEUE},
     "storage.answers.tasks.answer_preview": {"queue": PREVIEW_QUEUE},
+    "storage.answers.tasks.answer_quick_plan": {"queue": PREVIEW_QUEUE},
     "storage.answers.tasks.delete_old_answers": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.advance_simulations": {"queue": ADVANCE_QUEUE},
     "simulations.tasks.simulate_devices": {"queue": SIMULATION_QUEUE},

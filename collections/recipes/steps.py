@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.db import transaction
 from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from recipes.models import NextStep, Recipe
@@ -51,23 +52,33 @@ def step_begin(*, recipe: Recipe) -> None:
     NextStep.objects.create(recipe=recipe, due_at=clock.database_now())
 
 
-def step_due(*, recipe: Recipe | int | str, cuts_pauses: bool = True) -> None:
+def step_due(*, recipe: Recipe | int | str) -> None:
     """Have the recipe's next step taken at the next poll. Call it in the transaction that stores what lets it
     go on. A finished recipe has no step.
 
     Args:
         recipe: it, its key or its identifier.
-        cuts_pauses: whether a recipe whose last step failed is tried again before its pause is over.
     """
     by = "recipe__identifier" if isinstance(recipe, str) else "recipe"
+    _make_due(NextStep.objects.filter(**{by: recipe}))
+
+
+def step_due_unless_locked(*, recipe: Recipe) -> None:
+    """The same for what comes often: it waits for no other transaction, and does not cut the pause after a
+    step that failed. A mark that is lost delays the recipe by `LONGEST_REST` at most."""
+    # A step that runs counts as failed until it ends.
+    healthy = NextStep.objects.filter(Q(failures=0) | Q(failures=1, runner__isnull=False), recipe=recipe)
+    with transaction.atomic():
+        free = list(healthy.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        _make_due(NextStep.objects.filter(pk__in=free))
+
+
+def _make_due(rows: QuerySet[NextStep]) -> None:
     now = clock.database_now()
-    rows = NextStep.objects.filter(**{by: recipe})
     # A step that runs may have missed what is stored here. The row is written even if it is due already: a
     # step that begins waits until this transaction has committed, and sees it.
     later = When(Q(due_at__gt=now) | Q(runner__isnull=False), then=Value(now))
-    # A step that runs counts as failed until it ends.
-    healthy = rows.filter(Q(failures=0) | Q(failures=1, runner__isnull=False))
-    (rows if cuts_pauses else healthy).update(due_at=Case(later, default=F("due_at")))
+    rows.update(due_at=Case(later, default=F("due_at")))
 
 
 def step_end(*, recipe: Recipe) -> None:

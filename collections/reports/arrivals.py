@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from recipes.models import Recipe
-from recipes.steps import step_due
+from recipes.steps import step_due_unless_locked
 
 MINIMUM_REPORTS = 500
 """Reports of an open recipe that are taken in together, at least (or the cohort size, if smaller)."""
@@ -64,4 +64,4 @@ _HERE = Arrivals()
 def arrivals_count(*, recipe: Recipe, number: int) -> None:
     """Note reports that are stored. If this is lost, a later step finds them."""
     if _HERE.are_enough(recipe, number):
-        step_due(recipe=recipe, cuts_pauses=False)
+        step_due_unless_locked(recipe=recipe)

@@ -10,7 +10,7 @@ undetectably.
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -200,8 +200,9 @@ def _store(submissions: Sequence[Submission]) -> list[list[Rejection]]:
     parts = [taken[start : start + size] for start in range(0, len(taken), size)]
     for part in parts:
         _keep(recipe, len(part), b"".join(first[nonce].good[nonce][1].payload for nonce in part))
-    # After the commit: the row of steps is not among those that are locked in one order here.
-    transaction.on_commit(partial(arrivals_count, recipe=recipe, number=len(taken)))
+    # After the commit: the row of steps is not among those that are locked in one order here. What fails then
+    # does not undo what is stored.
+    transaction.on_commit(lambda: arrivals_count(recipe=recipe, number=len(taken)), robust=True)
     outcomes = []
     for submission in submissions:
         rejections = list(submission.bad)

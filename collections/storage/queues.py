@@ -35,7 +35,8 @@ class QueueNames(NamedTuple):
         shuffler, helper: of what asks one of them, which may answer late.
         partners: of what may ask any other server: publishing rounds, and notices to issuers.
         notifications: for requests to receivers of webhooks and the mail server.
-        plans: of answers that may take minutes. Anyone may ask for plans.
+        numbers: of answers that may take minutes, for those who publish.
+        plans: the same for plans, which anyone may ask for.
         previews: of answers that people wait for. It has a worker of its own.
         simulations: of short tasks of simulated devices.
     """
@@ -47,6 +48,7 @@ class QueueNames(NamedTuple):
     helper: str
     partners: str
     notifications: str
+    numbers: str
     plans: str
     previews: str
     simulations: str

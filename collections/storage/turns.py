@@ -42,11 +42,13 @@ def time_is_over(field: str, now: datetime, longest: timedelta) -> Q:
     return Q(**{field: None}) | Q(**{f"{field}__lte": now}) | Q(**{f"{field}__gt": now + 2 * longest})
 
 
-def free_rows(rows: QuerySet[Any], now: datetime) -> QuerySet[Any]:
-    """Those rows of `storage.models.Turns` for which no message waits and no worker runs."""
-    return rows.filter(
-        time_is_over("queued_until", now, LONGEST_WAIT), time_is_over("running_until", now, LEASE)
-    )
+def free_rows(rows: QuerySet[Any], now: datetime, longest: timedelta = LONGEST_WAIT) -> QuerySet[Any]:
+    """Those rows of `storage.models.Turns` for which no message waits and no worker runs.
+
+    Args:
+        longest: as of `rows_claim`.
+    """
+    return rows.filter(time_is_over("queued_until", now, longest), time_is_over("running_until", now, LEASE))
 
 
 def rows_claim(
@@ -69,14 +71,14 @@ def rows_claim(
     """
     claim = uuid.uuid4()
     unanswered: dict[int, list[Any]] = {}
-    for key, number in free_rows(rows, now).values_list("pk", "unanswered")[:most]:
+    for key, number in free_rows(rows, now, longest).values_list("pk", "unanswered")[:most]:
         unanswered.setdefault(number, []).append(key)
     claimed: list[Any] = []
     everything = rows.model._default_manager
     for number, keys in unanswered.items():
         wait = wait_after(number, first=first, longest=longest)
         # Asked again: another process may have claimed one in the meantime.
-        changed = free_rows(everything.filter(pk__in=keys), now).update(
+        changed = free_rows(everything.filter(pk__in=keys), now, longest).update(
             queued=claim, queued_until=now + wait, unanswered=F("unanswered") + 1
         )
         ours = everything.filter(pk__in=keys, queued=claim).values_list("pk", flat=True)

@@ -111,7 +111,7 @@ def test_compose_has_every_process_of_an_installation() -> None:
     assert set(SERVICES) - beside == {
         *("database", "broker", "migrate", "web", "beat"),
         *("worker", "worker-for-previews"),
-        *(f"worker-of-{what}" for what in ("chunks", "numbers")),
+        *(f"worker-of-{what}" for what in ("chunks", "numbers", "plans")),
         *(f"worker-to-{whom}" for whom in ("partners", "site", "helper", "shuffler", "subscribers")),
     }
 
@@ -120,7 +120,8 @@ def test_compose_has_workers_of_its_own_for_what_may_be_slow() -> None:
     own = {
         "worker": [settings.ADVANCE_QUEUE, settings.COLLECTION_QUEUE],
         "worker-of-chunks": [settings.CELERY_TASK_DEFAULT_QUEUE],
-        "worker-of-numbers": [settings.PLAN_QUEUE],
+        "worker-of-numbers": [settings.NUMBER_QUEUE],
+        "worker-of-plans": [settings.PLAN_QUEUE],
         "worker-for-previews": [settings.PREVIEW_QUEUE],
         "worker-to-partners": [settings.PARTNER_QUEUE],
         "worker-to-helper": [settings.HELPER_QUEUE],
@@ -223,7 +224,7 @@ def test_compose_gives_each_process_only_keys_and_services_it_needs(name: str) -
     # An attester's upkeep speaks to the issuer.
     kinds = {"attester-upkeep": "signing-upkeep", **dict.fromkeys(OTHERS, "web")}
     kinds |= dict.fromkeys(("worker-of-chunks", "worker-to-partners", "worker-to-site"), "worker")
-    kinds["worker-for-previews"] = "worker-of-numbers"
+    kinds |= dict.fromkeys(("worker-for-previews", "worker-of-plans"), "worker-of-numbers")
     of_others = name.startswith(OTHERS)
     assert kind.name == kinds.get(name, name.split("-", 1)[-1] if of_others else name)
     assert set(KEYS) & set(environment) == set(kind.keys)
@@ -246,7 +247,7 @@ def test_compose_lets_only_those_reach_database_and_broker_who_use_them() -> Non
     assert members == {
         "outside": {
             "web",
-            *workers - {"worker-of-numbers", "worker-for-previews"},
+            *workers - {"worker-of-numbers", "worker-of-plans", "worker-for-previews"},
             *OTHERS,
             "attester-upkeep",
         },

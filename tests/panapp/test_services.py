@@ -296,6 +296,7 @@ def test_demo_serves_each_queue_once_and_computes_apart() -> None:
         "worker for previews": "1",
         "worker of devices": "3",
         "worker of numbers": "1",
+        "worker of plans": "1",
     }
     excluded = commands["worker"][commands["worker"].index("--exclude-queues") + 1].split(",")
     served = [

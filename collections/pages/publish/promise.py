@@ -10,6 +10,9 @@ from recipes.planner.guarantees import PROMISE, guarantees_of
 from recipes.refusals import Refusals, refusals_from, refusals_question
 from storage.answers.questions import Asked, State, ask_all
 
+REFUSALS_SECONDS = 0.15
+"""How long a preview waits for why the recipe would be refused, once its cost is there."""
+
 
 @dataclass(frozen=True)
 class Promise:
@@ -59,9 +62,9 @@ def promised_of(cost: Cost, sampling_rate: float, population: str | None) -> Pro
     promise, *effect = ask_all(asked)
     if promise.refusal is not None:
         raise promise.refusal
-    # Not waited for, because it may take long: the page asks again. Nor begun before, because it needs the
+    # Hardly waited for, because it may take long: the page asks again. Nor begun before, because it needs the
     # same numbers, which would be computed twice.
-    (refusals,) = ask_all([refusals_question(cost, population)], wait=False)
+    (refusals,) = ask_all([refusals_question(cost, population)], seconds=REFUSALS_SECONDS)
     refused = refusals_from(refusals)
     unknown = [answer.state for answer in (promise, *effect) if not answer.complete]
     if unknown:

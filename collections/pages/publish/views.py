@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 
 from log.audit.access import signed_in_user
@@ -286,6 +287,7 @@ def _form_page(
         "target": _target(filled_in),
         "kind": kind_of(form.mechanism),
         "inline": True,
+        "again": f"{reverse('recipe-promise')}?statistic={form.mechanism.statistic}",
         "problems": form.preview_errors() if form.is_bound else [],
         "made_at": timezone.now(),
         "recipe": shown.draft,

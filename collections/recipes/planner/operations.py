@@ -16,7 +16,7 @@ def _answer_quick_plan(asked: Any) -> Iterator[Content]:
     return _plans(asked, Depth.QUICK)
 
 
-QUICK_PLAN = declared("quick plan", _answer_quick_plan, Lane.PREVIEWS, most=8, urgent=False)
+QUICK_PLAN = declared("quick plan", _answer_quick_plan, Lane.QUICK_PLANS, most=8, urgent=False)
 
 
 def _answer_plan(asked: Any) -> Iterator[Content]:
@@ -24,7 +24,7 @@ def _answer_plan(asked: Any) -> Iterator[Content]:
     return _plans(asked, Depth.WHOLE)
 
 
-PLAN = declared("plan", _answer_plan, urgent=False)
+PLAN = declared("plan", _answer_plan, Lane.PLANS)
 
 
 def _plans(asked: Any, depth: Depth) -> Iterator[Content]:
@@ -60,12 +60,12 @@ def plan_answer(*, question: Question) -> Planned:
         (known,) = ask_all([Asked(PLAN, content)])
         return Planned(known.content, known.state, begun=not known.complete)
     # All of it is begun first, and not waited for.
-    (whole,) = ask_all([Asked(PLAN, content)], wait=False)
+    (whole,) = ask_all([Asked(PLAN, content)], seconds=0)
     if whole.content is None and whole.refusal is None:
         (quick,) = ask_all([Asked(QUICK_PLAN, content)])
         if quick.refusal is not None:
             raise quick.refusal
-        (whole,) = ask_all([Asked(PLAN, content)], wait=False)
+        (whole,) = ask_all([Asked(PLAN, content)], seconds=0)
         if whole.content is None and whole.refusal is None:
             if quick.content is None:
                 raise BusyError
@@ -80,7 +80,7 @@ def plan_state(*, question: Question) -> State:
     content = question.as_dict()
     if peek(PLAN, content) is None:
         return State.NO_WORKER
-    (answer,) = ask_all([Asked(PLAN, content)], wait=False)
+    (answer,) = ask_all([Asked(PLAN, content)], seconds=0)
     return answer.state
 
 

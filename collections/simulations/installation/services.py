@@ -327,10 +327,13 @@ def _worker_programs(
     if apart:
         beside["worker for previews"] = (names.previews,)
         beside["worker of devices"] = (names.simulations, names.notifications, names.partners)
-        beside["worker of numbers"] = (names.plans,)
-        children |= {"worker for previews": 1, "worker of devices": max(2, devices), "worker of numbers": 1}
+        beside["worker of numbers"] = (names.numbers,)
+        beside["worker of plans"] = (names.plans,)
+        children |= {"worker for previews": 1, "worker of numbers": 1, "worker of plans": 1}
+        children["worker of devices"] = max(2, devices)
         process |= {"worker of devices": "all" if does_more else "worker"}
-        process |= dict.fromkeys(("worker for previews", "worker of numbers"), "worker-of-numbers")
+        computing = ("worker for previews", "worker of numbers", "worker of plans")
+        process |= dict.fromkeys(computing, "worker-of-numbers")
     taken = ",".join(queue for queues in beside.values() for queue in queues)
     options = {"worker": ("--exclude-queues", taken) if taken else ()}
     options |= {name: ("--queues", ",".join(queues)) for name, queues in beside.items()}

@@ -20,19 +20,26 @@ class Lane(Enum):
     Attributes:
         task: by its name, because tasks import what asks.
         seconds: what a worker may take for one answer.
-        start_time: for which a message may wait for a worker: longer than one answer before it. It then
-            expires, and is sent again once someone asks.
+        start_time: for which a message may wait for a worker: longer than two answers before it, as a worker
+            takes a message ahead. It then expires, and is sent again once someone asks.
     """
 
     PREVIEWS = "storage.answers.tasks.answer_preview", 20
     """People wait while they type: a queue and a child of its own, so that nothing else delays them."""
 
+    QUICK_PLANS = "storage.answers.tasks.answer_quick_plan", 2
+    """Among previews, and so short that a flood of them hardly delays these: anyone may ask."""
+
     LONG = "storage.answers.tasks.answer_question", 170
+    """For those who publish."""
+
+    PLANS = "storage.answers.tasks.answer_plan", 170
+    """Anyone may ask: they have a worker of their own."""
 
     def __init__(self, task: str, seconds: int) -> None:
         self.task = task
         self.seconds = seconds
-        self.start_time = timedelta(seconds=seconds + 40)
+        self.start_time = timedelta(seconds=2 * seconds + 40)
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def ask(kind: Kind, content: Content) -> Answer:
     return answer
 
 
-def ask_all(questions: Sequence[Asked], *, wait: bool = True) -> list[Answer]:
+def ask_all(questions: Sequence[Asked], *, seconds: float | None = None) -> list[Answer]:
     """The answers to several questions, in their order.
 
     In a process that serves requests, workers compute what is not known yet, and all are waited for until
@@ -117,7 +117,7 @@ def ask_all(questions: Sequence[Asked], *, wait: bool = True) -> list[Answer]:
     workers would not see the questions.
 
     Args:
-        wait: whether to wait for them at all.
+        seconds: how long to wait for them; `DEADLINE_SECONDS` if None.
     """
     known = {row.key: row for row in Question.objects.filter(key__in={one.key for one in questions})}
     if not group_commit.serves():
@@ -128,7 +128,7 @@ def ask_all(questions: Sequence[Asked], *, wait: bool = True) -> list[Answer]:
         if _is_to_be_sent(known.get(one.key), now) and (state := _send(one, known.get(one.key), now)):
             refused[one.key] = state
     waiting = [one.key for one in questions if one.key not in refused]
-    rows = _awaited(waiting, DEADLINE_SECONDS if wait else 0.0)
+    rows = _awaited(waiting, DEADLINE_SECONDS if seconds is None else min(seconds, DEADLINE_SECONDS))
     return [
         Answer(refused[one.key]) if one.key in refused else _state_of(rows.get(one.key)) for one in questions
     ]

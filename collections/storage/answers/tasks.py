@@ -20,6 +20,18 @@ def answer_preview(key: str) -> None:
     answer_stored(key=key)
 
 
+@shared_task(acks_late=False, soft_time_limit=Lane.QUICK_PLANS.seconds)
+def answer_quick_plan(key: str) -> None:
+    """Answer what of a plan is quick; safe to run twice."""
+    answer_stored(key=key)
+
+
+@shared_task(acks_late=False, soft_time_limit=Lane.PLANS.seconds)
+def answer_plan(key: str) -> None:
+    """Answer a plan that may take minutes; safe to run twice."""
+    answer_stored(key=key)
+
+
 @shared_task(base=PeriodicTask)
 def delete_old_answers() -> None:
     """Delete answers that are old or too many. Safe to run at any time, even twice."""

@@ -8,13 +8,21 @@ from typing import Any
 
 import pytest
 from celery import current_app
-from django.db import OperationalError, connection
+from django.db import OperationalError, connection, transaction
 
 from dap.leader.progress_signal import task_moved
 from dap.models import Task
 from publishing.publication import recipe_close
 from recipes.models import NextStep, Recipe
-from recipes.steps import FIRST_PAUSE, LONGEST_REST, LOST_AFTER, step_due, step_turn, steps_claim
+from recipes.steps import (
+    FIRST_PAUSE,
+    LONGEST_REST,
+    LOST_AFTER,
+    step_due,
+    step_due_unless_locked,
+    step_turn,
+    steps_claim,
+)
 from reports.arrivals import MARK_SECONDS, MINIMUM_REPORTS, Arrivals
 from results import steps as results_steps
 from results.aggregation.models import Chunk
@@ -24,9 +32,10 @@ from results.models import Release
 from results.steps import CLOSED_REST, collection_advance, collection_step
 from results.tasks import advance_collections
 from storage import clock
+from storage.group_commit import waits_bound
 from storage.turns import LEASE
 from tests.clock import time_is
-from tests.concurrency import at_once, in_thread
+from tests.concurrency import at_once, in_thread, open_transaction
 from tests.driving import collections_advance
 from tests.factories import published_recipe, report_of_values, submitted
 from tests.patience import PATIENCE
@@ -336,7 +345,7 @@ def test_reports_that_arrive_during_a_step_make_the_next_one_due() -> None:
     recipe = closed()
     with step_turn(recipe=recipe.pk) as turn:
         assert turn is not None
-        step_due(recipe=recipe, cuts_pauses=False)
+        step_due_unless_locked(recipe=recipe)
         turn.rest_until = clock.database_now() + LONGEST_REST
     assert list(steps_claim()) == [str(recipe.identifier)]
 
@@ -346,7 +355,7 @@ def test_reports_do_not_cut_the_pause_of_a_recipe_whose_step_failed() -> None:
     with step_turn(recipe=recipe.pk) as turn:
         assert turn is not None
         turn.failed = True
-    step_due(recipe=recipe, cuts_pauses=False)
+    step_due_unless_locked(recipe=recipe)
     assert steps_claim() == {}
     step_due(recipe=recipe)
     assert list(steps_claim()) == [str(recipe.identifier)]
@@ -363,3 +372,19 @@ def test_worker_that_dies_of_a_step_each_time_does_so_ever_more_rarely() -> None
         pauses.append((row.due_at - began).total_seconds())
     assert pauses == sorted(pauses)
     assert pauses[-1] > pauses[0] + 10
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no locks of rows")
+def test_reports_that_arrive_wait_for_no_transaction_that_holds_the_row_of_steps() -> None:
+    recipe = resting()
+
+    def hold() -> None:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT FROM recipes_nextstep WHERE recipe_id = %s FOR UPDATE", [recipe.pk])
+
+    with open_transaction(hold), transaction.atomic():
+        waits_bound()
+        step_due_unless_locked(recipe=recipe)
+    step_due_unless_locked(recipe=recipe)
+    assert list(steps_claim()) == [str(recipe.identifier)]

@@ -1,5 +1,7 @@
 """What a recipe guarantees and costs is computed by a worker, and pages wait for it."""
 
+import html
+import re
 from typing import Any
 
 import pytest
@@ -7,12 +9,13 @@ from django.test import Client
 from django.urls import reverse
 from kombu.exceptions import OperationalError
 
+from ledger.budget import Budget
 from ledger.operations import population_create
 from recipes.models import Recipe
 from series.models import Series
 from simulations.models import Simulation
 from storage.answers import questions
-from tests.collections.pages.scene import publish
+from tests.collections.pages.scene import form_data, publish
 from tests.collections.recipes.planner.scene import own_caches
 from tests.collections.storage.answers.scene import work, workers_answer
 from tests.factories import draft_recipe, published_recipe, recipe_members
@@ -63,6 +66,23 @@ def test_draft_is_published_only_when_its_guarantees_are_there(signed_in: Client
     assert publish(signed_in, draft).status_code == 302
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.PUBLISHED
+
+
+def test_form_asks_again_until_it_knows_why_it_would_be_refused(
+    signed_in: Client, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recipes.refusals._remedies", lambda *_: iter(()))  # they take long
+    population_create(name="small", description="", budget=Budget(epsilon=1.0, delta=1e-6), actor=None)
+    values = {**form_data(), "population": "small", "epsilon": "14", "cohort_size": "100"}
+    address = f"{reverse('recipe-promise')}?statistic=count_nonzero"
+    page = signed_in.post(address, values).content.decode()
+    assert "Whether it fits the budget is being computed" in page
+    again = re.search(r'hx-post="([^"]+)"', page)
+    assert again
+    work(sent)
+    page = signed_in.post(html.unescape(again[1]), values).content.decode()
+    assert "It cannot be published like this" in page
+    assert "is being computed" not in page
 
 
 def test_programs_ask_again_for_guarantees(signed_in: Client, sent: list[str], settings: Any) -> None:

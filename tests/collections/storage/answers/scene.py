@@ -31,7 +31,7 @@ def workers_answer(
     monkeypatch.setattr(questions, "DEADLINE_SECONDS", waits)
 
     def message(one: Asked) -> None:
-        if previews and one.kind.lane is Lane.PREVIEWS:
+        if previews and one.kind.lane in (Lane.PREVIEWS, Lane.QUICK_PLANS):
             answer_stored(key=one.key)
         else:
             sent.append(one.key)
