@@ -172,7 +172,7 @@ async function verifyEntry(position: number): Promise<string> {
     "The last hash is not the root of the checkpoint: the log was tampered with.",
     toHex(root),
   );
-  return `Entry ${shown(position + 1)} is in the log of ${shown(size)} entries.`;
+  return `entry ${shown(position + 1)} is in the log of ${shown(size)} entries.`;
 }
 
 const hashOf = (document: Json) => toHex(sha256(canonicalJson(document)));
@@ -279,7 +279,7 @@ async function verifyTree(): Promise<string> {
     "The hash over all entries is not the root of the checkpoint: the log was tampered with.",
     toHex(found),
   );
-  return `The whole tree holds: ${shown(size)} entries.`;
+  return `the whole tree of ${shown(size)} entries.`;
 }
 
 async function requireTile(tiles: Tiles, level: number, index: number, hashes: Bytes[]): Promise<void> {
@@ -299,18 +299,27 @@ function shownProblem(error: unknown): string {
   return `The site’s answers cannot be fetched, or are malformed${reason}.`;
 }
 
-async function verify(what: string): Promise<void> {
+/** All entries about one recipe, by their indices from 1 on. */
+async function verifyEntries(indices: readonly number[]): Promise<string> {
+  for (const index of indices) {
+    await verifyEntry(index - 1);
+  }
+  const what = indices.length === 1 ? "the entry" : `all ${shown(indices.length)} entries`;
+  return `${what} about this recipe ${indices.length === 1 ? "is" : "are"} in the public log, unchanged.`;
+}
+
+async function verify(check: () => Promise<string>): Promise<void> {
   list.replaceChildren();
   list.hidden = false;
   outcome.className = "outcome";
   outcome.textContent = "Checking …";
-  document.getElementById("verification-title")!.focus();
   try {
-    const words = await (what === "all" ? verifyTree() : verifyEntry(Number(what) - 1));
-    outcome.textContent = `Verified. ${words}`;
+    const words = await check();
+    outcome.textContent = `All checks hold: ${words}`;
     outcome.className = "outcome good panel";
   } catch (error) {
     outcome.textContent = `Not verified. ${shownProblem(error)}`;
+    place.querySelector("details")?.setAttribute("open", "");
     outcome.className = "outcome error panel";
   }
 }
@@ -322,9 +331,15 @@ for (const button of buttons) {
     buttons.forEach((one) => {
       one.disabled = true;
     });
-    await verify(button.dataset.verify!);
+    document.getElementById("verification-title")!.focus();
+    const what = button.dataset.verify!;
+    await verify(() => (what === "all" ? verifyTree() : verifyEntry(Number(what) - 1)));
     buttons.forEach((one) => {
       one.disabled = false;
     });
   });
+}
+
+if (place.dataset.entries) {
+  void verify(() => verifyEntries(place.dataset.entries!.split(" ").map(Number)));
 }

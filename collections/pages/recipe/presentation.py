@@ -1,6 +1,5 @@
 """A recipe and its release, in the words and numbers that the pages show."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -141,8 +140,7 @@ def estimate_rows(recipe: Recipe, release: Release, truth: SimulatedTruth | None
 
 
 def headline(recipe: Recipe, release: Release) -> Headline:
-    """The release in one sentence: the one estimate, or how precise all of them are. Which of several is the
-    largest is partly chance, and not what was asked."""
+    """The release in one sentence: the one estimate, or the largest of several."""
     if release.details and verdict_of(release):
         return Headline(f"Verdict: {verdict_shown(release.details)}", "")
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
@@ -187,57 +185,37 @@ def _between(recipe: Recipe, release: Release, low: float, high: float) -> str:
     )
 
 
-MOST_IN_SENTENCE = 6
-"""Most values that a headline names; for more it states how many are certainly present."""
-
-
 def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> str:
-    """All values jointly, as they were asked for; none is picked because it came out large."""
+    """The largest value, and whether it surely is. All intervals hold together, so it may be chosen
+    afterwards. Of coordinates of a vector: how many surely differ from zero."""
     mechanism, shares = recipe.published.calibrated_statistic, shares_of(recipe, release)
-    margin = excerpt.largest_margin
-    note = f": {SAYS_NOTHING}" if margin is not None and is_uninformative(mechanism, margin) else ""
+    interval, margins = interval_of(excerpt), _margins(excerpt)
+    least = excerpt.least_margin
+    note = f": {SAYS_NOTHING}" if least is not None and is_uninformative(mechanism, least) else ""
+    if mechanism.coordinates:
+        if interval is None or excerpt.count > len(excerpt.values):
+            title = mechanism.title[:1].lower() + mechanism.title[1:]
+            return f"{number(excerpt.count)} estimates: {title}{note}"
+        differ = sum(
+            _below(0, low) or _below(high, 0) for low, high in zip(interval.low, interval.high, strict=True)
+        )
+        return f"{number(differ)} of {number(excerpt.count)} coordinates surely differ from zero{note}"
+    row = max(range(len(excerpt.values)), key=lambda each: excerpt.values[each])
+    value, label = excerpt.values[row], recipe.published.label(excerpt.positions[row])
     if shares is None:
-        each = "" if margin is None else f", each {within(margin, mechanism.unit)}"
-    elif margin is None:
-        each = f" of {whole_text(recipe, release)}"
-    elif not shares.is_exact:
-        each = f" of {whole_text(recipe, release)}, each count {within(margin, mechanism.unit)}"
+        shown = f"{estimate_with_margin(value, margins[row])} {mechanism.unit}"
     else:
-        points = significant(100 * shares.margin(margin))
-        each = f", each ± {points} points of {whole_text(recipe, release)}"
-    if excerpt.count <= MOST_IN_SENTENCE and shares is not None and _differ(own := _margins(excerpt)):
-        listed = ", ".join(
-            f"{recipe.published.label(position)}: {_percent_with_margin(shares, value, its)}"
-            for position, value, its in zip(excerpt.positions, excerpt.values, own, strict=True)
-        )
-        return f"{listed}, of {whole_text(recipe, release)}{note}"
-    if excerpt.count <= MOST_IN_SENTENCE:
-        listed = ", ".join(
-            f"{recipe.published.label(position)}: {_shown_value(shares, value, margin)}"
-            for position, value in zip(excerpt.positions, excerpt.values, strict=True)
-        )
-        return f"{listed}{each}{note}"
-    interval = interval_of(excerpt)
-    if interval is None or excerpt.count > len(excerpt.values):
-        title = mechanism.title[:1].lower() + mechanism.title[1:]
-        return f"{number(excerpt.count)} estimates: {title}{each}{note}"
-    # All intervals hold together, so that this many are there at the same level.
-    above = sum(low is not None and low > 0 for low in interval.low)
-    if not mechanism.coordinates:
-        return f"{number(above)} of {number(excerpt.count)} values lie above zero{each}{note}"
-    below = sum(high is not None and high < 0 for high in interval.high)
-    of_all = f"{number(above + below)} of {number(excerpt.count)} coordinates"
-    return f"{of_all} surely differ from zero{each}{note}"
-
-
-DIFFERENT = 2
-"""From this ratio on, margins are stated one by one: the largest would not describe the others."""
-
-
-def _differ(margins: Sequence[float | None]) -> bool:
-    """Whether one margin for all of them would mislead, such as for a default next to rare values."""
-    known = [margin for margin in margins if margin is not None]
-    return len(known) == len(margins) and max(known) >= DIFFERENT * min(known)
+        shown = f"{_percent_with_margin(shares, value, margins[row])} of {whole_text(recipe, release)}"
+    others = f"the other {number(excerpt.count - 1)}" if excerpt.count > 2 else "the other one"
+    surely = interval is not None and all(
+        _below(interval.high[each], interval.low[row]) for each in range(len(excerpt.values)) if each != row
+    )
+    if interval is not None and excerpt.count > len(excerpt.values):
+        # Of those that the excerpt leaves out, each estimate is smaller than its smallest.
+        widest = excerpt.largest_margin
+        highest = None if widest is None else min(excerpt.values) + widest
+        surely = surely and _below(highest, interval.low[row])
+    return f"{label}: {shown}, {'more' if surely else 'not surely more'} than {others}{note}"
 
 
 def _shown_value(shares: Shares | None, value: float, margin: float | None) -> str:

@@ -5,15 +5,21 @@ from pages.recipe.held_views import HeldView
 from pages.recipe.intrusion_views import AnnounceView, SeenFileView, SeenView
 from pages.recipe.views import (
     CloseView,
+    PrivacyView,
     ProgressView,
-    RecipeView,
     ResultCsvView,
     ResultJsonView,
     ResultSvgView,
+    ResultView,
+    TakePartView,
+    VerifyView,
 )
 
 urlpatterns = [
-    path("recipes/<identifier:identifier>/", RecipeView.as_view(), name="recipe"),
+    path("recipes/<identifier:identifier>/", ResultView.as_view(), name="recipe"),
+    path("recipes/<identifier:identifier>/privacy/", PrivacyView.as_view(), name="recipe-privacy"),
+    path("recipes/<identifier:identifier>/verify/", VerifyView.as_view(), name="recipe-verify"),
+    path("recipes/<identifier:identifier>/take-part/", TakePartView.as_view(), name="recipe-take-part"),
     path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),
     path("recipes/<identifier:identifier>/close/", CloseView.as_view(), name="recipe-close"),
     path("recipes/<identifier:identifier>/held/", HeldView.as_view(), name="recipe-held"),

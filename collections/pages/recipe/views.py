@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
@@ -89,58 +89,119 @@ PICTURE_KEPT = "public, max-age=3600"
 """For how long a browser or a proxy shows a picture without asking."""
 
 
-class RecipeView(View):
-    """One recipe: what is asked, what protects the answers, how far it is, what came out."""
+class TabView(View):
+    """A part of a recipe's page, which has an address of its own."""
+
+    tab: ClassVar[str]
+    """Name of its address and, below `recipe/`, of its template."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _stored_recipe(identifier)
         if recipe.unreadable:
             return _unreadable_page(request, recipe)
         release = release_of(recipe)
+        statistic = recipe.published.calibrated_statistic
+        context = {
+            "tab": self.tab,
+            "recipe": recipe,
+            "published": recipe.published,
+            "mechanism": statistic,
+            "status": status_of(recipe, release, timezone.now()),
+            "release": release,
+            "senders": kind_of(type(statistic)).senders,
+            "server": request.build_absolute_uri("/").rstrip("/"),
+            **_servers_context(recipe),
+        }
+        context |= self.context(request, recipe, release)
+        return render(request, f"recipe/{self.tab.removeprefix('recipe-')}.html", context)
+
+    def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
+        """What this part shows besides."""
+        raise NotImplementedError
+
+
+class ResultView(TabView):
+    """How far a recipe is, and then what came out."""
+
+    tab = "recipe"
+
+    def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
+        published = recipe.published
+        kind = kind_of(type(published.calibrated_statistic))
+        shown = _progress_context(request, recipe) if release is None else _release_context(recipe, release)
+        simulates = may_simulate(request.user) and kind.simulated
+        return {
+            **shown,
+            "planned": kind.planned(published.calibrated_statistic, stated_plan(recipe)),
+            "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
+            "may_simulate": simulates,
+            "simulated": simulation_of(recipe) if recipe.simulation and simulates else None,
+        }
+
+
+class PrivacyView(TabView):
+    """What protects the answers: who learns what, and by which numbers."""
+
+    tab = "recipe-privacy"
+
+    def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
         published = recipe.published
         kind = kind_of(type(published.calibrated_statistic))
         stated = guarantees_of(recipe) if release is None else release.guarantees
         guarantees = [guarantee_from_mapping(members) for members in stated]
-        context: dict[str, Any] = {
-            "recipe": recipe,
-            "published": published,
-            "mechanism": published.calibrated_statistic,
-            "status": status_of(recipe, release, timezone.now()),
+        return {
             "rows": parameter_rows(published.parameters),
             "admission_rows": admission_rows(published, issued_of(recipe)),
-            "issuer_key": issuer_key(published.admission),
             "admission_sentence": admission_sentence(published.admission, type(published.servers)),
             "target_rows": target_rows(published.target, published.parameters),
             "target_sentence": target_sentence(published.target),
             "part_rows": part_rows(published),
-            "planned": kind.planned(published.calibrated_statistic, stated_plan(recipe)),
             "guarantees": guarantee_texts(guarantees),
             "warning": protection_warning(guarantees),
             "sampling": sampling_sentence(published.parameters.sampling_rate),
             "about_population": kind.about_population,
-            "senders": kind.senders,
             "about_encryption": kind.help.get("encryption", ""),
-            "join": f"recipe/join/{kind.key}.html",
-            "refused": [] if recipe.simulation else device_warnings(published.calibrated_statistic),
-            "device_options": device_options(published.calibrated_statistic),
             "together": beside_round(recipe),
-            "entries": entries_of_recipe(identifier),
-            "server": request.build_absolute_uri("/").rstrip("/"),
-            "verify_lines": commands_for(
-                identifier, request.build_absolute_uri("/").rstrip("/"), released=release is not None
-            ),
-            **verification_context(),
-            "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
-            "may_simulate": may_simulate(request.user) and kind.simulated,
-            "release": release,
-            **_servers_context(recipe),
-            **(_progress_context(request, recipe) if release is None else _release_context(recipe, release)),
+            **kind.section(request, recipe),
         }
-        context["counts_differ"] = counts_differ(context["servers"])
-        context |= kind.section(request, recipe)
-        if recipe.simulation and context["may_simulate"]:
-            context["simulated"] = simulation_of(recipe)
-        return render(request, "recipe/recipe.html", context)
+
+
+class VerifyView(TabView):
+    """How to check that nothing was changed."""
+
+    tab = "recipe-verify"
+
+    def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
+        server = request.build_absolute_uri("/").rstrip("/")
+        servers = [] if release is None else stated_servers(release)
+        entries = entries_of_recipe(str(recipe.identifier))
+        return {
+            "issuer_key": issuer_key(recipe.published.admission),
+            "servers": servers,
+            "signers": signers_sentence(servers),
+            "counts_differ": counts_differ(servers),
+            "coarse_counts": release is not None and release.outcome != Release.Outcome.RELEASED,
+            "below_cohort": is_below_cohort(release),
+            "entries": entries,
+            "entries_checked": " ".join(str(entry.index) for entry in entries),
+            "verify_lines": commands_for(str(recipe.identifier), server, released=release is not None),
+            **verification_context(),
+        }
+
+
+class TakePartView(TabView):
+    """How devices take part, for those who write them."""
+
+    tab = "recipe-take-part"
+
+    def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
+        statistic = recipe.published.calibrated_statistic
+        return {
+            "join": f"recipe/join/{kind_of(type(statistic)).key}.html",
+            "refused": [] if recipe.simulation else device_warnings(statistic),
+            "device_options": device_options(statistic),
+            "issuer_key": issuer_key(recipe.published.admission),
+        }
 
 
 class ProgressView(View):

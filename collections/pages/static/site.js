@@ -80,3 +80,19 @@ for (const offer of document.querySelectorAll("[data-file-into]")) {
   });
   box.addEventListener("input", () => box.setCustomValidity(""));
 }
+
+// Times in the reader's zone; in UTC on hover. Those in a series' own zone stay.
+const READERS_ZONE = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric", month: "short", year: "numeric", hour: "2-digit", minute: "2-digit", timeZoneName: "short",
+});
+
+function localize(place) {
+  for (const time of place.querySelectorAll("time[datetime]")) {
+    if (!time.textContent.endsWith("UTC")) continue;
+    time.title = time.textContent;
+    time.textContent = READERS_ZONE.format(new Date(time.dateTime));
+  }
+}
+
+localize(document);
+document.body.addEventListener("htmx:afterSwap", (event) => localize(event.target.parentElement ?? document));
