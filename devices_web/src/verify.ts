@@ -32,6 +32,9 @@ type Json = Readonly<Record<string, unknown>>;
 /** Something does not hold; the message is shown. */
 class Refusal extends Error {}
 
+/** Nothing fails, but something is not there yet; the message is shown. */
+class Pending extends Error {}
+
 const place = document.getElementById("verification")!;
 const list = place.querySelector<HTMLElement>(".steps")!;
 const outcome = place.querySelector<HTMLElement>(".outcome")!;
@@ -145,7 +148,7 @@ function beside(position: number, size: number): { right: boolean; start: number
 async function verifyEntry(position: number): Promise<string> {
   const { entries: size, root } = await checkpoint();
   if (position >= size) {
-    throw new Refusal("The entry is not in the tree yet. Try again in some seconds.");
+    throw new Pending("An entry is not in the tree yet. Try again in some seconds.");
   }
   const tiles = new Tiles(way, size);
   const [tileIndex, within] = [Math.floor(position / WIDTH), position % WIDTH];
@@ -318,6 +321,10 @@ async function verify(check: () => Promise<string>): Promise<void> {
     outcome.textContent = `All checks hold: ${words}`;
     outcome.className = "outcome good panel";
   } catch (error) {
+    if (error instanceof Pending) {
+      outcome.textContent = error.message;
+      return;
+    }
     outcome.textContent = `Not verified. ${shownProblem(error)}`;
     place.querySelector("details")?.setAttribute("open", "");
     outcome.className = "outcome error panel";

@@ -20,6 +20,7 @@ from django.test import Client
 from django.urls import reverse
 
 from recipes.models import Recipe
+from tests.collections.pages.scene import TABS
 from tests.page_text import page_text
 
 
@@ -52,7 +53,7 @@ def everything_shown(recipe: Recipe, reader: User) -> dict[str, str]:
     who may read the log. Where they stand the same, no reader can tell the difference."""
     addresses = [
         reverse("overview"),
-        reverse("recipe", args=[recipe.identifier]),
+        *(reverse(tab, args=[recipe.identifier]) for tab in TABS),
         reverse("recipe-progress", args=[recipe.identifier]),
         reverse("api-recipe", args=[recipe.identifier]),
         reverse("result-json", args=[recipe.identifier]),

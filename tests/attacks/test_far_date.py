@@ -33,6 +33,7 @@ from results.operations import result_withhold
 from series.models import Series
 from series.operations import rounds_advance, series_publish
 from tests.browser.every_page import _addresses, scene
+from tests.collections.pages.scene import TABS, recipe_page
 from tests.driving import collections_advance
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
@@ -120,9 +121,10 @@ def test_lists_with_unreadable_recipe_serve_others(client: Client, monkeypatch: 
     }
     served = client.get(f"/api/v1/recipes/{far.identifier}/").json()
     assert served["document"]["closes_at"] == "9999-01-05T00:00:00Z"
-    page = page_text(client.get(reverse("recipe", args=[far.identifier])))
-    assert "cannot be read by this version" in page
-    assert "9999-01-05T00:00:00Z" in page
+    for tab in TABS:
+        page = recipe_page(client, far, tab)
+        assert "cannot be read by this version" in page
+        assert "9999-01-05T00:00:00Z" in page
 
 
 @pytest.mark.parametrize(

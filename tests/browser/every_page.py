@@ -28,6 +28,7 @@ from series.operations import rounds_advance, series_approval_ask, series_mark, 
 from series.rounds import input_publish
 from simulations.operations import simulation_start
 from simulations.tries import try_join
+from tests.collections.pages.scene import TABS
 from tests.collections.publishing.scene import (
     honest_reports,
     randomized,
@@ -165,7 +166,7 @@ def pages(client: Client, examples: EXAMPLES) -> list[str]:
         addresses = (path for path in _addresses(pattern, examples) if _is_page(client, path))
         own = (
             list(addresses)
-            if pattern.name in ("recipe", "series", "recipe-draft")
+            if pattern.name in (*TABS, "series", "recipe-draft")
             else [*itertools.islice(addresses, 1)]
         )
         if not own and pattern.name not in NO_PAGES and _shows_pages(client, pattern, examples):

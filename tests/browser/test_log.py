@@ -11,6 +11,7 @@ from playwright.sync_api import Route, expect
 from log.audit.actions import ACCESS_DENIED
 from log.audit.models import Entry
 from log.audit.operations import entry_append
+from log.audit.selectors import entries_of_recipe
 from log.public_log.models import Cosignature, SignedCheckpoint
 from log.public_log.selectors import log_verifier_key
 from log.public_log.tree_growth import integrate
@@ -19,6 +20,7 @@ from panprivacy.protocols.transparency.cosignature import cosign
 from panprivacy.protocols.transparency.policy import Policy
 from panprivacy.protocols.transparency.signed_note import COSIGNATURE, Note, VerifierKey
 from panprivacy.protocols.transparency.tiles import decode_bundle, encode_bundle
+from recipes.actions import RECIPE_CLOSED
 from tests.scenes import simulated_recipe
 
 from .accessibility import violations
@@ -84,45 +86,64 @@ def test_browser_verifies_what_is_in_the_log_and_refuses_changes(visit: Visit, s
     size = integrate()
     _witnessed(settings)
     released = Entry.objects.get(subject=recipe.identifier, action="result_released").index
+    own = entries_of_recipe(recipe.identifier).count()
     visitor = visit()
-    page = visitor.open(f"/recipes/{recipe.identifier}/")
+    page = visitor.open(f"/recipes/{recipe.identifier}/verify/")
     outcome = page.locator("#verification .outcome")
     steps = page.locator("#verification .steps")
+    holds = f"All checks hold: all {own} entries about this recipe are in the public log, unchanged."
 
     def verify(button: str) -> None:
         page.get_by_role("button", name=button, exact=True).click()
 
     def refused(pattern: str, change: Callable[[bytes], bytes], button: str, words: str) -> None:
+        """Refused after a click on this button; without one, as soon as the page is loaded."""
         page.route(pattern, _changed(change))
-        verify(button)
+        verify(button) if button else page.reload()
         expect(outcome).to_contain_text(words)
         expect(outcome).to_have_class("outcome error panel")
         page.unroute(pattern)
 
-    entry = f"Verify entry {released} in this page"
-    for index in Entry.objects.filter(subject=recipe.identifier).values_list("index", flat=True):
-        if page.get_by_role("button", name=f"Verify entry {index} in this page").count():
-            verify(f"Verify entry {index} in this page")
-            expect(outcome).to_have_text(f"Verified. Entry {index} is in the log of {size} entries.")
-            expect(steps).to_contain_text("The log's key signed it.")
-            expect(steps).to_contain_text(f"The witness {NAME} signed it at 2026-09-21T14:13:20.000Z.")
-    verify(entry)
+    # All entries of the recipe, without a click.
+    expect(outcome).to_have_text(holds)
+    expect(outcome).to_have_class("outcome good panel")
+    expect(steps).to_contain_text("The log's key signed it.")
+    expect(steps).to_contain_text(f"The witness {NAME} signed it at 2026-09-21T14:13:20.000Z.")
+    expect(steps).to_contain_text("The identifier is the SHA-256 of the recipe that the site serves.")
     expect(steps).to_contain_text("The entry has the SHA-256 of the result that the site serves.")
-    refused("**/log/tile/0/**", _one_bit, entry, "Not verified. The last hash is not the root")
-    refused("**/log/tile/entries/**", lambda body: body.replace(b'"at"', b'"aT"'), entry, "another hash")
-    refused("**/log/checkpoint", _unsigned, entry, f"signature of the witness {NAME} does not hold")
-    refused("**/log/checkpoint", _unsigned_by_the_log, entry, "no valid signature by the log's key")
-    refused("**/api/v1/recipes/*/result/", _another_number, entry, "another result than the entry says")
+    expect(steps).to_be_hidden()
+    page.get_by_text("Each step").click()
+    expect(steps).to_be_visible()
+    assert violations(visitor) == []
+    refused("**/log/tile/0/**", _one_bit, "", "Not verified. The last hash is not the root")
+    expect(steps).to_be_visible()
+    refused("**/log/tile/entries/**", lambda body: body.replace(b'"at"', b'"aT"'), "", "another hash")
+    refused("**/log/checkpoint", _unsigned, "", f"signature of the witness {NAME} does not hold")
+    refused("**/log/checkpoint", _unsigned_by_the_log, "", "no valid signature by the log's key")
+    refused("**/api/v1/recipes/*/result/", _another_number, "", "another result than the entry says")
 
     # As long as a result with a count of each of many items.
     page.route("**/api/v1/recipes/*/result/", _changed(lambda body: body + b" " * 2**21))
-    verify(entry)
-    expect(outcome).to_have_text(f"Verified. Entry {released} is in the log of {size} entries.")
+    page.reload()
+    expect(outcome).to_have_text(holds)
     page.unroute("**/api/v1/recipes/*/result/")
 
+    # An entry that the tree does not have yet is no fault.
+    entry_append(action=RECIPE_CLOSED, subject=recipe.identifier, actor=None, details={})
+    page.reload()
+    expect(outcome).to_have_text("An entry is not in the tree yet. Try again in some seconds.")
+    expect(outcome).to_have_class("outcome")
+    size = integrate()
+    _witnessed(settings)
+
     visitor.open("/log/")
+    entry = f"Verify entry {released} in this page"
+    verify(entry)
+    expect(outcome).to_have_text(f"All checks hold: entry {released} is in the log of {size} entries.")
+    refused("**/log/tile/0/**", _one_bit, entry, "Not verified. The last hash is not the root")
+    refused("**/api/v1/recipes/*/result/", _another_number, entry, "another result than the entry says")
     verify("Verify the whole tree")
-    expect(outcome).to_have_text(f"Verified. The whole tree holds: {size} entries.")
+    expect(outcome).to_have_text(f"All checks hold: the whole tree of {size} entries.")
     refused("**/log/tile/0/**", _one_bit, "Verify the whole tree", "of level 0 has another hash in place")
     refused("**/log/tile/1/**", _one_bit, "Verify the whole tree", "Tile 0 of level 1 has another hash")
     refused("**/log/tile/entries/**", _result_twice, "Verify the whole tree", "two results of one recipe")
@@ -133,14 +154,17 @@ def test_browser_verifies_what_is_in_the_log_and_refuses_changes(visit: Visit, s
     # Over http there is no cryptography of the browser: the program brings its own.
     visitor = visit()
     visitor.context.add_init_script("Object.defineProperty(Crypto.prototype, 'subtle', {});")
-    page = visitor.open(f"/recipes/{recipe.identifier}/")
+    page = visitor.open(f"/recipes/{recipe.identifier}/verify/")
     outcome = page.locator("#verification .outcome")
-    verify(entry)
-    expect(outcome).to_have_text(f"Verified. Entry {released} is in the log of {size} entries.")
-    refused("**/log/tile/0/**", _one_bit, entry, "Not verified. The last hash is not the root")
+    own += 1
+    holds = f"All checks hold: all {own} entries about this recipe are in the public log, unchanged."
+    expect(outcome).to_have_text(holds)
+    refused("**/log/tile/0/**", _one_bit, "", "Not verified. The last hash is not the root")
 
-    # Without scripts there is no button: the lines to paste are there.
-    page = visit(java_script_enabled=False).open(f"/recipes/{recipe.identifier}/")
+    # Without scripts nothing is checked: the lines to paste are there.
+    page = visit(java_script_enabled=False).open(f"/recipes/{recipe.identifier}/verify/")
     expect(page.get_by_role("button", name="Verify")).to_have_count(0)
+    page.get_by_text("With this software").click()
+    expect(page.locator("#verify-lines")).to_be_visible()
     expect(page.locator("#verify-lines")).to_contain_text("panprivacy.recipe.log verify result.json")
     expect(page.locator("#verification")).to_contain_text("This needs JavaScript.")

@@ -8,10 +8,12 @@ import yaml
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, Page, expect
 
+from log.public_log.tree_growth import integrate
 from recipes.models import Recipe
 from tests.browser.test_every_page import PHONE
+from tests.collections.pages.scene import TABS
 from tests.factories import raw_reports_submit, report_of_count
 from tests.scenes import (
     PASSWORD,
@@ -32,8 +34,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 Visit = Callable[..., Visitor]
 
 
-def recipe_path(recipe: Recipe) -> str:
-    return reverse("recipe", args=[recipe.identifier])
+def recipe_path(recipe: Recipe, tab: str = "recipe") -> str:
+    return reverse(tab, args=[recipe.identifier])
+
+
+def tab_link(page: Page, name: str) -> Locator:
+    """The link to a part of a recipe's page."""
+    return page.get_by_role("navigation", name="Parts of this recipe").get_by_role("link", name=name)
 
 
 @pytest.mark.parametrize("path", ["/nothing/", "/?before=x", "/audit/"])
@@ -101,8 +108,11 @@ def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     page.get_by_role("button", name="Save as draft").click()
     expect(page.get_by_text("This cannot be edited once it is published.")).to_be_visible()
     page.get_by_role("button", name="Publish for good").click()
-    expect(page.get_by_role("button", name="Copy the identifier")).to_be_visible()
     expect(page.get_by_role("heading", level=1)).to_have_text("On how many devices did it crash?")
+    expect(page.get_by_role("heading", name="Progress")).to_be_visible()
+    tab_link(page, "Verify").click()
+    page.get_by_text("Without it").click()
+    expect(page.get_by_role("button", name="Copy the identifier")).to_be_visible()
     assert Recipe.objects.get().status == "published"
 
 
@@ -144,6 +154,8 @@ def test_progress_follows_without_reloading_and_the_identifier_is_copied(visit: 
     expect(status).to_contain_text("About 20 of 400")
     raw_reports_submit(recipe=recipe, reports=[report_of_count(recipe, 1) for _ in range(30)])
     expect(status).to_contain_text("About 50 of 400")
+    tab_link(page, "Verify").click()
+    page.get_by_text("Without it").click()
     page.get_by_role("button", name="Copy the identifier").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
     assert page.evaluate("navigator.clipboard.readText()") == recipe.identifier
@@ -154,6 +166,7 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     released = simulated_recipe({0: 40, 1: 20})
     visitor = visit(java_script_enabled=False)
     page = visitor.open(recipe_path(released))
+    page.get_by_text("Table of estimates").click()
     expect(page.get_by_role("table", name=re.compile("Estimates in devices"))).to_be_visible()
     expect(page.locator(".chart").get_by_role("img")).to_be_visible()
     visitor.sign_in("ana", PASSWORD)
@@ -171,6 +184,7 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     page.get_by_role("button", name="Publish for good").click()
     page.get_by_role("link", name="Close it now").click()
     page.get_by_role("button", name="Close it for good").click()
+    tab_link(page, "Verify").click()
     expect(page.get_by_text("Recipe closed")).to_be_visible()
     assert Recipe.objects.get(question="How often?").status == "closed"
     page = visitor.open("/audit/")
@@ -240,8 +254,10 @@ def test_the_line_to_paste_names_a_picture_that_stands_for_itself(visit: Visit) 
 def test_tables_on_a_narrow_screen_stack_or_show_that_there_is_more(visit: Visit) -> None:
     looked, released = announced(open_stream(range(300))), closed_stream(open_stream(range(700)))
     visitor = visit(viewport={"width": 400, "height": 900})
-    for path in (recipe_path(looked), recipe_path(released), "/populations/everyone/"):
+    paths = [recipe_path(looked, "recipe-privacy"), recipe_path(released), "/populations/everyone/"]
+    for path in paths:
         page = visitor.open(path)
+        page.locator("main details").evaluate_all("all => all.forEach(each => { each.open = true; })")
         widths = "boxes => boxes.map(box => box.scrollWidth - box.clientWidth)"
         hidden = page.locator(".scroll").evaluate_all(widths)
         assert max(hidden) == 0, path
@@ -249,6 +265,30 @@ def test_tables_on_a_narrow_screen_stack_or_show_that_there_is_more(visit: Visit
     assert wide.evaluate("box => box.scrollWidth > box.clientWidth")
     shadows = wide.evaluate("box => getComputedStyle(box).backgroundAttachment")
     assert shadows == "local, local, scroll, scroll"
+
+
+VISIBLE_WORDS = """() => {
+  const texts = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (texts.nextNode()) {
+    const seen = texts.currentNode.parentElement.checkVisibility({ visibilityProperty: true });
+    words += seen ? (texts.currentNode.textContent.match(/\\S+/g) ?? []).length : 0;
+  }
+  return words;
+}"""
+"""How many words a page shows: none of closed details."""
+
+
+def test_no_tab_of_a_recipe_shows_many_words(visit: Visit) -> None:
+    visitor = visit()
+    opened, released = open_recipe([1] * 6), finished_recipe([[1]] * 30)
+    integrate()
+    for recipe in (opened, released):
+        for tab in TABS:
+            page = visitor.open(recipe_path(recipe, tab))
+            page.wait_for_load_state("networkidle")
+            most = 250 if (recipe, tab) == (released, "recipe") else 350
+            assert 40 < page.evaluate(VISIBLE_WORDS) <= most, (recipe.status, tab)
 
 
 def test_api_documentation_shows_every_operation_under_our_policy(visit: Visit) -> None:

@@ -16,7 +16,7 @@ from storage.signing_key import verification_key
 from tests.factories import recipe_members
 from tests.scenes import stream_members
 from tests.toys.part import ToyPart
-from tests.toys.walk import publish_by_form, text_of
+from tests.toys.walk import publish_by_form, tab_of, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -36,7 +36,7 @@ def test_toy_part_is_in_form_document_page_and_description(signed_in: Client, tm
     assert recipe.published.document["toy"] == "A bear"
     served = signed_in.get(reverse("api-recipe", args=[recipe.identifier])).json()
     assert served["document"]["toy"] == "A bear"
-    page = text_of(signed_in.get(reverse("recipe", args=[recipe.identifier])))
+    page = tab_of(signed_in, recipe, "recipe-privacy")
     for shown in ("Favourite toy", "A bear", "The toy that children bring."):
         assert shown in page
     generated = tmp_path / "openapi.yaml"

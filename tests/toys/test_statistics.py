@@ -26,7 +26,7 @@ from tests.toys.events import ToyEvents
 from tests.toys.items import ToyItems
 from tests.toys.randomized import ToyRandomized
 from tests.toys.value import ToyValue
-from tests.toys.walk import filled_in, publish_by_form, result_of, text_of
+from tests.toys.walk import filled_in, publish_by_form, result_of, tab_of, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("_toys", "_with_shuffler")]
 
@@ -74,7 +74,7 @@ def test_toy_that_devices_randomize_goes_from_the_file_to_the_page(
     assert printed["estimate"] == pytest.approx(printed["truth"], abs=1e-6)
     assert printed["truth"] == 2
     assert printed["robustness"]["sentence"] == "A toy squeaks once or not at all."
-    page = text_of(signed_in.get(reverse("recipe", args=[printed["recipe"]])))
+    page = text_of(signed_in.get(reverse("recipe-privacy", args=[printed["recipe"]])))
     assert "A toy squeaks once or not at all." in page
     answer = signed_in.get(reverse("api-result", args=[printed["recipe"]]))
     document = json.loads(b"".join(answer.streaming_content))
@@ -83,7 +83,7 @@ def test_toy_that_devices_randomize_goes_from_the_file_to_the_page(
 
 def test_toy_of_events_goes_from_the_form_to_the_result(signed_in: Client) -> None:
     recipe = publish_by_form(signed_in, "toy_events", cohort_size=4, counted="quiet")
-    assert "Devices counted" in text_of(signed_in.get(reverse("recipe", args=[recipe.identifier])))
+    assert "Devices counted" in tab_of(signed_in, recipe, "recipe-privacy")
     assert recipe.published.document["counted"] == "quiet"
     for bit in (1, 1, 1, 0):
         report = as_json(report_of_values(recipe, [bit]))
@@ -110,9 +110,7 @@ def test_toy_of_values_goes_from_the_form_to_the_result(signed_in: Client) -> No
 
 def test_toy_of_items_goes_from_the_form_to_the_result(signed_in: Client) -> None:
     recipe = publish_by_form(signed_in, "toy_items", items="numbered", universe_size=10, table_size=10)
-    assert "which starts at a random number" in text_of(
-        signed_in.get(reverse("recipe", args=[recipe.identifier]))
-    )
+    assert "which starts at a random number" in tab_of(signed_in, recipe, "recipe-privacy")
     send_items(["1", "2"] * 500, str(recipe.identifier), transport(), random.Random(7))
     result = result_of(signed_in, closed_stream(recipe))
     parameters = recipe.published.parameters

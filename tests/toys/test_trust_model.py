@@ -17,11 +17,12 @@ from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from publishing import TRUST_MODELS as ON_THIS_SITE
 from results.trust_models import COLLECTIONS
 from storage.signing_key import verification_key
+from tests.collections.pages.scene import TABS
 from tests.factories import as_json, recipe_members, report_of_values
 from tests.scenes import finish
 from tests.toys.collecting import collected
 from tests.toys.trust_model import SHOWN_TOY, TOY, ToyBox, ToyCollection, ToyModel, ToyPath
-from tests.toys.walk import publish_by_form, result_of, text_of
+from tests.toys.walk import publish_by_form, result_of, tab_of, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -50,19 +51,19 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
     published = recipe.published
     assert published.trust is TOY
     assert published.document["toy_box"]["owner"] == "Christopher"
-    address = reverse("recipe", args=[recipe.identifier])
-    page = text_of(signed_in.get(address))
+    page = tab_of(signed_in, recipe, "recipe-privacy")
     for text in (
         "A box holds the toys.",
         "A finder of one toy",
         "of a guess about one toy",
         "unless they own it",
-        "Toys are awaited.",
         "Owns the toys.",
     ):
         assert text in page
-    assert "--owner-key" in page
-    assert "helper" not in page
+    assert "Toys are awaited." in tab_of(signed_in, recipe)
+    assert "--owner-key" in tab_of(signed_in, recipe, "recipe-take-part")
+    for tab in TABS:
+        assert "helper" not in tab_of(signed_in, recipe, tab)
 
     served = signed_in.get(reverse("api-recipe", args=[recipe.identifier])).json()
     assert {guarantee["trust"] for guarantee in served["guarantees"]} == {"toy"}
@@ -74,13 +75,13 @@ def test_toy_trust_model_goes_from_the_form_to_the_result(signed_in: Client) -> 
         report = as_json(report_of_values(recipe, bits))
         sent_to = reverse("api-report", args=[recipe.identifier])
         assert signed_in.post(sent_to, report, content_type="application/json").status_code == 201
-    assert "Close it now" in text_of(signed_in.get(address))
+    assert "Close it now" in tab_of(signed_in, recipe)
     result = result_of(signed_in, finish(recipe))
     assert result["trust"] == "toy"
     assert result["owners"] == ["Christopher"]
     assert result["estimate"] == list(Histogram(published.parameters).estimate((2, 1), 3).values)
     assert {guarantee["trust"] for guarantee in result["guarantees"]} == {"toy"}
-    assert "An observer of the shelf" in text_of(signed_in.get(address))
+    assert "An observer of the shelf" in tab_of(signed_in, recipe, "recipe-privacy")
 
 
 @pytest.mark.usefixtures("_toy")

@@ -19,6 +19,11 @@ def text_of(response: HttpResponseBase) -> str:
     return " ".join(html.unescape(response.content.decode()).split())
 
 
+def tab_of(client: Client, recipe: Recipe, name: str = "recipe") -> str:
+    """One part of a recipe's page."""
+    return text_of(client.get(reverse(name, args=[recipe.identifier])))
+
+
 def filled_in(client: Client, statistic: str, **changes: Any) -> dict[str, Any]:
     """What the untouched form of a statistic would send, with changes."""
     form = client.get(f"{reverse('recipe-new')}?statistic={statistic}").context["form"]
@@ -50,9 +55,10 @@ def result_of(client: Client, recipe: Recipe) -> dict[str, Any]:
     rows = csv.DictReader(io.StringIO(content.decode()))
     assert [float(row["estimate"]) for row in rows] == result["estimate"]
     title = recipe.published.calibrated_statistic.title
-    page = text_of(client.get(reverse("recipe", args=[recipe.identifier])))
-    assert f"{recipe.name} · {title}" in page
+    page = tab_of(client, recipe)
+    assert recipe.name in page
     assert result["unit"] in page
+    assert title in tab_of(client, recipe, "recipe-privacy")
     assert title in text_of(client.get(reverse("overview")))
     assert reverse("recipe", args=[recipe.identifier]) in text_of(client.get(reverse("overview")))
     return result

@@ -57,7 +57,7 @@ class AnnounceView(AnnouncersOnly):
             return self._page(request, identifier, form, status=422)
         except (IntrusionRefusedError, StreamLostError) as error:
             messages.info(request, f"Nothing was read or changed: {error}.")
-            return redirect("recipe", identifier=identifier)
+            return redirect("recipe-privacy", identifier=identifier)
         messages.success(request, "Announced. Below is what was seen. Everything has been randomized again.")
         return redirect("recipe-intrusion", identifier=identifier, number=intrusion.number)
 
@@ -70,7 +70,7 @@ class AnnounceView(AnnouncersOnly):
         if recipe.status != Recipe.Status.PUBLISHED or left < 1:
             reason = "the recipe is closed" if left > 0 else "the recipe allows no more"
             messages.info(request, f"No intrusion can be announced: {reason}.")
-            return redirect("recipe", identifier=identifier)
+            return redirect("recipe-privacy", identifier=identifier)
         before, after = looks_shown(statistic, made)[made : made + 2]
         context = {
             "recipe": recipe,

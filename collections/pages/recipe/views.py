@@ -174,13 +174,14 @@ class VerifyView(TabView):
     def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
         server = request.build_absolute_uri("/").rstrip("/")
         servers = [] if release is None else stated_servers(release)
+        released = release is not None and release.outcome == Release.Outcome.RELEASED
         entries = entries_of_recipe(str(recipe.identifier))
         return {
             "issuer_key": issuer_key(recipe.published.admission),
             "servers": servers,
-            "signers": signers_sentence(servers),
+            "signers": signers_sentence(servers) if released else "",
             "counts_differ": counts_differ(servers),
-            "coarse_counts": release is not None and release.outcome != Release.Outcome.RELEASED,
+            "coarse_counts": release is not None and not released,
             "below_cohort": is_below_cohort(release),
             "entries": entries,
             "entries_checked": " ".join(str(entry.index) for entry in entries),
@@ -196,11 +197,13 @@ class TakePartView(TabView):
 
     def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
         statistic = recipe.published.calibrated_statistic
+        kind = kind_of(type(statistic))
         return {
-            "join": f"recipe/join/{kind_of(type(statistic)).key}.html",
+            "join": f"recipe/join/{kind.key}.html",
             "refused": [] if recipe.simulation else device_warnings(statistic),
             "device_options": device_options(statistic),
             "issuer_key": issuer_key(recipe.published.admission),
+            **kind.section(request, recipe),
         }
 
 
@@ -381,14 +384,12 @@ def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) 
 
 
 def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
-    servers = stated_servers(release)
     if release.outcome != Release.Outcome.RELEASED:
-        return {"servers": servers, "coarse_counts": True, "below_cohort": is_below_cohort(release)}
+        return {"below_cohort": is_below_cohort(release)}
     truth, excerpt = _truth(recipe), excerpt_of(release)
     rows = estimate_rows(recipe, release, truth)
     return {
-        "servers": servers,
-        "signers": signers_sentence(servers),
+        "counts_differ": counts_differ(stated_servers(release)),
         "truth": truth,
         "excerpt": excerpt,
         "estimates": rows,

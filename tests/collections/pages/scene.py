@@ -47,6 +47,15 @@ def recipe_page(client: Client, recipe: Recipe, name: str = "recipe", *arguments
     return page_text(response)
 
 
+TABS = ("recipe", "recipe-privacy", "recipe-verify", "recipe-take-part")
+"""The addresses of the parts of a recipe's page."""
+
+
+def every_tab(client: Client, recipe: Recipe) -> str:
+    """All parts of a recipe's page, for what none of them may show."""
+    return "\n".join(recipe_page(client, recipe, tab) for tab in TABS)
+
+
 def draft_page(client: Client, draft: Recipe) -> str:
     """The review of a draft."""
     return page_text(client.get(reverse("recipe-draft", args=[draft.pk])))

@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 
 from pages.not_found import KINDS
+from tests.collections.pages.scene import TABS
 from tests.page_text import page_text
 from tests.scenes import account, analyst, finished_recipe, simulated_recipe
 
@@ -26,14 +27,15 @@ def test_icon_and_page_of_a_fault_need_nothing_of_a_visitor(client: Client) -> N
 
 def test_pages_load_nothing_from_elsewhere(client: Client) -> None:
     recipe = simulated_recipe({0: 20, 1: 20})
-    response = client.get(reverse("recipe", args=[recipe.identifier]))
-    # What to paste into pages elsewhere is text, no element.
-    page = page_text(response).replace('&lt;img src="http', "")
-    for attribute in ('src="http', 'src="//', 'href="//', '<link rel="stylesheet" href="http'):
-        assert attribute not in page
-    policy = response["Content-Security-Policy"]
-    assert "unsafe" not in policy
-    assert "nonce-" in policy
+    for tab in TABS:
+        response = client.get(reverse(tab, args=[recipe.identifier]))
+        # What to paste into pages elsewhere is text, no element.
+        page = page_text(response).replace('&lt;img src="http', "")
+        for attribute in ('src="http', 'src="//', 'href="//', '<link rel="stylesheet" href="http'):
+            assert attribute not in page
+        policy = response["Content-Security-Policy"]
+        assert "unsafe" not in policy
+        assert ("nonce-" in policy) is (tab == "recipe"), "for the chart alone"
 
 
 HASH = "0" * 64
@@ -42,7 +44,7 @@ HASH = "0" * 64
 def test_what_is_missing_is_named(client: Client) -> None:
     client.force_login(analyst())
     for path, said in (
-        (f"/recipes/{HASH}/", "There is no such recipe"),
+        *((reverse(tab, args=[HASH]), "There is no such recipe") for tab in TABS),
         (f"/recipes/new/?from={HASH}", "There is no such recipe"),
         ("/populations/nowhere/", "There is no such population"),
         ("/series/0123456789abcdef/", "There is no such series"),
@@ -72,9 +74,10 @@ def caching(answer: HttpResponse) -> set[str]:
 
 
 def test_what_an_account_is_shown_is_kept_by_no_browser(administrator: Client) -> None:
-    recipe = reverse("recipe", args=[finished_recipe([[1], [0]]).identifier])
+    recipe = finished_recipe([[1], [0]])
+    tabs = [reverse(tab, args=[recipe.identifier]) for tab in TABS]
     own = ["/audit/", "/audit/1/", "/audit/check/", "/audit/export.csv", "/audit/export.json", "/admin/"]
-    for address in (*own, "/", "/plan/", "/nowhere/", recipe):
+    for address in (*own, "/", "/plan/", "/nowhere/", *tabs):
         answer = administrator.get(address)
         assert answer.status_code == (404 if address == "/nowhere/" else 200)
         assert {"no-store", "private"} <= caching(answer)

@@ -28,11 +28,11 @@ from partners.client import PeerRefusedError
 from partners.helper_calls import count_signed_at_helper, is_count_refused
 from recipes.models import Recipe
 from storage.signing_key import signing_key
+from tests.collections.pages.scene import recipe_page
 from tests.collections.publishing import scene
 from tests.collections.publishing.conftest import _leader  # noqa: F401  # for every test
 from tests.collections.publishing.scene import reported, settle, tick, two_server_recipe
 from tests.network import verification_key_of
-from tests.page_text import page_text
 from tests.scenes import released
 
 pytestmark = pytest.mark.django_db
@@ -69,7 +69,7 @@ def test_release_number_is_signed_twice(client: Client, monkeypatch: pytest.Monk
     checked_offline(result, verification_key_of(settings.SIGNING_KEY), leader["signature"])
     helper_key = base64.b64decode(result["recipe"]["helper"]["verification_key"])
     checked_offline(result, helper_key, helper["signature"])
-    text = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
+    text = recipe_page(client, recipe, "recipe-verify")
     assert "Signed by the leader and the helper." in text
     log = f"log {log_verifier_key().text}\nquorum none\n"
     offline = partial(check_file, proof=None, policy=Policy.parse(log.encode()))
@@ -144,5 +144,5 @@ def test_result_says_if_the_helper_did_not_sign(client: Client, monkeypatch: pyt
     release = released(recipe)
     assert unknown_address.called
     assert [bool(server["signature"]) for server in release.servers] == [True, False]
-    text = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
+    text = recipe_page(client, recipe, "recipe-verify")
     assert "Signed by the leader. The helper did not sign." in text

@@ -5,7 +5,6 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 from django.test import Client
-from django.urls import reverse
 
 from dap.leader.models import AggregationJob, Uploads
 from dap.models import Side
@@ -15,6 +14,7 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from results.models import Release
 from results.operations import result_release, result_withhold
+from tests.collections.pages.scene import recipe_page
 from tests.collections.publishing import scene
 from tests.collections.publishing.conftest import _leader  # noqa: F401  # for every test
 from tests.collections.publishing.scene import closed, reported, settle, task, tick, two_server_recipe
@@ -48,10 +48,12 @@ def test_withhold_states_its_reason_and_deletes_reports_and_keys(client: Client)
     assert not AggregationJob.objects.exists()
     entry = Entry.objects.get(action="result_withheld")
     assert (entry.subject, entry.details["reason"]) == (recipe.identifier, REASON)
-    page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
+    page = recipe_page(client, recipe)
     assert REASON in page
     assert "Closed below" not in page
-    assert "not published below the cohort size" not in page
+    verify = recipe_page(client, recipe, "recipe-verify")
+    assert "not published, as nothing was released" in verify
+    assert "not published below the cohort size" not in verify
     settle()  # the helper comes back after all
     theirs = task(recipe, Side.HELPER)
     assert (theirs.state, theirs.outcome, theirs.share_key) == ("ended", REASON, None)

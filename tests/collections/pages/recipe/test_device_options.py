@@ -41,7 +41,7 @@ def run(client: Client, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Any:
 
     def run(recipe: Recipe, *names: str) -> list[list[str]]:
         integrate()
-        page = client.get(f"/recipes/{recipe.identifier}/").content.decode()
+        page = client.get(f"/recipes/{recipe.identifier}/take-part/").content.decode()
         text = unescape(page.split('id="join-code">')[1].split("</pre>")[0]).replace("\\\n", " ")
         if "curl -fsSo policy" in text:
             Path("policy").write_bytes(client.get("/log/policy").content)

@@ -158,8 +158,9 @@ def test_what_is_said_of_all_estimates_counts_those_that_are_not_shown() -> None
     alike = release(values=[1.0, 2.0], standard_errors=[7.0, 7.0], projection=[1.0, 2.0])
     assert "chosen beforehand, is 7.0" in error_sentence(recipe, alike)
     assert "± 900 elements" in said
+    # One that is not shown may be the largest: its margin is not among those that are.
     assert headline(recipe, smallest_last).text == (
-        "400 estimates: appearances of each item, each within ± 900 elements of the truth"
+        "item 0: 400 ± 500 elements, not surely more than the other 399"
     )
 
 
@@ -181,10 +182,13 @@ def many_items(**changes: object) -> Release:
 def test_several_estimates_have_the_margin_for_all_together() -> None:
     recipe, items = open_stream(**ITEMS), many_items()
     assert headline(recipe, items) == Headline(
-        "0 of 40 values lie above zero, each within ± 300 elements of the truth",
-        "95% for all values together",
+        "item 0: 260 ± 300 elements, not surely more than the other 39", "95% for all values together"
     )
-    assert headline(recipe, items) == headline(recipe, many_items(values=[*reversed(items.values)]))
+    last = headline(recipe, many_items(values=[*reversed(items.values)]))
+    assert last.text == "item 39: 260 ± 300 elements, not surely more than the other 39"
+    surely = headline(recipe, many_items(values=[617.0, *items.values[1:]]))
+    assert surely.text.endswith(" elements, more than the other 39")
+    assert "not surely" in headline(recipe, many_items(values=[615.0, *items.values[1:]])).text
     by_standard_errors = headline(recipe, many_items(error_bounds=[], confidence=None))
     assert "± 200 elements" in by_standard_errors.text, "61 times 3.23, for 40 values; one alone has ± 120"
     first = estimate_rows(recipe, items, None)[0]

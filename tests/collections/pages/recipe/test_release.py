@@ -21,7 +21,7 @@ from recipes.models import Recipe
 from results.models import NUMBERS
 from results.operations import truth_record
 from results.shares import shares_of
-from tests.collections.pages.scene import recipe_page, result_document, result_rows
+from tests.collections.pages.scene import TABS, every_tab, recipe_page, result_document, result_rows
 from tests.factories import published_recipe
 from tests.page_text import page_text
 from tests.scenes import account, analyst, auditor, finish, finished_recipe, open_recipe, simulated_recipe
@@ -31,18 +31,25 @@ pytestmark = pytest.mark.django_db
 
 def test_open_recipe_shows_everything_public_but_no_estimate(client: Client) -> None:
     recipe = open_recipe([1] * 37, cohort_size=400)
-    page = recipe_page(client, recipe)
-    for text in (
-        *(recipe.question, recipe.identifier, "About 30 of 400", "88% sure"),
-        "Someone who sees only the combined result gets from 50% sure (a coin toss) to at most",
-        "If 50% of the devices collude",
-        "panprivacy.device join",
-    ):
-        assert text in page
+    for tab, texts in {
+        "recipe": (recipe.question, "About 30 of 400"),
+        "recipe-privacy": (
+            "88% sure",
+            "Someone who sees only the combined result gets from 50% sure (a coin toss) to at most",
+            "If 50% of the devices collude",
+        ),
+        "recipe-verify": (
+            recipe.identifier,
+            *(entry.entry_hash for entry in Entry.objects.filter(subject=recipe.identifier)),
+        ),
+        "recipe-take-part": ("panprivacy.device join",),
+    }.items():
+        shown = recipe_page(client, recipe, tab)
+        for text in texts:
+            assert text in shown
+    page = every_tab(client, recipe)
     assert not re.search(r"(?<![\w:.+/-])37(?![\w:.+/=-])", page)  # as a number: keys and times may have it
-    assert "Result</h2>" not in page
-    for entry in Entry.objects.filter(subject=recipe.identifier):
-        assert entry.entry_hash in page
+    assert 'aria-label="Result"' not in page
 
 
 def test_public_is_shown_neither_actors_nor_salts_of_the_log(client: Client) -> None:
@@ -50,7 +57,7 @@ def test_public_is_shown_neither_actors_nor_salts_of_the_log(client: Client) -> 
     recipe = finish(open_recipe([1] * 6), closed_by=actor)
     entries = list(Entry.objects.filter(subject=recipe.identifier))
     assert actor.get_username() in {entry.actor for entry in entries}
-    for name in ("recipe", "result-csv", "result-json"):
+    for name in (*TABS, "result-csv", "result-json"):
         shown = client.get(reverse(name, args=[recipe.identifier])).getvalue().decode()
         assert actor.get_username() not in shown
         assert not [entry for entry in entries if not entry.salt or entry.salt in shown]
@@ -62,9 +69,11 @@ def test_result_has_headline_table_provenance_and_truth_if_simulated(client: Cli
     page = recipe_page(client, recipe)
     for text in ("± ", "95% interval", "66% interval", "Projection", "Download CSV", '<svg role="img"'):
         assert text in page
-    assert recipe.release.software in page
-    for text in ("Simulation</span>", "Truth (simulation only)", "Real devices refuse simulations"):
+    assert recipe.release.software in recipe_page(client, recipe, "recipe-verify")
+    for text in ("Simulation</span>", "Truth (simulation only)"):
         assert (text in page) is simulated
+    joining = recipe_page(client, recipe, "recipe-take-part")
+    assert ("Real devices refuse simulations" in joining) is simulated
 
 
 def test_withheld_recipe_says_that_nothing_was_released_and_why(client: Client) -> None:
@@ -88,8 +97,8 @@ def test_what_decrypting_found_is_not_shown(client: Client) -> None:
     for user in (None, auditor()):
         if user is not None:
             client.force_login(user)
-        page = recipe_page(client, recipe)
-        assert "Rejected" not in page
+        assert "Rejected" not in every_tab(client, recipe)
+        page = recipe_page(client, recipe, "recipe-verify")
         assert "is replaced by a random valid one, and counts" in page
 
 
@@ -152,9 +161,9 @@ def numbers_asked_for(client: Client, address: str, **headers: str) -> set[str]:
 def test_only_the_files_load_all_numbers_of_a_release(client: Client) -> None:
     recipe = finished_recipe([[1]] * 6)
     client.force_login(User.objects.create_superuser("root", password="x"))
-    page = reverse("recipe", args=[recipe.identifier])
+    page, *others = (reverse(tab, args=[recipe.identifier]) for tab in TABS)
     progress = reverse("recipe-progress", args=[recipe.identifier])
-    for address in ("/", "/?status=released", page, progress, "/admin/releases/release/"):
+    for address in ("/", "/?status=released", page, *others, progress, "/admin/releases/release/"):
         assert numbers_asked_for(client, address) == set(), address
     for name in ("result-csv", "result-json"):
         assert numbers_asked_for(client, reverse(name, args=[recipe.identifier])) == set(NUMBERS)
@@ -217,7 +226,7 @@ def test_only_analysts_may_close_a_recipe(client: Client) -> None:
         if user is not None:
             client.force_login(user)
         assert client.post(url).status_code == status
-        assert url not in recipe_page(client, recipe)
+        assert url not in every_tab(client, recipe)
     recipe.refresh_from_db()
     assert recipe.status == "published"
     assert Entry.objects.filter(action="access_denied", actor="audrey").count() == 1
@@ -226,7 +235,7 @@ def test_only_analysts_may_close_a_recipe(client: Client) -> None:
 @pytest.mark.parametrize(("guarantee", "warned"), [("aggregator", True), ("local", False)])
 def test_recipe_whose_reports_can_be_read_says_so(client: Client, guarantee: str, warned: bool) -> None:
     recipe = published_recipe(statistic="mean", k=3, guarantee=guarantee, cohort_size=1_000)
-    page = recipe_page(client, recipe)
+    page = recipe_page(client, recipe, "recipe-privacy")
     assert ("Single answers are hardly scrambled here" in page) is warned
     assert "not stated in ε: computational" in page
 
@@ -288,8 +297,9 @@ def rarely_link(client: Client, recipe: Recipe) -> str:
 def test_the_form_starts_with_the_share_that_the_result_has(client):
     recipe = finished_recipe([NONE] * 90 + [RARE] * 10, **CATEGORIES)
     page = client.get(reverse("recipe", args=[recipe.identifier])).content.decode()
-    assert "Ask for its rare categories" not in page, "only analysts publish"
+    assert "For its rare categories" not in page, "only analysts publish"
     client.force_login(analyst())
+    assert "For its rare categories" in recipe_page(client, recipe)
     address = rarely_link(client, recipe)
     shares = shares_of(recipe, recipe.release)
     rare = 1 - shares.share(recipe.release.values[0])

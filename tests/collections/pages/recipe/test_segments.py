@@ -68,9 +68,8 @@ def test_segments_pass_from_the_form_to_the_signed_document(signed_in: Client) -
     publish(signed_in, draft)
     recipe = Recipe.objects.get()
     assert PublishedRecipe.from_document(json.loads(recipe.document)).segments == tuple(SEGMENTS)
-    page = recipe_page(signed_in, recipe)
-    assert "2.0; 2.1 &lt;b&gt;; nightly" in page
-    assert '--segment "…"' in page
+    assert "2.0; 2.1 &lt;b&gt;; nightly" in recipe_page(signed_in, recipe, "recipe-privacy")
+    assert '--segment "…"' in recipe_page(signed_in, recipe, "recipe-take-part")
     again = signed_in.get(f"{new_url()}&from={recipe.identifier}")
     assert again.context["form"]["segments"].value() == "\n".join(SEGMENTS)
 

@@ -13,7 +13,7 @@ from panprivacy.statistics.streams.state import StreamState
 from publishing.publication import recipe_close
 from streams.models import AnnouncedIntrusion, SeenState
 from streams.operations import estimate_draw
-from tests.collections.pages.scene import recipe_page, result_document, result_rows
+from tests.collections.pages.scene import every_tab, recipe_page, result_document, result_rows
 from tests.page_text import page_text
 from tests.scenes import account, analyst, announced, auditor, closed_stream, open_recipe, open_stream
 
@@ -27,15 +27,15 @@ def administrator(client: Client) -> Client:
 
 def test_page_of_a_closed_stream_is_the_same_before_and_after_the_drawing(client: Client) -> None:
     recipe = recipe_close(recipe=announced(open_stream(range(37))), actor=None)
-    before = recipe_page(client, recipe)
+    before = every_tab(client, recipe)
     estimate_draw(identifier=recipe.identifier)
-    assert recipe_page(client, recipe) == before
+    assert every_tab(client, recipe) == before
     assert "What is kept of the items" in before
 
 
 def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(client: Client) -> None:
     recipe = open_stream(range(37))
-    page = recipe_page(client, recipe)
+    page = recipe_page(client, recipe, "recipe-privacy")
     for said in (
         "The curator cannot change it",
         "A curator: this server sees every item",
@@ -44,20 +44,21 @@ def test_open_stream_shows_what_is_kept_and_how_to_send_items_and_no_count(clien
         "What is kept of the items",
         "2,000",
         "<strong>2 are left</strong>",
-        "a whole number from 0 to 1,999",
     ):
         assert said in page
-    for untold in ("Seconds per step", "Encryption", "<progress", "reports", "panprivacy.device"):
-        assert untold not in page.split("Verify it yourself")[0]
-    progress = page.split('id="progress-title">')[1].split("</section>")[0]
+    assert "a whole number from 0 to 1,999" in recipe_page(client, recipe, "recipe-take-part")
+    for tab in ("recipe", "recipe-privacy", "recipe-take-part"):
+        for untold in ("Seconds per step", "Encryption", "<progress", "reports", "panprivacy.device"):
+            assert untold not in recipe_page(client, recipe, tab)
+    progress = recipe_page(client, recipe).split('id="progress-title">')[1].split("</section>")[0]
     assert not re.search(r"\d", re.sub(r"<[^>]+>", "", progress)), "what comes is not counted"
     digest = recipe.published.document["curator"]["sample_digest"]
     assert f'<code class="hash">{digest}</code>' in page
-    assert "Digest of the sample" not in recipe_page(client, open_recipe())
+    assert "Digest of the sample" not in every_tab(client, open_recipe())
 
 
 def test_open_stream_shows_the_probability_of_a_bit_by_intrusion(client: Client) -> None:
-    page = recipe_page(client, announced(open_stream()))
+    page = recipe_page(client, announced(open_stream()), "recipe-privacy")
     # D₀ = 1/2 and D₁ = 1/2 + ε/4; drawn anew: 1/2 + ε/8 and 1/2 + ε/8 + ε²/16 (PPS section 3).
     cells = re.sub(r' data-label="[^"]*"', "", page)
     assert "<td>50.00%</td><td>up to 62.50%</td>" in cells
@@ -70,9 +71,9 @@ def test_guarantees_are_computed_for_the_first_reader(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = open_stream(items="hashed", accuracy="multiplicative")
-    first = recipe_page(client, recipe)
+    first = recipe_page(client, recipe, "recipe-privacy")
     monkeypatch.setattr(Density, "expected_error_bound", None)
-    assert recipe_page(client, recipe) == first
+    assert recipe_page(client, recipe, "recipe-privacy") == first
 
 
 PAN_HISTOGRAM = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 50, "table_size": None}
@@ -84,7 +85,7 @@ PAN_HISTOGRAM = {"statistic": "pan_histogram", "delta": 1e-7, "universe_size": 5
 )
 def test_command_on_the_page_sends_a_batch_that_is_taken(client: Client, changes: dict[str, object]) -> None:
     recipe = open_stream(**changes)
-    page = page_text(client.get(reverse("recipe", args=[recipe.identifier])))
+    page = recipe_page(client, recipe, "recipe-take-part")
     command = html.unescape(page.split('id="join-code">')[1].split("</pre>")[0])
     body = command.split('-d "')[1].rsplit('"', 1)[0].replace('\\"', '"').replace("$BATCH", "0" * 32)
     address = reverse("api-items", args=[recipe.identifier])
@@ -117,9 +118,9 @@ def test_announced_intrusion_is_on_record_and_shows_the_state(client: Client) ->
     assert f'<th scope="row">0</th><td>{2_000 - ones:,}</td>' in page
     assert page.split('<path d="')[1].split('"')[0].count("M") == int(state.arrays["bits"][:1536].sum())
     client.logout()
-    public = recipe_page(client, recipe)
-    assert "Intrusion announced" in public
-    assert "Court order" not in public
+    assert "Intrusion announced" in recipe_page(client, recipe, "recipe-verify")
+    assert "Court order" not in every_tab(client, recipe)
+    public = recipe_page(client, recipe, "recipe-privacy")
     assert "ada" not in public.split("Announced intrusions so far")[1].split("</section>")[0]
 
 
@@ -158,14 +159,14 @@ def test_only_administrators_intrude_and_others_learn_of_it(client: Client) -> N
         reverse(name, args=[recipe.identifier, 1]) for name in ("recipe-intrusion", "recipe-intrusion-file")
     )
     announce = reverse("recipe-announce", args=[recipe.identifier])
-    assert seen not in recipe_page(client, recipe)
+    assert seen not in every_tab(client, recipe)
     assert [client.get(seen).status_code, client.get(file).status_code] == [302, 302]
     assert client.post(announce).status_code == 302
     entries = {entry.subject: entry for entry in Entry.objects.filter(action="intrusion_announced")}
     told, of_other = (reverse("audit-entry", args=[entries[one.identifier].index]) for one in (recipe, other))
     for reader in (analyst(), auditor(), account("passerby"), account("stella", is_staff=True)):
         client.force_login(reader)
-        page = recipe_page(client, recipe)
+        page = every_tab(client, recipe)
         assert seen not in page
         assert f'href="{announce}"' not in page
         assert "Only administrators see what was seen" in page
@@ -176,8 +177,9 @@ def test_only_administrators_intrude_and_others_learn_of_it(client: Client) -> N
     assert AnnouncedIntrusion.objects.count() == 2
     assert Entry.objects.filter(action="access_denied", actor="ana").exists()
     client.force_login(User.objects.get(username="ada"))
-    assert seen in recipe_page(client, recipe)
-    assert f'href="{announce}"' in recipe_page(client, recipe)
+    page = recipe_page(client, recipe, "recipe-privacy")
+    assert seen in page
+    assert f'href="{announce}"' in page
     answers = [client.get(address) for address in (seen, file)]
     assert all({"no-store", "private"} <= set(one["Cache-Control"].split(", ")) for one in answers)
     assert answers[1].content == bytes(SeenState.objects.get(intrusion__identifier=recipe.identifier).state)
@@ -202,7 +204,7 @@ def test_released_stream_has_its_error_bound_and_intrusions(client: Client) -> N
         page, release = recipe_page(client, recipe), recipe.release
         for said in ("Error bound (95%)", "95% interval", "as parts of all items", "(error bound)"):
             assert said in page
-        assert "from None" not in page
+        assert "None" not in every_tab(client, recipe)
         document, (row,) = result_document(client, recipe), result_rows(client, recipe)
         assert [float(row["error_bound"])] == release.error_bounds == document["error_bound"]
         assert float(row["confidence"]) == document["confidence"] == document["interval"]["level"] == 0.95
@@ -235,7 +237,7 @@ def test_intrusion_into_single_elements_is_about_one_entry(client: Client) -> No
     recipe = open_stream(**PAN_HISTOGRAM)
     # 2ε = 1 and 2δ, for each of two counters (RSP Theorem 5.2).
     certain = "at most 73% sure, apart from a failure probability (δ) of 2e-7"
-    page = recipe_page(client, recipe)
+    page = recipe_page(client, recipe, "recipe-privacy")
     assert "How sure they get that one entry of the stream was one item rather than another" in page
     assert f">{certain}</td>" in page
     asked = recipe_page(administrator(client), recipe, "recipe-announce")

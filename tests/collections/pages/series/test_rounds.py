@@ -177,7 +177,7 @@ def test_page_of_one_round_says_what_all_of_them_guarantee_together(client, give
     members = recipe_members(steps=1, step_seconds=1, round_seconds=60, cohort_size=20, **given)
     series = series_publish(members=members, actor=None)
     rounds_advance()
-    answer = client.get(reverse("recipe", args=[Recipe.objects.get().identifier]))
+    answer = client.get(reverse("recipe-privacy", args=[Recipe.objects.get().identifier]))
     text, stated = page_text(answer), guarantees_together(series.rounds_document)
     local = "privacy loss ε = 2" if "donation_rounds" in given else "privacy loss ε = 6"
     together = text.split("The numbers below are of this round alone. ")[1].split(

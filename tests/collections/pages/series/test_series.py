@@ -59,7 +59,7 @@ def test_a_trend_says_what_changed_by_more_than_noise_and_shows_gaps(client, sig
     rounds_advance()
     series_mark(series=series, at=START, note="version 2.1 released", actor=None)
     of_round = client.get(reverse("recipe", args=[series.rounds.get(number=2).recipe.identifier]))
-    link = f'<a href="{reverse("series", args=[series.identifier])}">Crash counter</a>'
+    link = f'<a href="{reverse("series", args=[series.identifier])}"><bdi>Crash counter</bdi></a>'
     assert link in page_text(of_round)
     client.logout()
     page = series_page(client, series)

@@ -28,7 +28,7 @@ from reports.parsing import ARRIVAL_REASONS
 from results.operations import result_release
 from results.trust_models import COLLECTIONS
 from tests.clock import time_is
-from tests.collections.pages.scene import draft_page, form_data, new_url, publish, recipe_page
+from tests.collections.pages.scene import draft_page, every_tab, form_data, new_url, publish, recipe_page
 from tests.collections.publishing import scene
 from tests.collections.publishing.conftest import _leader  # noqa: F401  # for every test
 from tests.collections.publishing.scene import (
@@ -101,7 +101,8 @@ def test_vectors_warn_and_their_commands_name_the_option(signed_in: Client, help
     assert "Devices refuse single reports with a local privacy loss (ε) above 16" in form
     assert "Devices refuse ε above" not in form
     asked = {"statistic": "vector_mean", "steps": None, "step_seconds": None, "dimension": 3}
-    page = recipe_page(signed_in, two_server_recipe(**asked, cohort_size=1_000, epsilon=1.0))
+    recipe = two_server_recipe(**asked, cohort_size=1_000, epsilon=1.0)
+    page = recipe_page(signed_in, recipe, "recipe-take-part")
     for said in (
         "Devices refuse single reports with a local privacy loss",
         "no local ε holds",
@@ -144,11 +145,13 @@ def test_draft_of_two_servers_is_published(
     assert "did not answer" in page_text(refused)
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.DRAFT
-    page = page_text(publish(signed_in, draft, follow=True))
+    assert "Published." in page_text(publish(signed_in, draft, follow=True))
     draft.refresh_from_db()
     assert draft.status == Recipe.Status.PUBLISHED
-    for text in (scene.LEADER_URL, scene.HELPER_URL, "Two servers", "helper_signature"):
+    page = recipe_page(signed_in, draft, "recipe-privacy")
+    for text in (scene.LEADER_URL, scene.HELPER_URL, "Two servers"):
         assert text in page
+    assert "helper_signature" in recipe_page(signed_in, draft, "recipe-verify")
 
 
 def test_open_recipe_of_real_devices_tells_no_count_of_what_was_verified(client: Client) -> None:
@@ -158,7 +161,7 @@ def test_open_recipe_of_real_devices_tells_no_count_of_what_was_verified(client:
     assert (found.reason, found.count) == ("vdaf_verify_error", 37)
     page = recipe_page(client, recipe)
     assert page.count("published with the result") == 2
-    assert "vdaf verify error" not in page
+    assert "vdaf verify error" not in every_tab(client, recipe)
     assert "At least 20 of 20" in page
 
 
@@ -172,8 +175,8 @@ def test_helper_that_does_not_answer_is_visible(client: Client) -> None:
     assert "Next attempt" not in page
     assert "Both servers verify the reports without reading them" in page
     assert "This waits for the helper." in page
-    assert "decrypted" not in page.split("Timeline")[0].split("Progress")[1].split("<table")[0]
-    assert "ConnectionRefused" not in page
+    assert "decrypted" not in page.split('class="dates"')[0].split('"progress-title"')[1].split("<table")[0]
+    assert "ConnectionRefused" not in every_tab(client, recipe)
     client.force_login(auditor())
     page = recipe_page(client, recipe)
     assert "Requests that wait: 1." in page
@@ -221,27 +224,29 @@ def test_release_shows_both_counts_and_when_they_differ(
     settle()
     HelperCount.objects.filter(task=scene.task(silent, Side.LEADER)).delete()
     result_release(recipe=silent)
-    assert "did not answer" in recipe_page(client, silent)
+    assert "did not answer" in recipe_page(client, silent, "recipe-verify")
     counted = '<td data-label="Reports it counted">about'
     for user in (None, auditor()):
         if user is not None:
             client.force_login(user)
-        page = recipe_page(client, agreed)
-        assert page.count(f"{counted} 6</td>") == 2
+        assert recipe_page(client, agreed, "recipe-verify").count(f"{counted} 6</td>") == 2
+        page = every_tab(client, agreed)
         assert "vdaf verify error" not in page
         assert "The servers disagree" not in page
-        page = recipe_page(client, differing)
+        page = recipe_page(client, differing, "recipe-verify")
         assert (page.count(f"{counted} 6</td>"), page.count(f"{counted} 7</td>")) == (1, 1)
-        assert "The servers disagree on how many reports" in page
+        for shown in (page, recipe_page(client, differing)):
+            assert "The servers disagree on how many reports" in shown
 
 
 def test_withheld_recipe_of_two_servers_says_when_each_deletes_its_keys(client: Client) -> None:
-    page = recipe_page(client, finish(recipe_with_reports(good=2)))
+    recipe = finish(recipe_with_reports(good=2))
+    assert "not published below the cohort size" in recipe_page(client, recipe, "recipe-verify")
+    page = recipe_page(client, recipe)
     for said in (
         "Closed below 5 valid reports.",
         "A new recipe with a smaller cohort size or a longer window can ask again.",
         "The helper deletes its own when it is notified",
-        "not published below the cohort size",
     ):
         assert said in page
 
@@ -260,12 +265,12 @@ def test_recipe_that_the_helper_ended_is_not_said_to_lack_reports(client: Client
 
 
 def test_commands_to_take_part_name_the_key_of_a_helper_if_there_is_one(client: Client) -> None:
-    page = recipe_page(client, two_server_recipe())
+    page = recipe_page(client, two_server_recipe(), "recipe-take-part")
     key = base64.b64encode(scene.verification_key_of(scene.HELPER_SIGNING_KEY)).decode()
     assert f'# compare it with {scene.HELPER_ORIGIN}/ HELPER_KEY="{key}"' in page
     assert '--helper-key "$HELPER_KEY"' in page
     assert f'<a href="{scene.HELPER_ORIGIN}/">the helper\'s page</a>' in page
-    page = recipe_page(client, published_recipe())
+    page = recipe_page(client, published_recipe(), "recipe-take-part")
     assert "panprivacy.device join" in page
     assert "HELPER_KEY" not in page
 
