@@ -22,6 +22,7 @@ from results.operations import result_release, result_withhold
 from results.outcomes import Sum
 from results.rates import result_allow
 from results.trust_models import COLLECTIONS
+from tests.collections.pages.scene import every_tab, recipe_page
 from tests.collections.results.test_release_operations import collected
 from tests.factories import published_recipe
 from tests.page_text import page_text
@@ -73,9 +74,9 @@ def test_result_says_whether_its_reports_fit_the_tokens(
     assert answered["admission"] == told
     page = page_text(client.get(f"/recipes/{recipe.identifier}/"))
     assert ("does not fit the tokens" in page) == (verdict is Verdict.FLAGGED)
-    assert "Tokens issued" in page
+    assert "Tokens issued" in recipe_page(client, recipe, "recipe-verify")
     assert release_document(without, None)["admission"] is None
-    assert "Tokens issued" not in page_text(client.get(f"/recipes/{without.recipe.identifier}/"))
+    assert "Tokens issued" not in every_tab(client, without.recipe)
 
 
 def test_result_waits_until_the_issuer_has_said_how_many_tokens_there_are(tokens: Any) -> None:
@@ -113,7 +114,7 @@ def test_more_reports_than_tokens_hold_the_result_without_a_count(tokens: Any, c
     assert REPORTS not in told.values()
     page = page_text(client.get(address))
     assert "The result is held: more reports came than the tokens explain." in page
-    assert "6 reports" not in page
+    assert "6 reports" not in every_tab(client, recipe)
     # From a page that was loaded before.
     assert client.get(f"{address}progress/", {"shown": "summing 5"}).headers["HX-Refresh"] == "true"
 

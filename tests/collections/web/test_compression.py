@@ -4,7 +4,9 @@ import gzip
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
+from tests.collections.pages.scene import TABS
 from tests.factories import published_recipe
 from tests.scenes import analyst, finished_recipe
 
@@ -19,7 +21,8 @@ def is_compressed(client: Client, path: str) -> bool:
 
 def test_pages_for_everybody_are_compressed_and_stay_small(client: Client) -> None:
     recipe = finished_recipe([[1]] * 40)
-    for path in ("/", f"/recipes/{recipe.identifier}/"):
+    tabs = [reverse(tab, args=[recipe.identifier]) for tab in TABS]
+    for path in ("/", *tabs):
         response = client.get(path, headers=ACCEPTED)
         assert response["Content-Encoding"] == "gzip"
         assert "Accept-Encoding" in response["Vary"]

@@ -16,7 +16,7 @@ from panprivacy.statistics.events.count_nonzero import CountNonzero
 from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.exports import release_document
-from tests.collections.pages.scene import draft_page, new_url, recipe_page, suggested
+from tests.collections.pages.scene import draft_page, every_tab, new_url, recipe_page, suggested
 from tests.collections.tokens.admission.scene import ISSUER_URL, RELAY_URL, FakeIssuer, token_recipe
 from tests.factories import draft_recipe, published_recipe, published_stream
 from tests.page_text import page_text
@@ -95,13 +95,15 @@ def test_pages_say_how_many_devices_are_surely_in_the_target(signed_in: Client, 
         assert said in page_text(answer)
     review = draft_page(signed_in, draft_recipe(**file_of(("os", "other", systems))))
     assert "Only devices with: must have at least 5,000 devices" in review
-    shown = recipe_page(signed_in, publish(file_of(("os", "linux", systems))))
+    recipe = publish(file_of(("os", "linux", systems)))
+    shown = recipe_page(signed_in, recipe, "recipe-privacy")
     for said in (
         "It asks only devices with os = linux. At least 5,000 devices have this",
         f'/recipes/{systems.identifier}/">Systems</a>',
-        '--attributes "os=linux" \\ --log-policy policy --log-state log.state',
     ):
         assert said in shown
+    join = recipe_page(signed_in, recipe, "recipe-take-part")
+    assert '--attributes "os=linux" \\ --log-policy policy --log-state log.state' in join
 
 
 def test_impossible_target_is_refused_at_its_field(signed_in: Client, systems: Recipe) -> None:
@@ -169,15 +171,18 @@ def test_preview_of_what_needs_tokens_shows_the_refusal_first(signed_in: Client)
 
 
 def test_page_of_a_recipe_with_tokens_names_issuer_attester_and_relay(client: Client) -> None:
-    shown = recipe_page(client, token_recipe(FakeIssuer(), relay=True))
+    recipe = token_recipe(FakeIssuer(), relay=True)
+    shown = recipe_page(client, recipe, "recipe-privacy")
     for text in (
         *("issuer.example", "https://attester.example/attester", RELAY_URL, "known after it has closed"),
-        *(
-            "panprivacy.device identity --identity",
-            "panprivacy.device enrol https://attester.example/attester",
-        ),
-        "panprivacy.device token --state",
         "an attacker cannot fill the cohort with made-up reports, unless the attester and",
+    ):
+        assert text in shown
+    shown = recipe_page(client, recipe, "recipe-take-part")
+    for text in (
+        "panprivacy.device identity --identity",
+        "panprivacy.device enrol https://attester.example/attester",
+        "panprivacy.device token --state",
     ):
         assert text in shown
     assert f'ISSUER_KEY="{base64_text.encode(ISSUER_KEY.public_key().public_bytes_raw())}"' in unescape(shown)
@@ -190,17 +195,18 @@ def test_page_says_how_many_tokens_were_issued_if_known(client: Client, silent: 
     issuer.silent = silent
     now = timezone.now() + timedelta(minutes=1)
     issuances_drive(taken=issuances_take(now=now), now=now, transport=issuer)
-    shown = recipe_page(client, recipe)
-    assert said in shown
-    assert ISSUER_URL not in shown or not silent  # what went wrong is for those who watch over it
+    assert said in recipe_page(client, recipe, "recipe" if silent else "recipe-privacy")
+    # What went wrong is for those who watch over it.
+    assert ISSUER_URL not in every_tab(client, recipe) or not silent
 
 
 def test_page_of_an_open_recipe_says_what_nothing_limits(client: Client) -> None:
-    shown = recipe_page(client, published_recipe())
+    recipe = published_recipe()
+    shown = recipe_page(client, recipe, "recipe-privacy")
     assert "Any sender, any number of reports" in shown
     assert "can fill the cohort" in shown
-    assert "Tokens issued" not in shown
-    assert "Who may report" not in recipe_page(client, published_stream())
+    assert "Tokens issued" not in every_tab(client, recipe)
+    assert "Who may report" not in every_tab(client, published_stream())
 
 
 # Hidden number of reports
@@ -230,7 +236,8 @@ def test_impossible_hidden_count_is_refused_at_its_field(signed_in: Client) -> N
 
 
 def test_page_lists_the_guarantee_of_the_number_of_reports(client: Client) -> None:
-    page = recipe_page(client, published_recipe(**HIDDEN, hidden_count={"epsilon": 1, "delta": 1e-6}))
+    recipe = published_recipe(**HIDDEN, hidden_count={"epsilon": 1, "delta": 1e-6})
+    page = recipe_page(client, recipe, "recipe-privacy")
     assert "Someone who sees only the number of reports" in page
     assert "to at most 73% sure whether one device takes part" in page
     assert "one report (a device takes part, against it does not)" in page

@@ -193,7 +193,7 @@ def test_lines_to_paste_check_what_they_fetch_offline(client: Client, released: 
     """The lines themselves, run by a shell. Only what `curl` would do, this process does."""
     recipe = finished_recipe([[1]] * 12, cohort_size=10) if released else published_recipe()
     integrate()
-    page = client.get(f"/recipes/{recipe.identifier}/")
+    page = client.get(reverse("recipe-verify", args=[recipe.identifier]))
     # Elsewhere than in its own directory, the software is found only after this line.
     assert "export PYTHONPATH=/…/clone PATH=/…/clone/.venv/bin:$PATH</pre>" in page.content.decode()
     fetching, showing, verifying = page.context["verify_lines"].split("\n")
