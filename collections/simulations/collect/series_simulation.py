@@ -3,7 +3,7 @@
 import csv
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from operator import itemgetter
@@ -41,13 +41,15 @@ def series_simulate(
     say: Callable[[str], None],
     warn: Warn,
 ) -> list[dict[str, Any]]:
-    """Run rounds, and give what `collect` prints of each, with `change` since the last result.
+    """Run rounds, and give what `collect` prints of each, with `change` since the last result, and
+    `change_since_baseline`. All intervals of all changes hold together.
 
     All rounds have the same events, unless the file has the column `round`.
 
     Args:
         options: the files of devices, by their options; `seed`; `segment`, the one whose change is told (None
-            for everybody); and `weights` of the segments.
+            for every segment, if there are some); `baseline`, the number of a round to compare later ones
+            with, or None; and `weights` of the segments.
         warn: as of `shared_installation`.
 
     Raises:
@@ -58,6 +60,11 @@ def series_simulate(
     path = device_file(simulated_devices, options, draft.recipe.statistic)
     simulated = simulated_devices(draft.recipe.calibrated_statistic())
     segment = asked_segment(draft.recipe.segments, options["segment"] or "")
+    baseline = options["baseline"]
+    if baseline is not None and not 1 <= baseline < rounds:
+        raise FieldError("baseline", f"must be a round that others follow: 1 to {rounds - 1}, not {baseline}")
+    followed = (segment,) if segment else tuple(draft.recipe.segments) or (segment,)
+    scalar = simulated.statistic.scalar
     checked_weights("weights", options["weights"], draft.recipe.segments)
     optional = (*((SEGMENT,) if draft.recipe.segments else ()), ROUND)
     table = partial(CsvTable, columns=simulated.columns, field=simulated.option, optional=optional)
@@ -68,7 +75,8 @@ def series_simulate(
                 pass
     opens_at = draft.openings(timezone.now())[0]
     results: list[dict[str, Any]] = []
-    before: Release | None = None
+    last: dict[str, Release] = {}
+    first: dict[str, Release] = {}
     beside, processes = roles_beside(draft.recipe), os.cpu_count() or 1
     with shared_installation(
         partners=beside, warn=warn, devices=processes, environment=SIMULATING
@@ -86,15 +94,23 @@ def series_simulate(
                     processes=processes,
                     say=say,
                 )
-            release = result.release
-            told = release.outcome == Release.Outcome.RELEASED and not (
-                segment and hidden_reason(release, segment)
-            )
-            change = None
-            if told and before is not None:
-                change = change_between(before, release, segment, among=rounds)
-            results.append(result.as_dict() | {"change": _change(change, scalar=simulated.statistic.scalar)})
-            before = release if told else before
+            release, told = result.release, result.as_dict()
+            compared = {"change": last} | ({} if baseline is None else {"change_since_baseline": first})
+            for name, before in compared.items():
+                found = _changes(before, release, followed, among=rounds)
+                told[name] = (
+                    _change(found.get(segment), scalar=scalar)
+                    if followed == (segment,)
+                    else [_of_segment(label, change, scalar=scalar) for label, change in found.items()]
+                )
+            results.append(told)
+            for label in followed:
+                if release.outcome == Release.Outcome.RELEASED and not (
+                    label and hidden_reason(release, label)
+                ):
+                    last[label] = release
+                    if number == baseline:
+                        first[label] = release
     return results
 
 
@@ -151,6 +167,30 @@ def _write_round(table: CsvTable, number: int, rounds: int, to: TextIO) -> bool:
             writer.writerow(row)
             written, found = table.last_line, True
     return found
+
+
+def _changes(
+    before: Mapping[str, Release], release: Release, labels: Sequence[str], *, among: int
+) -> dict[str, Change]:
+    """Label → what changed since the result that is there for it; nothing if one of the two has none."""
+    found = {
+        label: change_between(before[label], release, label, among=among)
+        for label in labels
+        if label in before and release.outcome == Release.Outcome.RELEASED
+    }
+    return {label: change for label, change in found.items() if change is not None}
+
+
+def _of_segment(label: str, change: Change, *, scalar: bool) -> dict[str, Any]:
+    shape: Callable[[Any], Any] = itemgetter(0) if scalar else list
+    told = change.told
+    return {
+        "segment": label,
+        "difference": shape(told.values),
+        "interval": shape(list(zip(told.interval.low, told.interval.high, strict=True))),
+        "level": told.interval.level,
+        "more_than_noise": shape(told.more_than_noise),
+    }
 
 
 def _change(change: Change | None, *, scalar: bool) -> dict[str, Any] | None:

@@ -71,7 +71,12 @@ class Command(BaseCommand):
             )
         simulate.add_argument("--rounds", type=int, required=True, help="how many rounds")
         simulate.add_argument("--seed", type=int, help="repeat the devices' random choices")
-        simulate.add_argument("--segment", metavar="LABEL", help="show the changes of one segment")
+        simulate.add_argument(
+            "--segment", metavar="LABEL", help="show the changes of one segment (default: of each)"
+        )
+        simulate.add_argument(
+            "--baseline", type=int, metavar="ROUND", help="show the changes since this round, too"
+        )
         add_weights_option(simulate)
         simulate.add_argument(
             "--json", action="store_true", help="print the list on one line, and no progress"
