@@ -376,7 +376,7 @@ def test_worker_that_dies_of_a_step_each_time_does_so_ever_more_rarely() -> None
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.skipif(connection.vendor != "postgresql", reason="SQLite has no locks of rows")
-def test_reports_that_arrive_wait_for_no_transaction_that_holds_the_row_of_steps() -> None:
+def test_reports_that_arrive_wait_for_no_one_who_holds_the_row_of_steps() -> None:
     recipe = resting()
 
     def hold() -> None:
