@@ -63,7 +63,6 @@ class KeyRing(Generic[Key]):
     make: Callable[[int, secrets.SystemRandom], tuple[bytes, bytes]]
     announce: Callable[[int, str, list[int]], object]
 
-    @transaction.atomic
     def rotate(self, *, now: datetime) -> Key:
         """Make a key pair, hand it out, and retire the previous ones.
 
@@ -72,9 +71,17 @@ class KeyRing(Generic[Key]):
         Raises:
             NoKeyError: all numbers are in use.
         """
-        keys = self._keys().select_for_update().order_by("-created_at", "-pk")
+        return self._rotated(now, first=False)
+
+    @transaction.atomic
+    def _rotated(self, now: datetime, *, first: bool) -> Key:
+        """`first`: make none if one is handed out."""
+        keys = list(self._keys().select_for_update().order_by("-created_at", "-pk"))
         taken = {key.config_id for key in keys}
         newest = next(iter(keys), None)
+        current = next((key for key in keys if key.retired_at is None), None)
+        if first and current is not None:
+            return current
         # A process that rotates at the same time computes the same number, and only one of the two keys is
         # stored.
         start = newest.config_id + 1 if newest else 1
@@ -113,10 +120,8 @@ class KeyRing(Generic[Key]):
     def handed_out(self, *, now: datetime) -> list[bytes]:
         """Configurations to hand out; the first key is made when it is first asked for."""
         if not self._current():
-            with transaction.atomic():
-                # Checked again: a process with a simultaneous request may have made it, and one is enough.
-                if not self._current():
-                    self.rotate(now=now)
+            # A process with a simultaneous request may have made it, and one is enough.
+            self._rotated(now, first=True)
         return [bytes(key.config) for key in self._current()]
 
     def private_key(self, config_id: int) -> tuple[bytes, bytes]:

@@ -67,6 +67,7 @@ def test_ciphertext_comes_once_in_a_report() -> None:
     assert refused(recipe, [report]) == []
 
 
+@pytest.mark.django_db(transaction=True)
 def test_what_is_kept_of_a_report_is_bounded_and_goes_with_its_nonce() -> None:
     recipe = published_recipe(statistic="histogram", k=40, cohort_size=2)
     report, other = (report_of_values(recipe, [0] * 41) for _ in range(2))

@@ -424,10 +424,12 @@ def signed_in() -> dict[str, str]:
     return {"Cookie": cookies, "X-CSRFToken": TOKEN}
 
 
-def answer_to(address: str, headers: dict[str, str], content: bytes | None = None) -> bytes:
-    """Asked again as long as the answer is 503: what it needs is being computed."""
+def answer_to(
+    address: str, headers: dict[str, str], content: bytes | None = None, patience: float = 0.0
+) -> bytes:
+    """Asked again so long if the answer is 503: what it needs is being computed."""
     request = urllib.request.Request(address, data=content, headers=headers)  # noqa: S310  # ourselves
-    ends = time.monotonic() + PATIENCE
+    ends = time.monotonic() + patience
     while True:
         try:
             with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310  # ourselves
@@ -501,7 +503,7 @@ def test_workers_simulate_the_devices_of_every_trust_model_that_has_any(
     headers = {**signed_in(), "Content-Type": "application/json"}
     simulations = f"{installation.services.base_url}/api/v1/simulations/"
     asked = json.dumps({"recipe": members, "workload": workload, "seed": 7}).encode()
-    started = json.loads(answer_to(simulations, headers, asked))
+    started = json.loads(answer_to(simulations, headers, asked, PATIENCE))
 
     def simulated() -> Any:
         return json.loads(answer_to(f"{simulations}{started['id']}/", headers))

@@ -97,6 +97,7 @@ def test_release_is_withheld_with_the_helpers_refusal_and_stays_spent() -> None:
     assert not Spending.objects.exclude(returns=None).exists()
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("bits", [(1, 1), (1, 1, 1, 0, 0, 1), ()])
 def test_release_ends_the_task_on_both_sides_and_says_why(bits: tuple[int, ...]) -> None:
     recipe = collected(*bits)

@@ -315,6 +315,7 @@ class StoreContract:
         process(chunk)
         assert sum_of(recipe) == ([0], 0)
 
+    @pytest.mark.django_db(transaction=True)
     @pytest.mark.parametrize("done", [False, True])
     def test_the_end_leaves_nothing_of_the_recipe_and_all_of_others(self, done: bool) -> None:
         other = published_recipe(name="Other")

@@ -68,6 +68,7 @@ def test_release_of_an_estimate_that_cannot_be_computed_is_withheld(monkeypatch:
     assert (release.outcome, RecipeKey.objects.count()) == ("withheld", 0)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("values", [(1, 1), (1, 1, 1, 0, 0, 1), ()])
 def test_release_happens_once_is_logged_and_deletes_the_reports(values: tuple[int, ...]) -> None:
     recipe = collected(*values)

@@ -35,6 +35,7 @@ def stuck() -> Recipe:
     return recipe
 
 
+@pytest.mark.django_db(transaction=True)
 def test_withhold_states_its_reason_and_deletes_reports_and_keys(client: Client) -> None:
     recipe, output = stuck(), StringIO()
     call_command("recipe", "withhold", str(recipe.identifier), "--reason", REASON, stdout=output)

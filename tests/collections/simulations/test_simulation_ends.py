@@ -31,6 +31,7 @@ def of_a_stream() -> Recipe:
     return recipe_publish_file(members=stream_members(), actor=None, simulation=True)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("simulation", [of_one_server, of_a_stream])
 @pytest.mark.parametrize(
     ("error", "reason"),

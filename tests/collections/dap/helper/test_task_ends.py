@@ -93,6 +93,7 @@ class TestEnd:
         status = leader.status()
         assert (status["report_count"], status["collected"]) == (6, True)
 
+    @pytest.mark.django_db(transaction=True)
     def test_ended_task_keeps_counts_and_its_first_reason_and_nothing_else(self) -> None:
         leader = busy_task()
         ended(leader, "x" * 1_000)
@@ -142,6 +143,7 @@ class TestEnd:
             statement += 1
         assert statement > 5
 
+    @pytest.mark.django_db(transaction=True)
     def test_identifiers_are_deleted_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(partitions, "DELETED_ROWS", 4)
         leader, other = registered(), registered()

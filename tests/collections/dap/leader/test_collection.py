@@ -362,6 +362,7 @@ def test_refused_job_costs_a_recipe_its_uploads_only_once_it_is_closed(state: Ta
     assert left(pair) == kept
 
 
+@pytest.mark.django_db(transaction=True)
 def test_end_deletes_reports_keys_and_results_and_keeps_counts() -> None:
     pair = recipe_pair()
     pair.upload(0, 1, 2)
@@ -416,6 +417,7 @@ def partitions(pair: Pair) -> int:
     return int(found)
 
 
+@pytest.mark.django_db(transaction=True)
 def test_end_while_a_job_is_on_its_way_leaves_nothing_behind() -> None:
     pair = Pair()
     pair.upload(0, 1, 2)

@@ -263,6 +263,7 @@ def test_nothing_is_decrypted_before_the_last_part_is_here(full: tuple[Recipe, l
     assert_counted_once(recipe, total)
 
 
+@pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(
     ("ending", "said", "words"),
     [
