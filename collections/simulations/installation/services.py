@@ -55,6 +55,8 @@ LOOK_SECONDS = 0.02
 
 WATCH_SECONDS = 0.5
 MOST_RESTARTS = 20
+RESTART_SECONDS = 600.0
+"""A process that dies more often than `MOST_RESTARTS` within this time is not started again."""
 
 
 SIMULATING = {"PANAPP_ASK_ROUNDS": "false", "PANAPP_ADVANCE_SECONDS": "0.4"}
@@ -115,7 +117,7 @@ class Services:
         self._broker = broker
         self._programs: dict[str, Program] = {}
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._restarts = 0
+        self._restarts: list[float] = []
         self._ending = threading.Event()
         self._watcher = threading.Thread(target=self._watch, daemon=True)
 
@@ -133,10 +135,10 @@ class Services:
     def check(self) -> None:
         """Raise ServiceError if processes die faster than restarting makes sense, and any interrupt again."""
         self._interrupted()
-        if self._restarts > MOST_RESTARTS:
+        if self._dies_too_often():
             raise ServiceError(
-                f"processes died, or could not be started again, {self._restarts} times; "
-                "see the messages above"
+                f"processes died, or could not be started again, more than {MOST_RESTARTS} times in "
+                f"{RESTART_SECONDS / 60:.0f} minutes; see the messages above"
             )
 
     def stop(self) -> None:
@@ -165,7 +167,7 @@ class Services:
         )
 
     def _watch(self) -> None:
-        while not self._ending.wait(WATCH_SECONDS) and self._restarts <= MOST_RESTARTS:
+        while not self._ending.wait(WATCH_SECONDS) and not self._dies_too_often():
             try:
                 self._restart_dead()
             except Exception:
@@ -173,16 +175,21 @@ class Services:
                 # again next time, and each time counts.
                 logger.exception("process_not_restarted")
 
+    def _dies_too_often(self) -> bool:
+        """Whether processes died so often lately that restarting makes no sense."""
+        since = time.monotonic() - RESTART_SECONDS
+        return sum(at > since for at in self._restarts) > MOST_RESTARTS
+
     def _restart_dead(self) -> None:
         if self._broker is not None and not self._broker.is_running():
             # It held identifiers of chunks only; the database sends those again.
-            self._restarts += 1
+            self._restarts.append(time.monotonic())
             logger.warning("process_restarted", process="broker")
             self._broker.terminate()
             self._broker.start()
         for name, process in list(self._processes.items()):
             if process.poll() is not None:
-                self._restarts += 1
+                self._restarts.append(time.monotonic())
                 logger.warning("process_restarted", process=name, exit_code=process.returncode)
                 _kill_group(process.pid)
                 self._spawn(name)
