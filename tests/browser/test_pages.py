@@ -302,7 +302,7 @@ def test_api_documentation_shows_every_operation_under_our_policy(visit: Visit) 
     visitor.page.get_by_text("Submit one report").click()
     expect(visitor.page.locator(".opblock-body")).to_contain_text("nonce")
     expect(visitor.page.locator(".opblock-summary-description:empty")).to_have_count(0)
-    visitor.page.get_by_role("navigation", name="Main").get_by_role("link", name="Recipes").click()
+    visitor.page.get_by_role("navigation", name="Main").get_by_role("link", name="Results").click()
     expect(visitor.page.get_by_role("heading", level=1)).to_have_text("Private telemetry")
 
 
