@@ -44,8 +44,8 @@ def main() -> None:
 def poll(recipes: int) -> None:
     from publishing.publication import recipe_publish_file
     from recipes.steps import step_due, steps_claim
-    from results.aggregation.step_tasks import steps_send
-    from results.steps import collection_step
+    from results.aggregation.tasks import steps_send
+    from results.tasks import collection_step
 
     waiting = [
         recipe_publish_file(members=MEMBERS, actor=None, simulation=True, partners={}) for _ in range(recipes)

@@ -106,7 +106,7 @@ def hot_path(recipe: Any) -> dict[str, float]:
     from django.db import connection, transaction
 
     from reports.models import ReportNonce
-    from results.aggregation.selectors import progress_of
+    from results.aggregation.operations import progress_of
     from results.metrics import CollectionsCollector
     from storage.claims import values_claim
 

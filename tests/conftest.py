@@ -152,7 +152,7 @@ def _nothing_is_remembered(request: pytest.FixtureRequest) -> Iterator[None]:
     group_commit._serving = False
     yield
     from dap.leader.views import TASKS
-    from reports.receiving import RECIPES
+    from reports.views import RECIPES
 
     # A rolled back recipe's primary key may be the next one's.
     RECIPES.clear()

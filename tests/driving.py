@@ -2,7 +2,7 @@
 
 from recipes.models import NextStep
 from recipes.steps import steps_claim
-from results.steps import collection_step
+from results.tasks import collection_step
 from storage import clock
 
 

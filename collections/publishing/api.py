@@ -15,8 +15,9 @@ from publishing.approvals import approval_missing, approval_of_draft
 from publishing.approvals_api import ApprovalSerializer
 from publishing.publication import recipe_close, recipe_publish
 from publishing.review import Expected, Review, review_of
-from recipes.api import GuaranteeSerializer, RecipeSerializer, published_recipe
+from recipes.api import GuaranteeSerializer, RecipeSerializer
 from recipes.budget import Effect
+from recipes.converters import published_recipe
 from recipes.drafts_api import (
     ABOUT_WARNING,
     BODY_BYTES,

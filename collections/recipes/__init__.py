@@ -4,8 +4,8 @@ Others call `operations` (drafts, keys, the row lock), `cost` (what is asked, as
 does to its population's), `refusals` (what keeps one from being published), `planner` (what a collection
 will give), `steps` (when an unfinished one goes on), `selectors`, `access`, `errors`, `actions` and
 `item_lists`, and read `models`. `recipe_file` and `items_file` read the files of commands. `api` and
-`drafts_api` are the REST API, `converters` parses identifiers in its addresses, and `scopes` lists what its
-tokens may be used for.
+`drafts_api` are the REST API, `converters` reads the recipe that an address names, and `scopes` lists what
+its tokens may be used for.
 
 It must not know reports, results or pages, nor what differs between trust models.
 """

@@ -13,6 +13,7 @@ from rest_framework.views import APIView
 
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.recipe.parts import PARTS
+from recipes.converters import published_recipe
 from recipes.drafts_api import DraftSerializer, draft_saved, saves_draft
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE
@@ -21,7 +22,7 @@ from storage.signing_key import verification_key
 from web.dataclass_serializers import serializer_of
 from web.openapi import CURSOR
 from web.paging import api_results
-from web.problems import invalid_parameter, row_found
+from web.problems import invalid_parameter
 from web.scopes import PUBLIC, Scopes
 from web.serializers import ObjectField, SignatureField, paged
 
@@ -166,8 +167,3 @@ class RecipeView(APIView):
     @extend_schema(summary="Fetch one recipe", responses=RecipeSerializer, operation_id="recipe")
     def get(self, request: Request, identifier: str) -> Response:
         return Response(RecipeSerializer(published_recipe(identifier)).data)
-
-
-def published_recipe(identifier: str) -> Recipe:
-    """The recipe of this identifier. Raises Problem if there is none."""
-    return row_found(Recipe.objects.all(), "No recipe has this identifier.", identifier=identifier)

@@ -1,7 +1,7 @@
 """Takes reports in: each counts once, and is stored before it is acknowledged.
 
 Others call `operations` (submit reports; `report_store_of`, which gives what `store` describes), `parsing`,
-`rows`, `arrivals` (when an open recipe has enough of them) and `partitions`, and read `models`. Its views
+`rows` and `partitions`, and read `models`. Its views
 are the REST API for devices and for curators' items. `ingest` answers them in front of Django's middleware,
 and `device_origins` lets pages of other origins read the answers.
 
@@ -10,7 +10,6 @@ nor sums.
 """
 
 __all__ = [
-    "arrivals",
     "device_origins",
     "ingest",
     "models",

@@ -11,7 +11,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from panprivacy.statistics.streams.item_bytes import NO_ITEM, ItemError
 from reports import openapi
 from reports.items import BODY_BYTES, invalid_item, read_items
-from reports.receiving import ReceivingView
+from reports.views import ReceivingView
 from storage.group_commit import QueueFullError
 from storage.key_service import KeyServiceError
 from streams.errors import StreamBusyError, StreamClosedError, StreamLostError

@@ -62,6 +62,7 @@ from reports.object_store import (
 )
 from reports.parsing import WellFormedReport
 from reports.store import (
+    PLACES,
     RecipeNotOpenError,
     Rejection,
     ReportsMissingError,
@@ -78,7 +79,6 @@ from reports.store import (
 from storage import clock
 from storage.columns import optional_bytes, stored, total
 from storage.group_commit import GroupCommit, waits_bound
-from storage.kept_rows import KeptRows
 from storage.partitions import rows_delete
 
 logger = structlog.get_logger(__name__)
@@ -120,20 +120,6 @@ DUPLICATE = "duplicate_report"
 
 STRAGGLERS = timedelta(hours=1)
 """No request and no task lives so long, and nothing is written for a recipe that has a result."""
-
-
-def _place(identifier: str) -> tuple[SegmentedRecipe | None]:
-    return (SegmentedRecipe.objects.filter(recipe__identifier=identifier).only("key", "store").first(),)
-
-
-PLACES: KeptRows[str, tuple[SegmentedRecipe | None]] = KeptRows(_place, lambda _: True)
-"""By identifier, what a process has read: key and store, which never change. Threads that come at once must
-not take a connection each, and hold it while the writer needs one."""
-
-
-def is_in_objects(recipe: Recipe) -> bool:
-    """Whether the reports of a published recipe are in object storage."""
-    return PLACES.get(str(recipe.identifier))[0] is not None
 
 
 class ReportObjects(ReportStore):

@@ -10,10 +10,10 @@ from django.utils import timezone
 from recipes.models import Recipe
 from recipes.selectors import recipe_accepts_reports
 from reports.models import RejectionCount
-from reports.objects import ReportObjects, is_in_objects
+from reports.objects import ReportObjects
 from reports.parsing import ReportRejectedError, WellFormedReport, duplicate_nonce, read_report
 from reports.rows import ReportRows
-from reports.store import RecipeNotOpenError, Rejection, ReportStore, Submission
+from reports.store import RecipeNotOpenError, Rejection, ReportStore, Submission, is_in_objects
 
 REPORT_STORES: tuple[type[ReportStore], ...] = (ReportRows, ReportObjects)
 

@@ -8,8 +8,11 @@ undetectably.
 """
 
 import hashlib
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from django.conf import settings
@@ -23,11 +26,12 @@ from panprivacy.recipe.report_shards.shard_sum import RunningSum
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import ReportStatistic
 from recipes.models import Recipe, RecipeKey
-from reports.arrivals import arrivals_count
+from recipes.steps import step_due_unless_locked
 from reports.models import CiphertextDigest, ReportNonce, StoredReports
 from reports.parsing import ReportRejectedError, WellFormedReport, duplicate_nonce
 from reports.partitions import REPORTS
 from reports.store import (
+    MINIMUM_REPORTS,
     Rejection,
     ReportsMissingError,
     ReportStore,
@@ -50,6 +54,12 @@ CHUNK_SECONDS = 10.0
 
 CHUNK_BYTES = 8 * 1024 * 1024
 """Length of the ciphertexts of one chunk at most, which a worker holds in memory."""
+
+MARK_SECONDS = 1.0
+"""Between two marks of one recipe by one process."""
+
+MOST_RECIPES = 10_000
+"""Recipes whose reports are counted; then counting begins anew."""
 
 
 class ReportRows(ReportStore):
@@ -255,3 +265,51 @@ def _keep(recipe: Recipe, count: int, payload: bytes) -> None:
             "VALUES (%s, %s, %s)",
             [recipe.pk, count, payload],
         )
+
+
+@dataclass
+class _Count:
+    reports: int = 0
+    marked_at: float = float("-inf")
+
+
+class Arrivals:
+    """The counts of one process: they mark an open recipe once enough reports have arrived to be added up.
+
+    Storing a report must stay cheap, and must not wait for the recipe's row of steps. So each process counts
+    in memory, and marks a recipe after as many reports as are taken in together, and at most once a second.
+    What is too little for each of several processes is found by a later step, at the latest after closing.
+
+    Args:
+        steady: seconds, from whenever.
+    """
+
+    def __init__(self, steady: Callable[[], float] = time.monotonic) -> None:
+        self._steady = steady
+        self._counts: dict[str, _Count] = {}
+        self._lock = threading.Lock()
+
+    def are_enough(self, recipe: Recipe, number: int) -> bool:
+        """Count reports that are being stored; whether the recipe is to be marked now."""
+        with self._lock:
+            if len(self._counts) >= MOST_RECIPES:
+                self._counts.clear()
+            count = self._counts.setdefault(str(recipe.identifier), _Count())
+            count.reports += number
+            now = self._steady()
+            if (
+                count.reports < min(MINIMUM_REPORTS, recipe.cohort_size)
+                or now < count.marked_at + MARK_SECONDS
+            ):
+                return False
+            count.reports, count.marked_at = 0, now
+            return True
+
+
+_HERE = Arrivals()
+
+
+def arrivals_count(*, recipe: Recipe, number: int) -> None:
+    """Note reports that are stored. If this is lost, a later step finds them."""
+    if _HERE.are_enough(recipe, number):
+        step_due_unless_locked(recipe=recipe)

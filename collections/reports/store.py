@@ -13,9 +13,13 @@ from django.db import connection, models, transaction
 
 from panprivacy.encryption.interface import PrivateKey
 from recipes.models import Recipe
-from reports.models import RejectionCount
+from reports.models import RejectionCount, SegmentedRecipe
 from reports.parsing import WellFormedReport
 from storage.group_commit import RowHeldError
+from storage.kept_rows import KeptRows
+
+MINIMUM_REPORTS = 500
+"""Reports of an open recipe that are taken in together, at least (or the cohort size, if smaller)."""
 
 
 class RecipeNotOpenError(ValueError):
@@ -186,6 +190,20 @@ class ReportStore(ABC):
     @abstractmethod
     def upkeep() -> None:
         """Delete what `end` could not, of all recipes. Safe to run at any time, even twice."""
+
+
+def _place(identifier: str) -> tuple[SegmentedRecipe | None]:
+    return (SegmentedRecipe.objects.filter(recipe__identifier=identifier).only("key", "store").first(),)
+
+
+PLACES: KeptRows[str, tuple[SegmentedRecipe | None]] = KeptRows(_place, lambda _: True)
+"""By identifier, what a process has read: key and store, which never change. Threads that come at once must
+not take a connection each, and hold it while the writer needs one."""
+
+
+def is_in_objects(recipe: Recipe) -> bool:
+    """Whether the reports of a published recipe are in object storage."""
+    return PLACES.get(str(recipe.identifier))[0] is not None
 
 
 @transaction.atomic

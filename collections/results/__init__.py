@@ -1,8 +1,8 @@
 """From reports to the one result of a recipe: released or withheld, once; and progress until then.
 
-Others call `steps` (what drives collections), `operations` (release, withholding), `trust_models` (how each
+Others call `tasks` (what drives collections), `operations` (release, withholding), `trust_models` (how each
 comes to its result), `selectors`, `counts` (of attributes), `exports`, `excerpt`, `parts`, `progress`,
-`servers`, `shares`, `rates` and `reasons` (held results), `issued_tokens` (tokens), `changes`, `comparisons`
+`servers`, `shares`, `rates` (tokens) and `reasons` (held results), `changes`, `comparisons`
 and `comparison_exports`, describe answers with `api_shapes`, and read `models` and `outcomes`. `aggregation`
 adds stored reports up.
 
@@ -18,7 +18,6 @@ __all__ = [
     "counts",
     "excerpt",
     "exports",
-    "issued_tokens",
     "models",
     "operations",
     "outcomes",
@@ -29,6 +28,6 @@ __all__ = [
     "selectors",
     "servers",
     "shares",
-    "steps",
+    "tasks",
     "trust_models",
 ]

@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from log.audit.access import signed_in_user
-from recipes.api import published_recipe
+from recipes.converters import published_recipe
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE

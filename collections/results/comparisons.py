@@ -12,9 +12,10 @@ from panprivacy.formats.parameters import as_typed
 from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
 from recipes.models import Recipe
 from results.changes import Change, change_between
+from results.excerpt import excerpt_of, interval_of, verdict_of
 from results.models import Release
 from results.parts import hidden_reason
-from results.selectors import excerpt_of, interval_of, verdict_of, with_release
+from results.selectors import with_release
 
 MOST = 10
 """Results that are compared at once."""

@@ -9,8 +9,8 @@ from panprivacy.formats.times import format_time
 from panprivacy.recipe.signed_result import sign_result
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
+from results.excerpt import interval_of
 from results.models import Release, SignedResult
-from results.selectors import interval_of
 from results.servers import stated_servers
 from results.shares import shares_document, shares_of
 from results.trust_models import collection_model_of

@@ -6,6 +6,7 @@ from typing import Any
 
 from panprivacy.intervals.estimate import Interval
 from results.models import NUMBERS, Release
+from storage.columns import stored
 
 MOST_SHOWN = 200
 """Estimates that a page shows; of more, the largest. The files have all."""
@@ -43,6 +44,10 @@ class Excerpt:
     intervals: list[dict[str, Any]]
     confidence: float | None = None
     details: dict[str, Any] | None = None
+
+
+Numbers = Release | Excerpt
+"""Estimates with what is known of their errors: all of a release, or those that its page shows."""
 
 
 def excerpt_made(
@@ -91,6 +96,30 @@ def release_excerpt(release: Release) -> dict[str, Any]:
     numbers = {name: getattr(release, name) for name in NUMBERS}
     coordinates = release.recipe.published.calibrated_statistic.coordinates
     return excerpt_made(**numbers, coordinates=coordinates)
+
+
+def excerpt_of(release: Release) -> Excerpt:
+    """What pages show of a released result."""
+    return Excerpt(**stored(release.excerpt), confidence=release.confidence, details=release.details)
+
+
+def intervals_of(numbers: Numbers) -> list[Interval]:
+    """Intervals of the truths, at every level that is stated, the widest first; each of all values together.
+
+    A reader of the largest of many has chosen it by its error, which an interval for a single estimate does
+    not allow for: among many with the truth 0, the largest lies beyond its own.
+    """
+    return [Interval.from_mapping(interval) for interval in numbers.intervals]
+
+
+def interval_of(numbers: Numbers) -> Interval | None:
+    """The widest of `intervals_of`; None if the estimates' distance from the truth is unknown."""
+    return next(iter(intervals_of(numbers)), None)
+
+
+def verdict_of(numbers: Numbers) -> str:
+    """The verdict of a test; empty if something is estimated."""
+    return str((numbers.details or {}).get("verdict", ""))
 
 
 def largest_positions(values: Sequence[float], most: int) -> list[int]:

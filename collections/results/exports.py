@@ -8,9 +8,9 @@ from typing import Any
 
 from recipes.models import Recipe
 from results.documents import SOFTWARE, signed_document
+from results.excerpt import interval_of
 from results.models import Release, SimulatedTruth
 from results.segment_lines import COLUMNS, segment_lines
-from results.selectors import interval_of
 from results.shares import shares_of
 from results.trust_models import collection_model_of
 from web.spreadsheets import csv_lines

@@ -9,7 +9,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from log.audit.access import signed_in_user
-from recipes.api import published_recipe
+from recipes.converters import published_recipe
 from recipes.errors import RecipeStateError
 from results.api_shapes import ReasonSerializer
 from results.models import HeldResult

@@ -13,9 +13,8 @@ from log.public_log.checks import log_check
 from panprivacy.protocols.transparency.conclusions import CONCLUDED, Conclusions
 from panprivacy.protocols.transparency.findings import CheckError
 from panprivacy.recipe.signed_result import CONTEXT
-from results.excerpt import release_excerpt
+from results.excerpt import interval_of, release_excerpt
 from results.models import Release, SignedResult
-from results.selectors import interval_of
 from storage.signing_key import verification_key
 
 

@@ -26,8 +26,7 @@ from results.outcomes import Outcome, Progress, Refused, TooFew
 from results.progress import progress_text
 from results.rates import check_of, count_is_missing, is_held, result_passes, told_of_check
 from results.reasons import require_reason
-from results.report_count import CountDisputedError, signatures_of
-from results.servers import ServerShown, servers_of
+from results.servers import CountDisputedError, ServerShown, servers_of, signatures_of
 from results.trust_models import collection_model_of
 from storage import clock
 from storage.erasure import log_truncate_on_commit

@@ -6,8 +6,8 @@ from typing import Any
 
 from panprivacy.intervals.difference import widened
 from panprivacy.intervals.estimate import Interval
+from results.excerpt import interval_of
 from results.models import Release
-from results.selectors import interval_of
 from results.shares import shares_of
 
 COUNTED_BY = 1.0

@@ -12,7 +12,7 @@ from log.audit.registry import Action
 from log.public_log.selectors import proof_of_action
 from panprivacy.protocols.transparency.proof import MEDIA_TYPE
 from recipes.actions import RECIPE_PUBLISHED
-from recipes.api import published_recipe
+from recipes.converters import published_recipe
 from results.actions import RESULT_RELEASED, RESULT_WITHHELD
 from web.openapi import problem_response
 from web.problems import Problem

@@ -19,12 +19,17 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.steps import step_due
 from results.actions import RESULT_ALLOWED, RESULT_HELD
-from results.issued_tokens import has_tokens, issued_of
 from results.models import HeldResult, Release
-from results.outcomes import Outcome, Sum
+from results.outcomes import Outcome, Sum, Trouble
 from results.reasons import require_reason
 from results.trust_models import collection_model_of
 from storage import clock
+from tokens.admission.selectors import issuance_of, issued_of
+
+
+def has_tokens(recipe: Recipe) -> bool:
+    """Whether devices need a token to report."""
+    return recipe.published.admission is not None
 
 
 def is_held(recipe: Recipe) -> bool:
@@ -126,3 +131,17 @@ def told_of_check(recipe: Recipe, check: RateCheck | None) -> dict[str, Any] | N
         return None
     allowed = HeldResult.objects.filter(recipe=recipe).values_list("allowed_reason", flat=True).first()
     return {**asdict(check), "allowed": allowed or None}
+
+
+def issuer_trouble(recipe: Recipe) -> Trouble | None:
+    """The trouble that the issuer does not report how many tokens it issued; None if it did, or is
+    not asked."""
+    issuance = issuance_of(recipe)
+    if issuance is None or issuance.failing_since is None or issuance.send_after is None:
+        return None
+    return Trouble(
+        since=issuance.failing_since,
+        waiting=1,
+        next_attempt=issuance.send_after,
+        error=issuance.last_error,
+    )

@@ -7,15 +7,9 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from panprivacy.intervals.estimate import Interval
 from recipes.models import Recipe
 from recipes.selectors import recipes_search
-from results.excerpt import Excerpt
 from results.models import NUMBERS, Release, SignedResult
-from storage.columns import stored
-
-Numbers = Release | Excerpt
-"""Estimates with what is known of their errors: all of a release, or those that its page shows."""
 
 
 def overview_search(
@@ -62,25 +56,6 @@ def with_release(recipes: QuerySet[Recipe]) -> QuerySet[Recipe]:
     return recipes.select_related("release").defer(*(f"release__{name}" for name in NUMBERS))
 
 
-def excerpt_of(release: Release) -> Excerpt:
-    """What pages show of a released result."""
-    return Excerpt(**stored(release.excerpt), confidence=release.confidence, details=release.details)
-
-
-def intervals_of(numbers: Numbers) -> list[Interval]:
-    """Intervals of the truths, at every level that is stated, the widest first; each of all values together.
-
-    A reader of the largest of many has chosen it by its error, which an interval for a single estimate does
-    not allow for: among many with the truth 0, the largest lies beyond its own.
-    """
-    return [Interval.from_mapping(interval) for interval in numbers.intervals]
-
-
-def interval_of(numbers: Numbers) -> Interval | None:
-    """The widest of `intervals_of`; None if the estimates' distance from the truth is unknown."""
-    return next(iter(intervals_of(numbers)), None)
-
-
 def signed_result(identifier: str) -> Mapping[str, Any] | None:
     """What the site signed of a recipe's result, released or withheld; None if there is nothing yet."""
     signed = SignedResult.objects.filter(release__recipe__identifier=identifier).first()
@@ -89,8 +64,3 @@ def signed_result(identifier: str) -> Mapping[str, Any] | None:
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time.min, UTC)
-
-
-def verdict_of(numbers: Numbers) -> str:
-    """The verdict of a test; empty if something is estimated."""
-    return str((numbers.details or {}).get("verdict", ""))

@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from panprivacy.formats import base64_text
 from panprivacy.formats.rounded_counts import rounded_rejections
+from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.signed_count import CountRefusedError, ReleasedCount
 from results.models import Release
-from results.outcomes import Progress
+from results.outcomes import Progress, ServerProgress
+from storage.signing_key import signing_key
 
 
 @dataclass(frozen=True)
@@ -59,3 +63,30 @@ def stated_servers(release: Release) -> list[ServerShown]:
     if release.servers is None:  # its recipe could not be read
         return [ServerShown("Server", "", release.reports, release.rejected)]
     return [ServerShown(**members) for members in release.servers]
+
+
+class CountDisputedError(ValueError):
+    """A server signed something else than what is to be published; the message is a clause."""
+
+
+def signatures_of(count: ReleasedCount, servers: Sequence[ServerProgress]) -> list[str | None]:
+    """The signature of each server, in base64, ours among them; None of one that has not signed.
+
+    Raises:
+        CountDisputedError: one does not hold under the key that the recipe's document names.
+    """
+    return [_signature(count, server) for server in servers]
+
+
+def _signature(count: ReleasedCount, server: ServerProgress) -> str | None:
+    if server.verification_key is None:
+        return base64_text.encode(count.sign(signing_key()))
+    if server.count_signature is None:
+        return None
+    try:
+        count.verify(server.count_signature, public_key_of(server.verification_key))
+    except CountRefusedError:
+        raise CountDisputedError(
+            f"the {server.name.lower()} did not sign the number of reports that the sum is of"
+        ) from None
+    return base64_text.encode(server.count_signature)

@@ -9,11 +9,12 @@ from typing import Any
 from devices_sim.fleet_result import FleetResult
 from panprivacy.recipe.token import REASONS
 from recipes.models import Recipe
+from results.excerpt import interval_of
 from results.exports import segments_document
-from results.issued_tokens import has_tokens, issued_of
 from results.models import Release, SimulatedTruth
-from results.selectors import interval_of
+from results.rates import has_tokens
 from results.trust_models import collection_model_of
+from tokens.admission.selectors import issued_of
 
 KNOWN_TO_THE_FLEET = ("duplicate_nonce", "duplicate_report", "report_replayed", "batch_full")
 """Reasons for rejections of which the devices know better how many there were: a server counts also what was

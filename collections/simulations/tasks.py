@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from panprivacy.device.transport import HttpTransport
-from results.aggregation.step_tasks import steps_send
+from results.aggregation.tasks import steps_send
 from simulations.chunks import chunk_run, chunks_take, try_end
 from simulations.models import DeviceChunk, Simulation
 from simulations.selectors import simulations_running

@@ -17,7 +17,7 @@ from publishing.publication import recipe_close
 from recipes.models import Recipe
 from reports.models import StoredReports
 from results.aggregation.models import Chunk
-from results.aggregation.step_tasks import TASK as STEP
+from results.aggregation.tasks import TASK as STEP
 from results.aggregation.tasks import process_chunk
 from results.models import Release
 from results.operations import result_withhold

@@ -20,7 +20,6 @@ from log.public_log.tree_growth import integrate
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.transport import HttpTransport
 from publishing.publication import recipe_publish_file
-from results.issued_tokens import issued_of
 from results.models import Release
 from simulations.collect.collection import admitting_beside
 from simulations.installation.partners import KINDS, Pairing
@@ -31,6 +30,7 @@ from tests.factories import recipe_members
 from tests.panprivacy.device.server import listening
 from tests.patience import PATIENCE
 from tests.processes import services_of_a_module, without_witnesses
+from tokens.admission.selectors import issued_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True), pytest.mark.processes]
 

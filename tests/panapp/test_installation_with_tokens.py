@@ -25,7 +25,6 @@ from panprivacy.formats import base64_text
 from panprivacy.recipe.draft import RecipeDraft
 from publishing.publication import recipe_close, recipe_publish_file
 from reports.models import ReportNonce
-from results.issued_tokens import issued_of
 from simulations.collect import series_simulation, steps
 from simulations.collect.collection import admitting_beside, wait_until_heard
 from simulations.installation import shared_installation as starting
@@ -39,6 +38,7 @@ from tests.panprivacy.recipe.targeting.results import members_of
 from tests.processes import collect, services_of_a_module, without_witnesses
 from tests.target_scene import declare, file_of
 from tests.test_readme import COLLECTING, ROOT
+from tokens.admission.selectors import issued_of
 
 DEVICES = 130
 EVENTS = {"steps": 3, "cohort_size": 120, "epsilon": 4.0}

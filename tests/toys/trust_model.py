@@ -24,8 +24,8 @@ from panprivacy.statistics.trust_models.members import read_public_key, read_ser
 from publishing.interface import Prepared, TrustModel, Wish
 from publishing.single_server import KeptKey
 from recipes.models import Recipe
-from results.aggregation.selectors import progress_of
-from results.aggregation.sums import sum_advance, sum_forget, sum_is_settled, sum_of
+from results.aggregation.operations import progress_of, sum_forget, sum_is_settled, sum_of
+from results.aggregation.tasks import sum_advance
 from results.outcomes import Outcome, Progress, ServerProgress, Sum, TooFew
 from results.trust_models.interface import CollectionModel
 

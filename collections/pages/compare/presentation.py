@@ -12,8 +12,8 @@ from pages.words.changes import change_in_words, difference_texts
 from recipes.models import Recipe
 from results.changes import Change
 from results.comparisons import Compared
+from results.excerpt import excerpt_of
 from results.models import Release
-from results.selectors import excerpt_of
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,8 @@ from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.recipe.presentation import headline, name_of
 from pages.recipe.vector_chart import TRUTH_NAME, vector_chart
 from recipes.models import Recipe
-from results.excerpt import largest_positions
+from results.excerpt import excerpt_of, intervals_of, largest_positions, verdict_of
 from results.models import Release, SimulatedTruth
-from results.selectors import excerpt_of, intervals_of, verdict_of
 
 THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
 """Detail of a test → its name in the legend."""

@@ -7,8 +7,8 @@ from django.urls import reverse
 
 from panprivacy.statistics.randomized.rare_categories import LARGEST_SHARE, SMALLEST_SHARE
 from recipes.models import Recipe
+from results.excerpt import excerpt_of
 from results.models import Release
-from results.selectors import excerpt_of
 from results.shares import shares_of
 
 _DIGITS = 3

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from recipes.models import Recipe
-from results.issued_tokens import issuer_trouble
 from results.outcomes import Progress
+from results.rates import issuer_trouble
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from pages.charts.description import Axis, Chart, Panel, Series, Value
 from pages.recipe.presentation import headline, level_text, name_of
 from recipes.models import Recipe
+from results.excerpt import excerpt_of, interval_of
 from results.models import Release, SimulatedTruth
-from results.selectors import excerpt_of, interval_of
 from storage.columns import stored
 
 DOT, SMALL_DOT = 5, 3

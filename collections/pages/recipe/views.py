@@ -63,17 +63,12 @@ from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.planner.guarantees import guarantee_from_mapping
 from recipes.selectors import guarantees_of, stated_plan
+from results.excerpt import excerpt_of, intervals_of, verdict_of
 from results.exports import file_version, release_csv, release_document, release_json
-from results.issued_tokens import issued_of
 from results.models import NUMBERS, Release, SimulatedTruth
 from results.progress import progress_text
 from results.rates import held_of
-from results.selectors import (
-    excerpt_of,
-    intervals_of,
-    verdict_of,
-    with_release,
-)
+from results.selectors import with_release
 from results.servers import (
     ServerShown,
     counts_differ,
@@ -83,6 +78,7 @@ from results.servers import (
 from results.trust_models import collection_model_of
 from simulations.access import may_simulate
 from simulations.selectors import simulation_of
+from tokens.admission.selectors import issued_of
 from web.paging import text_of
 
 PICTURE_KEPT = "public, max-age=3600"

@@ -1,4 +1,4 @@
-"""From stored reports to sub-aggregates, exactly once whatever crashes.
+"""From stored reports to one sum, exactly once whatever crashes.
 
 The database decides: a chunk's reports, its row and its sub-aggregate change together in
 one transaction. Tasks carry nothing but a chunk's identifier and may be lost, doubled or
@@ -11,32 +11,74 @@ All workers serve one queue, first come, first served. It stays fair because no 
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
 import structlog
 from django.conf import settings
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F, Max, Q, Sum
 
 from panprivacy.recipe.report_shards.segments import ChangedError
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import ReportStatistic
-from recipes.models import Recipe
+from recipes.models import Recipe, RecipeKey
 from recipes.operations import recipe_private_key
 from recipes.steps import step_due
-from reports.arrivals import MINIMUM_REPORTS
 from reports.operations import report_store_of
-from reports.store import ReportStore
+from reports.store import MINIMUM_REPORTS, ReportStore
 from results.aggregation.models import Chunk, SubAggregate
-from results.aggregation.selectors import progress_of
 from storage import clock
+from storage.sealing import secrets_delete
 from storage.waits import wait_after
 
 logger = structlog.get_logger(__name__)
 
 LONGEST_WAIT = timedelta(minutes=10)
 """Between two attempts at a chunk that keeps failing."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many reports of a recipe are in each state.
+
+    Attributes:
+        summed: reports in the sum.
+        planned: reports that a chunk will take in.
+        unplanned: reports that no chunk takes in yet.
+        attempts: of the chunk that was tried most often; more than 3 means trouble.
+    """
+
+    summed: int
+    planned: int
+    unplanned: int
+    attempts: int
+
+    @property
+    def waiting(self) -> int:
+        """Reports stored, not yet decrypted."""
+        return self.planned + self.unplanned
+
+    @property
+    def received(self) -> int:
+        """All reports that were stored."""
+        return self.summed + self.waiting
+
+
+@dataclass(frozen=True)
+class ReportSum:
+    """The sum over the reports of a recipe.
+
+    Attributes:
+        total: vector sum of their contributions.
+        reports: how many are in it.
+        received: how many were stored.
+    """
+
+    total: tuple[int, ...]
+    reports: int
+    received: int
 
 
 def chunks_plan(*, recipe: Recipe, least: int | None = None) -> list[uuid.UUID]:
@@ -161,3 +203,51 @@ def _sum_add(recipe: Recipe, total: Sequence[int], reports: int) -> None:
     so_far.total = [before + more for before, more in zip(so_far.total, total, strict=True)]
     so_far.reports += reports
     so_far.save()
+
+
+def progress_of(recipe: Recipe) -> Progress:
+    """The exact progress; public pages show it in coarse steps only."""
+    so_far = SubAggregate.objects.filter(recipe=recipe).first() or SubAggregate(recipe=recipe)
+    chunks = Chunk.objects.filter(recipe=recipe).aggregate(most=Max("attempts"), reports=Sum("count"))
+    unplanned = report_store_of(recipe).unplanned()
+    return Progress(so_far.reports, chunks["reports"] or 0, unplanned, chunks["most"] or 0)
+
+
+def sum_is_settled(recipe: Recipe) -> bool:
+    """Whether no worker has anything to take in: a cheap check without locks."""
+    return not Chunk.objects.filter(recipe=recipe).exists()
+
+
+def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
+    """The sum of a closed recipe; None while reports wait for workers.
+
+    Args:
+        least: as in `sum_advance`; with fewer reports there is nothing to wait for.
+    """
+    progress = progress_of(recipe)
+    to_plan = progress.unplanned > 0 and progress.received >= least
+    if to_plan or not sum_is_settled(recipe):
+        return None
+    counted = SubAggregate.objects.filter(recipe=recipe).first()
+    total = (
+        counted.total
+        if counted
+        else [0] * statistic_as(recipe.published, ReportStatistic).contribution_length
+    )
+    return ReportSum(tuple(total), progress.summed, progress.received)
+
+
+def reports_lost(recipe: Recipe) -> str:
+    """The known losses among a recipe's stored reports, as a clause; empty if there are none."""
+    return report_store_of(recipe).lost()
+
+
+def sum_forget(*, recipe: Recipe) -> None:
+    """Delete sum and private key in the transaction that stores the release, and the reports with it or, on
+    PostgreSQL, directly after its commit."""
+    # In the order in which a worker that finishes a chunk locks them.
+    for model in (Chunk, SubAggregate):
+        model.objects.filter(recipe=recipe).delete()
+    # Before the reports: the key is erased first after the commit.
+    secrets_delete(RecipeKey.objects.filter(recipe=recipe), "sealed")
+    report_store_of(recipe).end()

@@ -3,15 +3,18 @@
 import uuid
 from functools import partial
 
-from celery import shared_task
+from celery import current_app, shared_task
 from django.db import transaction
 
 from recipes.models import Recipe
+from recipes.steps import steps_claim, steps_unclaim
 from reports.operations import REPORT_STORES
 from results.aggregation.models import Chunk
-from results.aggregation.operations import chunk_process, chunks_take
-from results.aggregation.step_tasks import steps_send
+from results.aggregation.operations import chunk_process, chunks_plan, chunks_take
 from storage.periodic import PeriodicTask
+
+TASK = "results.tasks.advance_collection"
+"""It is defined in a layer above."""
 
 
 @shared_task
@@ -37,3 +40,30 @@ def chunks_send(*, recipe: Recipe) -> None:
     """Send the tasks of chunks that are to be taken in now, once this transaction is committed."""
     for chunk in chunks_take(recipe=recipe):
         transaction.on_commit(partial(process_chunk.delay, str(chunk)))
+
+
+def sum_advance(*, recipe: Recipe, least: int | None = None) -> None:
+    """Have workers take in what waits, and again what seems lost. May be called at any time, twice.
+
+    Args:
+        least: number of reports below which a closed recipe is not decrypted at all; its cohort size by
+            default.
+    """
+    chunks_plan(recipe=recipe, least=least)
+    chunks_send(recipe=recipe)
+
+
+def steps_send(*, only: Recipe | None = None) -> None:
+    """Send the task of each recipe whose step is due, unless one waits or runs already.
+
+    Args:
+        only: of this recipe alone. A task that has just marked it need not leave it to the next poll.
+    """
+    claims = steps_claim(only=only)
+    for identifier in list(claims):
+        try:
+            current_app.send_task(TASK, args=(identifier, claims[identifier]))
+        except Exception:
+            steps_unclaim(claims=claims)
+            raise
+        del claims[identifier]

@@ -5,8 +5,8 @@ counted.
 from panprivacy.accounting.trust import Trust
 from panprivacy.statistics.trust_models.shuffler import ShufflerAndAnalyzer
 from recipes.models import Recipe
-from results.aggregation.selectors import progress_of
-from results.aggregation.sums import sum_advance, sum_forget, sum_of
+from results.aggregation.operations import progress_of, sum_forget, sum_of
+from results.aggregation.tasks import sum_advance
 from results.outcomes import (
     Outcome,
     Progress,

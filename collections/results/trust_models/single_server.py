@@ -3,8 +3,8 @@
 from panprivacy.accounting.trust import Trust
 from recipes.models import Recipe
 from reports.operations import rejections_by_reason
-from results.aggregation.selectors import progress_of
-from results.aggregation.sums import reports_lost, sum_advance, sum_forget, sum_is_settled, sum_of
+from results.aggregation.operations import progress_of, reports_lost, sum_forget, sum_is_settled, sum_of
+from results.aggregation.tasks import sum_advance
 from results.outcomes import Outcome, Progress, Refused, ServerProgress, Sum, TooFew
 from results.trust_models.interface import CollectionModel
 

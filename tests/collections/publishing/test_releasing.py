@@ -22,11 +22,10 @@ from panprivacy.protocols.dap.basics import ReportError
 from panprivacy.statistics.randomized.vector_mean import VectorMean
 from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
-from results.excerpt import MOST_SHOWN, release_excerpt
+from results.excerpt import MOST_SHOWN, excerpt_of, release_excerpt
 from results.exports import release_csv, release_document
 from results.models import Release
 from results.operations import result_release
-from results.selectors import excerpt_of
 from results.servers import servers_of
 from results.trust_models import collection_model_of
 from tests.collections.publishing import scene

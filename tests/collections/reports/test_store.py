@@ -25,8 +25,7 @@ from reports.operations import report_store_of, report_store_set, submission_rea
 from reports.rows import ReportRows
 from reports.store import RecipeNotOpenError, ReportsMissingError, ReportStore, Step, Submission, Taken
 from results.aggregation.models import Chunk, SubAggregate
-from results.aggregation.operations import chunk_process, chunks_plan
-from results.aggregation.selectors import progress_of
+from results.aggregation.operations import chunk_process, chunks_plan, progress_of
 from results.operations import result_withhold
 from storage import group_commit
 from storage.group_commit import RowHeldError

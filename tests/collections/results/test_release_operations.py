@@ -8,14 +8,14 @@ from publishing.publication import recipe_close
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeKey
 from reports.models import ReportNonce, StoredReports
-from results import operations, steps
+from results import operations, tasks
 from results.aggregation.models import SubAggregate
 from results.aggregation.operations import chunk_process, chunks_plan
 from results.aggregation.tasks import process_chunk
+from results.excerpt import interval_of
 from results.exports import release_csv
 from results.models import Release
 from results.operations import result_release, truth_record
-from results.selectors import interval_of
 from tests.clock import time_is
 from tests.driving import collections_advance
 from tests.factories import published_recipe, report_of_values, submitted
@@ -142,7 +142,7 @@ def test_advance_goes_on_with_other_recipes_when_one_fails(monkeypatch: pytest.M
             raise ZeroDivisionError
         return release(recipe=recipe)
 
-    monkeypatch.setattr(steps, "result_release", failing)
+    monkeypatch.setattr(tasks, "result_release", failing)
     collections_advance()
     assert [row.recipe for row in Release.objects.all()] == [sound]
 

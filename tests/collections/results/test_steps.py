@@ -23,14 +23,13 @@ from recipes.steps import (
     step_turn,
     steps_claim,
 )
-from reports.arrivals import MARK_SECONDS, MINIMUM_REPORTS, Arrivals
-from results import steps as results_steps
+from reports.rows import MARK_SECONDS, Arrivals
+from reports.store import MINIMUM_REPORTS
+from results import tasks as results_tasks
 from results.aggregation.models import Chunk
-from results.aggregation.step_tasks import steps_send
-from results.aggregation.tasks import process_chunk
+from results.aggregation.tasks import process_chunk, steps_send
 from results.models import Release
-from results.steps import CLOSED_REST, collection_advance, collection_step
-from results.tasks import advance_collections
+from results.tasks import CLOSED_REST, advance_collections, collection_advance, collection_step
 from storage import clock
 from storage.group_commit import waits_bound
 from storage.turns import LEASE
@@ -239,7 +238,7 @@ def test_failing_recipe_is_tried_again_ever_more_rarely(
             raise ZeroDivisionError
         collection_advance(**options)
 
-    monkeypatch.setattr(results_steps, "collection_advance", failing)
+    monkeypatch.setattr(results_tasks, "collection_advance", failing)
     waits = []
     for _ in range(11):
         collections_advance()
@@ -290,7 +289,7 @@ def test_step_that_takes_long_keeps_no_other_recipe_waiting(monkeypatch: pytest.
             assert go_on.wait(PATIENCE)
         collection_advance(recipe=recipe, now=now)
 
-    monkeypatch.setattr(results_steps, "collection_advance", waiting)
+    monkeypatch.setattr(results_tasks, "collection_advance", waiting)
     claims = steps_claim()
     worker = in_thread(
         lambda: collection_step(identifier=str(slow.identifier), claim=claims[str(slow.identifier)])

@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from panprivacy.intervals.difference import widened
 from recipes.models import Recipe
+from results.excerpt import interval_of
 from results.models import Release
-from results.selectors import interval_of
 from series import selectors
 from series.api import series_document  # before a limit is patched that its description states
 from series.models import Round, Series

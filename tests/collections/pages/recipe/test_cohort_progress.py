@@ -14,7 +14,7 @@ from panprivacy.formats.rounded_counts import rounded_beyond, rounded_count, rou
 from panprivacy.planning.recipe_plan import NO_PLAN
 from recipes.models import Recipe
 from recipes.selectors import stated_plan
-from results.aggregation.selectors import progress_of
+from results.aggregation.operations import progress_of
 from results.progress import progress_text
 from tests.factories import published_recipe, raw_reports_submit, report_of_count
 from tests.page_text import page_text

@@ -16,7 +16,7 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.histogram import Histogram
 from recipes.models import Recipe
-from results.selectors import interval_of
+from results.excerpt import interval_of
 from results.shares import shares_of
 from tests.collections.pages.scene import (
     form_data,

@@ -17,9 +17,8 @@ from pages.recipe.presentation import (
 )
 from panprivacy.intervals.estimate import Estimate, Interval
 from recipes.models import Recipe
-from results.excerpt import MOST_SHOWN, excerpt_made
+from results.excerpt import MOST_SHOWN, excerpt_made, excerpt_of, interval_of
 from results.models import NUMBERS, Release
-from results.selectors import excerpt_of, interval_of
 from tests.scenes import open_stream
 
 pytestmark = pytest.mark.django_db

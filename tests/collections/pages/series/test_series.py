@@ -6,7 +6,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from results.selectors import interval_of
+from results.excerpt import interval_of
 from series.models import Series
 from series.operations import rounds_advance, series_mark
 from series.selectors import trend

@@ -9,17 +9,17 @@ from django.utils import timezone
 from panprivacy.formats.seeded_source import SeededSource
 from publishing.publication import recipe_close
 from recipes.models import Recipe
-from reports.arrivals import MINIMUM_REPORTS
 from reports.models import StoredReports
 from reports.operations import rejections_by_reason
 from reports.rows import reports_per_chunk
+from reports.store import MINIMUM_REPORTS
 from results.aggregation.models import Chunk, SubAggregate
 from results.aggregation.operations import (
     chunk_process,
     chunks_plan,
     chunks_take,
+    progress_of,
 )
-from results.aggregation.selectors import progress_of
 from tests.factories import published_recipe, report_of_values, submitted
 
 pytestmark = pytest.mark.django_db
