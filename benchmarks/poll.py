@@ -45,7 +45,7 @@ def poll(recipes: int) -> None:
     from publishing.publication import recipe_publish_file
     from recipes.steps import step_due, steps_claim
     from results.aggregation.tasks import steps_send
-    from results.tasks import collection_step
+    from results.tasks import advance_collection
 
     waiting = [
         recipe_publish_file(members=MEMBERS, actor=None, simulation=True, partners={}) for _ in range(recipes)
@@ -53,7 +53,7 @@ def poll(recipes: int) -> None:
 
     def steps() -> None:
         for identifier, claim in steps_claim().items():
-            collection_step(identifier=identifier, claim=claim)
+            advance_collection(identifier=identifier, claim=claim)
 
     steps()
     print(f"{recipes:,} recipes that wait: {measured(steps_send, POLLS)}")

@@ -2,14 +2,14 @@
 
 from recipes.models import NextStep
 from recipes.steps import steps_claim
-from results.tasks import collection_step
+from results.tasks import advance_collection
 from storage import clock
 
 
 def collections_advance() -> None:
     """Poll once, and take the steps that are due."""
     for identifier, claim in steps_claim().items():
-        collection_step(identifier=identifier, claim=claim)
+        advance_collection(identifier=identifier, claim=claim)
 
 
 def rests_end() -> None:

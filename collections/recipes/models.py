@@ -109,6 +109,16 @@ class Recipe(models.Model):
         """The status of a published recipe, as devices see it."""
         return "open" if self.status == self.Status.PUBLISHED else "closed"
 
+    def accepts_reports(self, now: datetime) -> bool:
+        """Whether a report is accepted at `now`. A simulation is not bound by its times."""
+        if self.status != self.Status.PUBLISHED:
+            return False
+        if self.simulation:
+            return True
+        return (
+            self.opens_at is not None and self.closes_at is not None and self.opens_at <= now < self.closes_at
+        )
+
     @property
     def stated_document(self) -> Any:
         """The document as it was signed, also if it cannot be read here; its text if that is no JSON."""

@@ -1,7 +1,6 @@
 """Reading recipes."""
 
 from collections.abc import Iterable
-from datetime import datetime
 from typing import Any
 
 from django.db.models import CharField, Q, QuerySet, Value
@@ -119,16 +118,3 @@ def event_names(most: int) -> list[str]:
 def drafts_list() -> QuerySet[Recipe]:
     """Drafts, newest first."""
     return Recipe.objects.filter(status=Recipe.Status.DRAFT)
-
-
-def recipe_accepts_reports(recipe: Recipe, now: datetime) -> bool:
-    """Whether a report is accepted at `now`. A simulation is not bound by its times."""
-    if recipe.status != Recipe.Status.PUBLISHED:
-        return False
-    if recipe.simulation:
-        return True
-    return (
-        recipe.opens_at is not None
-        and recipe.closes_at is not None
-        and recipe.opens_at <= now < recipe.closes_at
-    )

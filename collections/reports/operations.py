@@ -8,7 +8,6 @@ from django.conf import settings
 from django.utils import timezone
 
 from recipes.models import Recipe
-from recipes.selectors import recipe_accepts_reports
 from reports.models import RejectionCount
 from reports.objects import ReportObjects
 from reports.parsing import ReportRejectedError, WellFormedReport, duplicate_nonce, read_report
@@ -51,7 +50,7 @@ def reports_submit(*, recipe: Recipe, reports: Sequence[object]) -> list[Rejecti
         RowHeldError: the same; another transaction holds the recipe's row for too long.
         StoreDownError: the same; the object store does not answer, or is not the recipe's.
     """
-    if not recipe_accepts_reports(recipe, timezone.now()):
+    if not recipe.accepts_reports(timezone.now()):
         raise RecipeNotOpenError
     store = report_store_of(recipe)
     store.require()

@@ -45,11 +45,6 @@ def advance_collections() -> None:
 
 @shared_task(soft_time_limit=STEP_SECONDS)
 def advance_collection(identifier: str, claim: str | None = None) -> None:
-    """Bring one recipe a step on."""
-    collection_step(identifier=identifier, claim=claim)
-
-
-def collection_step(*, identifier: str, claim: str | None = None) -> None:
     """Bring one unfinished recipe one step on, and set when to do so again; do nothing if a worker does so
     now. Safe to run at any time, even twice.
 

@@ -237,11 +237,6 @@ def sum_of(recipe: Recipe, *, least: int) -> ReportSum | None:
     return ReportSum(tuple(total), progress.summed, progress.received)
 
 
-def reports_lost(recipe: Recipe) -> str:
-    """The known losses among a recipe's stored reports, as a clause; empty if there are none."""
-    return report_store_of(recipe).lost()
-
-
 def sum_forget(*, recipe: Recipe) -> None:
     """Delete sum and private key in the transaction that stores the release, and the reports with it or, on
     PostgreSQL, directly after its commit."""

@@ -2,8 +2,8 @@
 
 from panprivacy.accounting.trust import Trust
 from recipes.models import Recipe
-from reports.operations import rejections_by_reason
-from results.aggregation.operations import progress_of, reports_lost, sum_forget, sum_is_settled, sum_of
+from reports.operations import rejections_by_reason, report_store_of
+from results.aggregation.operations import progress_of, sum_forget, sum_is_settled, sum_of
 from results.aggregation.tasks import sum_advance
 from results.outcomes import Outcome, Progress, Refused, ServerProgress, Sum, TooFew
 from results.trust_models.interface import CollectionModel
@@ -21,7 +21,7 @@ class SingleServerCollection(CollectionModel):
         return sum_is_settled(recipe)
 
     def outcome(self, recipe: Recipe) -> Outcome | None:
-        if lost := reports_lost(recipe):
+        if lost := report_store_of(recipe).lost():
             return Refused(lost)
         # A closed recipe that cannot reach its cohort size has reports that are never planned.
         found = sum_of(recipe, least=recipe.cohort_size)

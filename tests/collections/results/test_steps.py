@@ -29,7 +29,7 @@ from results import tasks as results_tasks
 from results.aggregation.models import Chunk
 from results.aggregation.tasks import process_chunk, steps_send
 from results.models import Release
-from results.tasks import CLOSED_REST, advance_collections, collection_advance, collection_step
+from results.tasks import CLOSED_REST, advance_collection, advance_collections, collection_advance
 from storage import clock
 from storage.group_commit import waits_bound
 from storage.turns import LEASE
@@ -110,7 +110,7 @@ def test_poll_sends_a_task_for_each_recipe_that_is_due_and_for_no_other(sent: li
     advance_collections()
     assert len(sent) == 2
     for identifier, claim in sent:
-        collection_step(identifier=identifier, claim=claim)
+        advance_collection(identifier=identifier, claim=claim)
     assert Release.objects.count() == 2
 
 
@@ -159,7 +159,7 @@ def test_last_chunk_sends_for_the_step_that_releases(
     # It comes twice, and the poll comes meanwhile.
     advance_collections()
     for _ in range(2):
-        collection_step(identifier=identifier, claim=claim)
+        advance_collection(identifier=identifier, claim=claim)
     assert len(sent) == 1
     assert Release.objects.get().reports == 2
 
@@ -189,9 +189,9 @@ def test_lost_message_is_sent_again_and_the_former_passed_over(time: Clock) -> N
     assert steps_claim() == {}
     time.pass_time(timedelta(seconds=1))
     second = steps_claim()[str(recipe.identifier)]
-    collection_step(identifier=str(recipe.identifier), claim=first)
+    advance_collection(identifier=str(recipe.identifier), claim=first)
     assert not Release.objects.exists()
-    collection_step(identifier=str(recipe.identifier), claim=second)
+    advance_collection(identifier=str(recipe.identifier), claim=second)
     assert Release.objects.exists()
 
 
@@ -257,7 +257,7 @@ def test_finished_recipe_has_no_step() -> None:
     collections_advance()
     assert not NextStep.objects.exists()
     step_due(recipe=recipe)
-    collection_step(identifier=str(recipe.identifier))
+    advance_collection(identifier=str(recipe.identifier))
     assert Release.objects.count() == 1
 
 
@@ -292,10 +292,10 @@ def test_step_that_takes_long_keeps_no_other_recipe_waiting(monkeypatch: pytest.
     monkeypatch.setattr(results_tasks, "collection_advance", waiting)
     claims = steps_claim()
     worker = in_thread(
-        lambda: collection_step(identifier=str(slow.identifier), claim=claims[str(slow.identifier)])
+        lambda: advance_collection(identifier=str(slow.identifier), claim=claims[str(slow.identifier)])
     )
     assert begun.wait(PATIENCE)
-    collection_step(identifier=str(other.identifier), claim=claims[str(other.identifier)])
+    advance_collection(identifier=str(other.identifier), claim=claims[str(other.identifier)])
     assert [release.recipe for release in Release.objects.all()] == [other]
     step_due(recipe=slow)
     assert steps_claim() == {}
