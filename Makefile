@@ -37,7 +37,7 @@ SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shu
 	PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
 .PHONY: help setup pins demo example-federated test test-all library web test-web test-web-node verifier vectors \
-	check openapi tables docs bench imports sizes clean
+	check openapi native tables docs bench imports sizes clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -160,6 +160,14 @@ docs: setup ## Build the docs as a site into site/
 tables: setup ## Write the tables of statistics, schemes and settings in the docs anew, from the code
 	$(RUN) -m tests.tables
 
+# It runs with any Python and NumPy that the site supports, and is no part of the wheel.
+NATIVE := panprivacy/protocols/prio3/_native
+native: setup $(NATIVE).abi3.so ## Compile what Prio3 computes in batches, which takes a C compiler; else NumPy does it
+
+$(NATIVE).abi3.so: $(NATIVE).c
+	$(CC) -std=gnu99 -O3 -fwrapv -fPIC -shared -Wall -Wextra -Wno-psabi $$($(RUN) -c 'import numpy, sysconfig; \
+		print("-I", sysconfig.get_path("include"), "-isystem", numpy.get_include())') $< -o $@
+
 bench: setup ## Speed and memory, as ratios measured in one run
 	$(RUN) benchmarks/encryption.py
 	$(RUN) benchmarks/prio3.py
@@ -188,5 +196,5 @@ sizes: ## How large the code, its tests and its docs are, in numbers that the do
 	@echo "wheels in production: $$(grep -c '^[a-z].*==' requirements.txt)"
 
 clean: ## Remove .venv and caches; var/ (your data) stays
-	rm -rf $(VENV) site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(NATIVE).abi3.so site .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:  # run as a script, Python puts this folder there instead
     sys.path.insert(0, str(ROOT))
 
+from panprivacy.protocols.prio3 import native
 from panprivacy.protocols.prio3.interface import ReportInput, Transition, Verifier
 from panprivacy.protocols.prio3.prio3 import (
     NONCE_SIZE,
@@ -160,7 +161,8 @@ def main() -> int:
     rounds = parser.parse_args().rounds
 
     results = [measure(row, rounds) for row in ROWS]
-    print(f"Batches of {BATCH:,} reports, one process; medians of {rounds} interleaved rounds.\n")
+    print(f"Batches of {BATCH:,} reports, one process; medians of {rounds} interleaved rounds.")
+    print(f"Batches are computed by {native.in_use()}.\n")
     print(table(results))
     print()
     bars = []
@@ -175,6 +177,7 @@ def main() -> int:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "packages": {name: version(name) for name in ("numpy", "pycryptodomex")},
+        "computed_by": native.in_use(),
         "rounds": rounds,
         "batch": BATCH,
         "rows": results,

@@ -8,12 +8,15 @@ in absolute value. Every function documents what it takes and gives. A number ma
 `encode` finds the one below the modulus.
 """
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy.protocols.prio3 import native
 from panprivacy.protocols.prio3.batch_turboshake import Bytes
 from panprivacy.protocols.prio3.field import FIELD64, FIELD128, Field
 
@@ -121,18 +124,22 @@ class BatchField:
 
         Products of two limbs must stay below 2^59: both small, or a constant by limbs up to 2^33.
         """
-        return self._reduced(self._columns(left, right))
+        if native.module is None:
+            return self._reduced(self._columns(left, right))
+        shape = np.broadcast_shapes(left.shape[1:], right.shape[1:])
+        return self._native("multiply", left, right, shape, axis=0)
 
     def inner_product(self, left: Limbs, right: Limbs) -> Limbs:
         """Σ_k left[:, …, k, :] · right[:, …, k, :], small, of small elements; other axes broadcast."""
-        total = None
-        for at in range(0, left.shape[-2], self._terms):
-            part = np.s_[..., at : at + self._terms, :]
-            summed = self._reduced(self._columns(left[part], right[part], summed=True))
-            total = summed if total is None else self.reduce(total + summed)
-        if total is None:
+        if left.shape[-2] == 0:
             raise ValueError("an inner product needs a term")
-        return total
+        if native.module is not None:
+            *axes, _, reports = np.broadcast_shapes(left.shape[1:], right.shape[1:])
+            core = [(0, -2), (0, -2), (0,)]
+            return self._native("inner_product", left, right, (*axes, reports), axes=core)
+        parts = [np.s_[..., at : at + self._terms, :] for at in range(0, left.shape[-2], self._terms)]
+        sums = (self._reduced(self._columns(left[part], right[part], summed=True)) for part in parts)
+        return functools.reduce(lambda total, summed: self.reduce(total + summed), sums)
 
     def geometric(self, first: Limbs, ratio: Limbs, count: int) -> Limbs:
         """first, first·ratio, first·ratio², …: small elements of shape (limbs, count, …, reports).
@@ -154,6 +161,12 @@ class BatchField:
         columns = np.empty((self.limbs + 1, *elements.shape[1:]), np.int64)
         columns[:-1] = elements
         return self._reduced(columns)
+
+    def _native(self, name: str, left: Limbs, right: Limbs, shape: tuple[int, ...], **core: Any) -> Limbs:
+        # Left to itself, NumPy would make an array whose neighbours are the limbs of one element.
+        product = np.empty((self.limbs, *shape), np.int64)
+        function = getattr(native.module, f"{name}{8 * self.encoded_size}")
+        return np.asarray(function(left, right, out=product, **core))
 
     def _columns(self, left: Limbs, right: Limbs, *, summed: bool = False) -> Limbs:
         """The limbs of products, or of their sums over the last axis but one, without carries.

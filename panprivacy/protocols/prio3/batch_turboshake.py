@@ -7,6 +7,8 @@ four to eleven of them. Here one operation of NumPy does the same step for all m
 import numpy as np
 from numpy.typing import NDArray
 
+from panprivacy.protocols.prio3 import native
+
 Bytes = NDArray[np.uint8]
 """One message a row."""
 
@@ -59,6 +61,9 @@ def turboshake128(messages: Bytes, domain: int, length: int) -> Bytes:
     Returns:
         N rows of `length` bytes.
     """
+    if native.module is not None:
+        output = np.empty((len(messages), length), np.uint8)
+        return np.asarray(native.module.turboshake128(messages, np.uint8(domain), out=output))
     outputs = [
         _block(messages[at : at + _TOGETHER], domain, length) for at in range(0, len(messages), _TOGETHER)
     ]

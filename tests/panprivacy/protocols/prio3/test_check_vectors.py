@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 
 from panprivacy.formats.vector_files import VectorError
+from panprivacy.protocols.prio3 import ping_pong
 from panprivacy.protocols.prio3.__main__ import main
+from panprivacy.protocols.prio3.batch_xof import WORTH_A_BATCH
+from panprivacy.protocols.prio3.interface import ReportInput
 from panprivacy.protocols.prio3.prio3 import Prio3Count
+from panprivacy.protocols.prio3.vector_vdafs import VDAFS
 from panprivacy.protocols.prio3.vectors import check_file
+from panprivacy.protocols.prio3.verifier import Prio3Verifier
 from tests.panprivacy.protocols.prio3.test_prio3 import views_of
 from tests.panprivacy.protocols.prio3.variants import CONTEXT, VERIFY_KEY
 
@@ -83,6 +88,30 @@ def test_check_vectors_of_all_official_files_passes(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(files) + 1
     assert lines[-1] == f"{len(files)} passed, 0 failed"
+
+
+@needs_official
+def test_verification_in_batches_of_official_reports_holds():
+    """In NumPy, or compiled: many copies of one report are enough for either."""
+    batches = 0
+    for file in OFFICIAL.glob("Prio3*_[0-9].json"):
+        vector = json.loads(file.read_bytes())
+        vdaf = VDAFS[file.stem.split("_")[0]](vector)
+        if vdaf.shares != 2:
+            continue
+        batches += 1
+        report = vector["reports"][0]
+        sides = [
+            [ReportInput(*map(bytes.fromhex, (report["nonce"], report["public_share"], share)))]
+            for share in report["input_shares"]
+        ]
+        verifier = Prio3Verifier(vdaf, *map(bytes.fromhex, (vector["verify_key"], vector["ctx"])))
+        leader = verifier.leader_init(sides[0] * WORTH_A_BATCH)
+        helper = verifier.helper_init(sides[1] * WORTH_A_BATCH, [sent.outbound for sent in leader])
+        sent = ping_pong.encode_initialize(bytes.fromhex(report["verifier_shares"][0][0]))
+        assert {transition.outbound for transition in leader} == {sent}
+        assert {transition.out_share.hex() for transition in helper} == {report["out_shares"][1]}
+    assert batches >= 4
 
 
 @needs_official
