@@ -3,17 +3,14 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from django.contrib.auth.models import User
 from django.db import transaction
 
 from log.audit.operations import entry_append
-from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.round import RoundPlace
-from panprivacy.statistics.trust_models import under_trust
 from publishing import TRUST_MODELS, configured_partners
 from publishing.admission import (
     Admitting,
@@ -32,7 +29,7 @@ from recipes.cost import Cost
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_fill, recipe_locked, require_within_limits, status_require
-from recipes.planner.guarantees import guarantees_require
+from recipes.planner.guarantees import Guaranteed, guaranteed_here, guarantees_require
 from recipes.steps import step_begin, step_due
 from storage import clock
 from storage.signing_key import signing_key
@@ -70,11 +67,10 @@ def recipe_publish(
     """
     content, approval = recipe.draft, ""
     draft = RecipeDraft.from_mapping(content)
-    guarantees = None
+    guaranteed = None
     if actor is not None:
         guaranteed = guarantees_require(asked=draft)
         guaranteed.require_kept()
-        guarantees = guaranteed.guarantees
         if not simulation:
             # What it costs is remembered then: the checks below find it.
             effect_require(Cost.of(draft), draft.population)
@@ -85,7 +81,7 @@ def recipe_publish(
         # Checked before another server is asked.
         approval_require(recipe=recipe, document=content, actor=actor, universe=universe)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, admitting, universe, None, guarantees)
+        prepared = _prepare(draft, simulation, partners, admitting, universe, None, guaranteed)
         with transaction.atomic():
             recipe = recipe_locked(recipe, Recipe.Status.DRAFT)
             if recipe.draft != content:
@@ -108,7 +104,7 @@ def recipe_publish_file(
     reserved: str | None = None,
     place: RoundPlace | None = None,
     stored: Callable[[Recipe], None] = lambda _: None,
-    guarantees: Sequence[Guarantee] | None = None,
+    guaranteed: Guaranteed | None = None,
 ) -> Recipe:
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
@@ -116,7 +112,7 @@ def recipe_publish_file(
         reserved: what was reserved for its cost (`recipes.budget.reserve`); None if nothing was.
         place: of a round of a recipe in rounds: which it is.
         stored: called with the recipe in the transaction that publishes it; what it raises undoes that.
-        guarantees: of exactly this content, under its trust model; None to compute them here.
+        guaranteed: of exactly this content; None to compute it here.
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was stored.
@@ -128,7 +124,7 @@ def recipe_publish_file(
     if not exempt:
         approval_require(recipe=None, document=draft.as_dict(), actor=actor, universe=universe)
     with saying_what_fits(draft):
-        prepared = _prepare(draft, simulation, partners, admitting, universe, reserved, guarantees)
+        prepared = _prepare(draft, simulation, partners, admitting, universe, reserved, guaranteed)
         with transaction.atomic():
             recipe = Recipe(created_by=actor)
             recipe_fill(recipe, draft)
@@ -149,7 +145,7 @@ class _Prepared:
     issuer: AgreedIssuer | None
     targeted: Targeted | None
     published_at: datetime
-    guarantees: list[dict[str, Any]]
+    guaranteed: Guaranteed
     reserved: str | None
 
 
@@ -160,21 +156,20 @@ def _prepare(
     admitting: Admitting | None,
     universe: Sequence[str] | None,
     reserved: str | None = None,
-    guarantees: Sequence[Guarantee] | None = None,
+    guaranteed: Guaranteed | None = None,
 ) -> _Prepared:
     """All that comes ahead of the transaction.
 
     Args:
-        guarantees: of exactly this draft, under its trust model; None to compute them here.
+        guaranteed: of exactly this draft; None to compute it here.
     """
     now = clock.database_now()
     if not simulation:
         require_within_limits(draft)
     # First, because a key takes longer to make.
     mechanism = affordable(draft, free=simulation or reserved is not None)
-    if guarantees is None:
-        guarantees = under_trust(mechanism.guarantees(), draft.trust)
-    stated = [guarantee.as_dict() for guarantee in guarantees]
+    if guaranteed is None:
+        guaranteed = guaranteed_here(draft)
     targeted = target_require(draft, simulation=simulation)
     # Last, because it may ask other servers, which are not asked for a draft that is refused here.
     partners = configured_partners() if partners is None else partners
@@ -194,7 +189,7 @@ def _prepare(
         )
     )
     agreed = None if tokens is None else issuer_agree(tokens, made.published)
-    return _Prepared(made, agreed, targeted, now, stated, reserved)
+    return _Prepared(made, agreed, targeted, now, guaranteed, reserved)
 
 
 def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: str) -> Recipe:
@@ -211,7 +206,12 @@ def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: 
     recipe.status = Recipe.Status.PUBLISHED
     recipe.published_at = prepared.published_at
     recipe.save()
-    RecipeGuarantees.objects.create(recipe=recipe, stated=prepared.guarantees)
+    guaranteed = prepared.guaranteed
+    RecipeGuarantees.objects.create(
+        recipe=recipe,
+        stated=[guarantee.as_dict() for guarantee in guaranteed.guarantees],
+        numbers=guaranteed.numbers.as_dict(),
+    )
     prepared.secrets.store(recipe)
     step_begin(recipe=recipe)
     if prepared.issuer is not None:

@@ -186,10 +186,12 @@ class NextStep(Turns):
 
 
 class RecipeGuarantees(models.Model):
-    """Every guarantee of a recipe, as computed when it was published: some take seconds to compute."""
+    """Every guarantee of a recipe and what else pages show of it, as computed when it was published: some
+    numbers take seconds to compute."""
 
     recipe = models.OneToOneField(Recipe, models.PROTECT, related_name="guarantees")
     stated = models.JSONField(help_text="A list of `Guarantee.as_dict()`.")
+    numbers = models.JSONField(help_text="`RecipeNumbers.as_dict()`.")
 
     def __str__(self) -> str:
         return f"guarantees of {self.recipe_id}"

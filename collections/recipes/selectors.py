@@ -9,7 +9,7 @@ from django.db.models.functions import Cast, Concat
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan
 from panprivacy.recipe.draft import RecipeDraft
-from recipes.models import AskedAgain, Recipe, RecipeGuarantees
+from recipes.models import AskedAgain, Recipe
 
 IDENTIFIER_LENGTH = 64
 
@@ -37,7 +37,7 @@ def recipes_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
 
 def guarantees_of(recipe: Recipe) -> list[dict[str, Any]]:
     """Every guarantee of a published recipe, as plain values, as stated when it was published."""
-    stated: list[dict[str, Any]] = RecipeGuarantees.objects.get(recipe=recipe).stated
+    stated: list[dict[str, Any]] = recipe.guarantees.stated
     return stated
 
 

@@ -8,6 +8,7 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.signed_result import sign_result
 from recipes.models import Recipe
+from recipes.numbers import numbers_of
 from recipes.selectors import stated_plan
 from results.excerpt import interval_of
 from results.models import Release, SignedResult
@@ -53,7 +54,7 @@ def _document(recipe: Recipe, release: Release) -> dict[str, Any]:
         "guarantees": release.guarantees,
         "plan": stated_plan(recipe).members() or None,
     }
-    if not recipe.unreadable and (robustness := recipe.published.calibrated_statistic.robustness):
+    if not recipe.unreadable and (robustness := numbers_of(recipe).robustness):
         document["robustness"] = robustness.as_dict()
     document |= collection_model_of(recipe).told_with_release(recipe)
     if release.outcome == Release.Outcome.WITHHELD:

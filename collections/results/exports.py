@@ -7,6 +7,7 @@ from itertools import chain, islice, repeat
 from typing import Any
 
 from recipes.models import Recipe
+from recipes.numbers import numbers_of
 from results.documents import SOFTWARE, signed_document
 from results.excerpt import interval_of
 from results.models import Release, SimulatedTruth
@@ -81,7 +82,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
         "error_bound": release.error_bounds or [],
         "confidence": repeat(release.confidence),
     }
-    robustness = published.calibrated_statistic.robustness
+    robustness = numbers_of(recipe).robustness
     if robustness is not None:
         # What one dishonest device moves at most.
         columns |= {

@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -15,7 +15,6 @@ from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
 from log.audit.operations import log_lock
-from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
@@ -25,7 +24,7 @@ from publishing import unavailable_here
 from publishing.admission import Admitting
 from publishing.publication import recipe_publish_file
 from recipes.models import Recipe
-from recipes.planner.guarantees import guarantees_require
+from recipes.planner.guarantees import Guaranteed, guarantees_require
 from results.models import Release
 from simulations import workloads
 from simulations.chunk_sizes import chunks_store, devices_at_once, plan_cut, seconds_per_device
@@ -69,13 +68,12 @@ def simulation_start(
     require_address()
     _require_capacity()
     members = {name: value for name, value in members.items() if name not in NOT_A_SIMULATION_S}
-    guarantees = None
+    guaranteed = None
     if actor is not None:
         guaranteed = guarantees_require(asked=RecipeDraft.from_mapping(members))
         guaranteed.require_kept()
-        guarantees = guaranteed.guarantees
     return simulation_publish(
-        members=members, workload=workload, seed=seed, actor=actor, guarantees=guarantees
+        members=members, workload=workload, seed=seed, actor=actor, guaranteed=guaranteed
     )
 
 
@@ -99,14 +97,14 @@ def simulation_publish(
     seed: object,
     actor: User | None,
     try_number: int | None = None,
-    guarantees: Sequence[Guarantee] | None = None,
+    guaranteed: Guaranteed | None = None,
 ) -> Simulation:
     """Publish a simulated recipe as it stands, with the devices that workers simulate.
 
     Args:
         members, workload, seed: as of `simulation_start`, but times are kept.
         try_number: of a try (`simulations.tries`), one more than the last one's; None of others.
-        guarantees: as of `recipe_publish_file`.
+        guaranteed: as of `recipe_publish_file`.
 
     Raises:
         IntegrityError: a try has this number already; nothing was stored.
@@ -139,7 +137,7 @@ def simulation_publish(
         chunks_store(simulation, chunks)
 
     # With the recipe or not at all: the devices of a recipe that was published alone would never report.
-    recipe_publish_file(members=members, actor=actor, simulation=True, stored=store, guarantees=guarantees)
+    recipe_publish_file(members=members, actor=actor, simulation=True, stored=store, guaranteed=guaranteed)
     return simulation
 
 

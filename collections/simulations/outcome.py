@@ -9,6 +9,7 @@ from typing import Any
 from devices_sim.fleet_result import FleetResult
 from panprivacy.recipe.token import REASONS
 from recipes.models import Recipe
+from recipes.numbers import numbers_of
 from results.excerpt import interval_of
 from results.exports import segments_document
 from results.models import Release, SimulatedTruth
@@ -101,7 +102,7 @@ class CollectionResult:
         """What only some statistics say: what dishonest devices can do, bounds of the error, and details."""
         release = self.release
         besides: dict[str, Any] = {}
-        robustness = self.recipe.published.calibrated_statistic.robustness
+        robustness = numbers_of(self.recipe).robustness
         if robustness is not None:
             besides["robustness"] = robustness.as_dict()
         if release.error_bounds:

@@ -7,16 +7,16 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from panprivacy.formats.errors import FieldError
-from panprivacy.planning.expectation import MISSED, shown_margin
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
+from recipes.numbers import margins_with, numbers_of
 from results.models import Release, SimulatedTruth
 from results.rates import held_of
 from simulations import device_counts
 from simulations.models import Simulation
 from simulations.outcome import CollectionResult, rejections, seconds_shared
+from storage.answers.questions import State
 
 
 class Stage(StrEnum):
@@ -100,18 +100,18 @@ def outcome_of(simulation: Simulation) -> CollectionResult | None:
     )
 
 
-def planned_margin(simulation: Simulation) -> float | None:
+def planned_margin(simulation: Simulation) -> float | State | None:
     """The 95% margin to expect of so many devices, of several values for all together: in percentage points
-    where devices are counted, else in the statistic's unit. None where none can be computed beforehand."""
+    if devices are counted, otherwise in the statistic's unit. Or why it is not known; None if none can be
+    computed beforehand."""
+    statistic: Any = simulation.recipe.published.calibrated_statistic
     if not simulation.devices:
         return None
-    statistic: Any = simulation.recipe.published.calibrated_statistic
-    try:
-        if isinstance(statistic, CohortStatistic):
-            return shown_margin(statistic, simulation.devices)
-        if isinstance(statistic, ShuffleStatistic) and not statistic.hypothesis_test:
-            margin = statistic.expected_margin(MISSED)
-            return 100 * margin / statistic.cohort_size if statistic.counts_devices else margin
-    except FieldError:
+    if isinstance(statistic, CohortStatistic):
+        reports = simulation.devices * statistic.parameters.sampling_rate
+        found = margins_with(simulation.recipe, [reports])
+        return found if isinstance(found, State) else found[0].margin
+    margin = numbers_of(simulation.recipe).margin
+    if margin is None or not isinstance(statistic, ShuffleStatistic):
         return None
-    return None
+    return 100 * margin / statistic.cohort_size if statistic.counts_devices else margin

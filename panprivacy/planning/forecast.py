@@ -1,4 +1,4 @@
-"""The value of waiting: the margin of an open collection if it closes at once, and if it stays open.
+"""The value of waiting: how many reports an open collection will have, and what margin they give.
 
 Callers pass only the rounded number of reports and public times, so that it reveals nothing else.
 """
@@ -7,7 +7,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.planning.expectation import expected_margin, margin_points
+from panprivacy.formats.parameters import CohortParameters
+from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.likelihood import REACHED
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.trust_models import Servers
@@ -15,56 +16,48 @@ from panprivacy.statistics.trust_models import Servers
 EARLIEST = 0.05
 """Part of the time that must have passed for a pace to be computed."""
 
-
-@dataclass(frozen=True)
-class MarginForecast:
-    """Expectations; None if unknown.
-
-    Attributes:
-        now: the 95% margin if it closes at once; None if that number of reports hardly gives a result. It is
-            in percentage points if devices are counted, otherwise in the statistic's unit.
-        reports: the expected final number at the pace so far; None if there is no pace yet.
-        later: the margin with that number; None likewise.
-    """
-
-    now: float | None
-    reports: float | None
-    later: float | None
+DIGITS = 2
+"""Significant digits of an expected number of reports."""
 
 
-def forecast(
-    mechanism: CohortStatistic[Any],
-    reports: int,
-    passed: float,
-    population_size: int | None = None,
-    *,
-    servers: type[Servers],
-) -> MarginForecast:
-    """What to expect after `reports` (≥ 0, rounded down) in the part `passed` (0 to 1) of the time to report.
+def final_reports(
+    parameters: CohortParameters, reports: int, passed: float, population_size: int | None = None
+) -> float | None:
+    """The number of reports to expect in the end, at the pace so far, to `DIGITS`; None if there is no pace
+    yet.
 
     Args:
-        servers: the trust model.
+        reports: so far, at least 0, rounded down.
+        passed: the part of the time to report that has passed, from 0 to 1.
         population_size: how many devices will receive it; at most the sampled part of them can report.
     """
-    parameters = mechanism.parameters
-    later: float | None = None
-    if reports > 0 and passed >= EARLIEST:
-        later = reports / min(passed, 1.0)
-        if population_size is not None:
-            later = max(reports, min(later, population_size * parameters.sampling_rate))
-    return MarginForecast(
-        now=_margin(mechanism, reports, servers),
-        reports=later,
-        later=None if later is None else _margin(mechanism, later, servers),
-    )
-
-
-def _margin(mechanism: CohortStatistic[Any], reports: float, servers: type[Servers]) -> float | None:
-    """The margin with this number of reports; None if a result is less likely than `REACHED`."""
-    parameters = mechanism.parameters
-    if servers.release_probability(parameters.cohort_size, math.floor(reports), 1.0) < REACHED:
+    if reports == 0 or passed < EARLIEST:
         return None
+    pace = reports / min(passed, 1.0)
+    if population_size is not None:
+        pace = min(pace, population_size * parameters.sampling_rate)
+    return max(float(reports), float(f"{pace:.{DIGITS}g}"))
+
+
+@dataclass(frozen=True)
+class ReachedMargin:
+    """What a number of reports gives.
+
+    Attributes:
+        margin: the 95% margin: in percentage points if devices are counted, otherwise in the statistic's
+            unit.
+        likely: whether these reports give a result with a probability of at least `REACHED`.
+    """
+
+    margin: float
+    likely: bool
+
+
+def reached_margin(
+    mechanism: CohortStatistic[Any], reports: float, *, servers: type[Servers]
+) -> ReachedMargin:
+    """What `reports` (above 0) give under the trust model of these servers."""
+    parameters = mechanism.parameters
     population = max(1, round(reports / parameters.sampling_rate))
-    margin = expected_margin(mechanism, population)
-    points = margin_points(mechanism, margin, population)
-    return margin if points is None else points
+    chance = servers.release_probability(parameters.cohort_size, math.floor(reports), 1.0)
+    return ReachedMargin(shown_margin(mechanism, population), chance >= REACHED)

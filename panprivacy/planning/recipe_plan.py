@@ -4,10 +4,11 @@ It is stored with the recipe, for comparison with the outcome. The signed docume
 device and no number depends on it.
 """
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.formats.parameters import Description
+from panprivacy.formats.parameters import CohortParameters, Description
 from panprivacy.statistics.interface import Statistic
 
 POPULATION_SIZE = Description(
@@ -62,6 +63,10 @@ class RecipePlan:
             if fields.get(name) is not None
         }
         return cls(**checked)
+
+    def devices(self, parameters: CohortParameters) -> int:
+        """As many devices as are stated; otherwise those of a cohort that is just full."""
+        return self.population_size or math.ceil(parameters.cohort_size / parameters.sampling_rate)
 
     def members(self) -> dict[str, Any]:
         """Those that are stated."""

@@ -17,6 +17,7 @@ from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from recipes.models import Recipe
+from recipes.numbers import margin_of
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
 Preview = DevicePreview | ShufflePreview | StreamPreview
@@ -48,8 +49,8 @@ class Kind:
         published, closed: what follows once a recipe is published or closed, in a sentence.
         preview: a calibrated statistic and the number of devices that hear of the recipe, or None → what to
             expect.
-        planned: a calibrated statistic and the plan that was stated → the error that was to be expected; None
-            if none can be.
+        shows_planned: a statistic, the plan that was stated and its margin (`recipes.numbers`) → the error
+            that was to be expected.
         section: what pages of its recipes show in addition to the common parts.
     """
 
@@ -68,8 +69,18 @@ class Kind:
     published: str
     closed: str
     preview: Callable[[Any, Any], Preview]
-    planned: Callable[[Any, RecipePlan], Planned | None]
+    shows_planned: Callable[[Any, RecipePlan, float], Planned]
     section: Callable[[HttpRequest, Recipe], dict[str, Any]] = no_section
+
+    def planned_with(
+        self, statistic: Statistic[Any], plan: RecipePlan, margin: float | None
+    ) -> Planned | None:
+        """The error that was to be expected; None if none can be computed beforehand."""
+        return None if margin is None else self.shows_planned(statistic, plan, margin)
+
+    def planned(self, statistic: Statistic[Any], plan: RecipePlan) -> Planned | None:
+        """The same of a draft's (calibrated) statistic, computed here."""
+        return self.planned_with(statistic, plan, margin_of(statistic, plan))
 
     @property
     def statistics(self) -> dict[str, type[Statistic[Any]]]:

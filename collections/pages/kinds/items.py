@@ -43,6 +43,6 @@ STREAMS = Kind(
     published="Items are accepted from the opening time on.",
     closed="No further item is accepted; the result is computed from the state.",
     preview=preview_of_stream,
-    planned=planned_of_stream,
+    shows_planned=planned_of_stream,
     section=stream_section,
 )

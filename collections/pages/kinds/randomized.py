@@ -43,5 +43,5 @@ RANDOMIZED = Kind(
     published="Devices can take part from the opening time on.",
     closed="The result follows once every report is added up.",
     preview=preview_of_devices,
-    planned=planned_of_devices,
+    shows_planned=planned_of_devices,
 )

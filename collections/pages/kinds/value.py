@@ -36,5 +36,5 @@ SHUFFLED = Kind(
     published="Devices can take part from the opening time on, until the batch is full.",
     closed="If the batch is full, the result follows once its messages are mixed and counted.",
     preview=preview_of_shuffle,
-    planned=planned_of_shuffle,
+    shows_planned=planned_of_shuffle,
 )

@@ -123,10 +123,10 @@ def _warnings(statistic: Statistic[Any], servers: type[Servers], population_size
 def _refusal(error: FieldError, statistic: Statistic[Any]) -> str:
     # If ε itself is within the limit, it is named because the local ε depends on it.
     local = error.field == "epsilon" and statistic.parameters.epsilon <= USUAL.largest_epsilon
-    return _REFUSED["guarantee" if local else error.field]
+    return REFUSED["guarantee" if local else error.field]
 
 
-_REFUSED = {
+REFUSED = {
     "cohort_size": f"Devices refuse cohorts below {USUAL.smallest_cohort:,}, unless they are set otherwise.",
     "guarantee": "Devices refuse single reports with a local privacy loss (ε) above "
     f"{number(USUAL.largest_local_epsilon)}, unless they are set otherwise.",
@@ -134,6 +134,7 @@ _REFUSED = {
     "delta": f"Devices refuse a failure probability (δ) above {number(USUAL.largest_delta)}, unless they are "
     "set otherwise.",
 }
+"""What devices with the usual limits refuse, by the field."""
 
 
 def _unlikely(

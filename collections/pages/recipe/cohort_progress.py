@@ -1,7 +1,7 @@
 """How far an open recipe is beyond its cohort: bands, time left, and what waiting is worth.
 
-Everything here is computed from the coarse number of reports, public times and the stated plan. Nothing else
-may enter, or the page would reveal more than the coarse number does.
+Everything here follows from the coarse number of reports, public times and the stated plan. Nothing else may
+enter, or the page would reveal more than the coarse number does. Margins are computed by a worker.
 """
 
 import zlib
@@ -9,13 +9,16 @@ from dataclasses import astuple, dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from pages.awaited_numbers import Awaited
 from pages.words.plan import margin_text
-from panprivacy.planning.forecast import MarginForecast, forecast
+from panprivacy.planning.forecast import final_reports
 from panprivacy.planning.recipe_plan import RecipePlan
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.interface import Statistic
 from recipes.models import Recipe
+from recipes.numbers import margins_with
+from storage.answers.questions import State
 from web.numbers import number, significant
 
 
@@ -28,6 +31,7 @@ class Standing:
         left: how long it stays open: "3 days".
         now, later: what closing now gives and what waiting, each as the end of a sentence.
         bar: the value of the progress bar, and its maximum.
+        awaited: in place of `now` and `later`, as long as these are not computed; else None.
     """
 
     of_plan: str
@@ -35,6 +39,7 @@ class Standing:
     now: str
     later: str
     bar: tuple[int, int]
+    awaited: Awaited | None = None
 
     @property
     def in_short(self) -> str:
@@ -55,19 +60,37 @@ def standing_of(recipe: Recipe, plan: RecipePlan, reports: int, now: datetime) -
     expected = None
     if plan.population_size is not None:
         expected = round(plan.population_size * statistic.parameters.sampling_rate)
-    looked_at: MarginForecast | None = None
+    now_said, later_said, awaited = "", "", None
     if is_open and isinstance(statistic, CohortStatistic):
         passed = _passed(published, now) if timed else 0.0
-        servers = type(published.servers)
-        looked_at = forecast(statistic, reports, passed, plan.population_size, servers=servers)
-    rate = statistic.parameters.sampling_rate
+        final = final_reports(statistic.parameters, reports, passed, plan.population_size)
+        found = _margins(recipe, reports, final)
+        if isinstance(found, State):
+            awaited = Awaited(found)
+        else:
+            now_said = _closing_now(found[0], statistic, reports)
+            later_said = "" if final is None else _waiting(found[1], statistic, final)
     return Standing(
-        of_plan="" if expected is None else _of_plan(reports, expected, plan, rate),
+        of_plan=""
+        if expected is None
+        else _of_plan(reports, expected, plan, statistic.parameters.sampling_rate),
         left=_rounded(published.closes_at - now) if timed else "",
-        now="" if looked_at is None else _closing_now(looked_at, statistic, reports),
-        later="" if looked_at is None or not timed else _waiting(looked_at, statistic),
+        now=now_said,
+        later=later_said,
         bar=(reports, max(cohort, expected or 0) if reports >= cohort else cohort),
+        awaited=awaited,
     )
+
+
+def _margins(recipe: Recipe, reports: int, final: float | None) -> tuple[float | None, float | None] | State:
+    """The margin with the reports so far, and with the final ones; None if they hardly give a result."""
+    # A cohort that is not full gives none: that is no question.
+    full = [number for number in (float(reports), final) if number and number >= recipe.cohort_size]
+    found = margins_with(recipe, full)
+    if isinstance(found, State):
+        return found
+    margins = {number: one.margin if one.likely else None for number, one in zip(full, found, strict=True)}
+    return margins.get(reports), None if final is None else margins.get(final)
 
 
 def _passed(published: PublishedRecipe, now: datetime) -> float:
@@ -89,22 +112,20 @@ def _of_plan(reports: int, expected: int, plan: RecipePlan, sampling_rate: float
     )
 
 
-def _closing_now(looked_at: MarginForecast, statistic: Statistic[Any], reports: int) -> str:
-    if looked_at.now is None and reports >= statistic.cohort_size:
+def _closing_now(margin: float | None, statistic: Statistic[Any], reports: int) -> str:
+    if margin is None and reports >= statistic.cohort_size:
         return "perhaps nothing is released, as a result takes some more reports than the cohort size"
-    if looked_at.now is None:
+    if margin is None:
         return "nothing is released, as the cohort is not full"
-    return f"about {_margin(looked_at.now, statistic)}"
+    return f"about {_margin(margin, statistic)}"
 
 
-def _waiting(looked_at: MarginForecast, statistic: Statistic[Any]) -> str:
-    if looked_at.reports is None:
-        return ""
-    reports = significant(looked_at.reports)
-    if looked_at.later is None:
-        still = "still" if looked_at.reports < statistic.cohort_size else "perhaps"
+def _waiting(margin: float | None, statistic: Statistic[Any], final: float) -> str:
+    reports = significant(final)
+    if margin is None:
+        still = "still" if final < statistic.cohort_size else "perhaps"
         return f"{still} nothing, as about {reports} reports come at this pace"
-    return f"about {_margin(looked_at.later, statistic)}, with about {reports} reports at this pace"
+    return f"about {_margin(margin, statistic)}, with about {reports} reports at this pace"
 
 
 def _margin(margin: float, statistic: Statistic[Any]) -> str:

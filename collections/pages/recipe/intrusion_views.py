@@ -17,6 +17,7 @@ from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.streams.interface import StreamStatistic
 from panprivacy.statistics.streams.state import StreamState
 from recipes.models import Recipe
+from recipes.numbers import numbers_of
 from streams.errors import IntrusionRefusedError, StreamLostError
 from streams.models import AnnouncedIntrusion
 from streams.operations import REASON_LENGTH, intrusion_announce
@@ -71,12 +72,13 @@ class AnnounceView(AnnouncersOnly):
             reason = "the recipe is closed" if left > 0 else "the recipe allows no more"
             messages.info(request, f"No intrusion can be announced: {reason}.")
             return redirect("recipe-privacy", identifier=identifier)
-        before, after = looks_shown(statistic, made)[made : made + 2]
+        numbers = numbers_of(recipe)
+        before, after = looks_shown(statistic, numbers, made)[made : made + 2]
         context = {
             "recipe": recipe,
             "form": form or ReasonForm(initial={"number": made + 1}),
             "unit": statistic.unit,
-            "wonders": wonders(statistic),
+            "wonders": wonders(numbers),
             "before": before,
             "after": after,
             "left": left,
@@ -96,7 +98,7 @@ class SeenView(AnnouncersOnly):
             "intrusion": intrusion,
             "arrays": arrays_seen(StreamState.from_bytes(seen), statistic.fixed_point),
             # The number of announcements that precede this one.
-            "bits": looks_shown(statistic, number - 1)[number - 1],
+            "bits": looks_shown(statistic, numbers_of(recipe), number - 1)[number - 1],
             "bytes": len(seen),
         }
         return render(request, "recipe/seen.html", context)

@@ -9,6 +9,7 @@ from pages.words.verdicts import NOTICED, verdict_shown
 from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.interface import Statistic, is_uninformative
 from recipes.models import Recipe
+from recipes.numbers import numbers_of
 from results.excerpt import Excerpt, excerpt_of, interval_of, intervals_of, verdict_of
 from results.models import Release, SimulatedTruth
 from results.rates import held_of
@@ -250,7 +251,7 @@ def error_sentence(recipe: Recipe, release: Release) -> str:
     unit, excerpt = recipe.published.calibrated_statistic.unit, excerpt_of(release)
     error = excerpt.largest_standard_error
     if verdict_of(release) and error is not None:
-        noticed = recipe.published.calibrated_statistic.expected_note
+        noticed = numbers_of(recipe).note
         said = f"The standard error of Z′ is {significant(error)} {_continued(release.standard_error_note)}"
         return " ".join(filter(None, (NOTICED, said, noticed)))
     sentences = []

@@ -16,9 +16,10 @@ from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import is_uninformative
 from panprivacy.statistics.streams.interface import StreamStatistic
-from panprivacy.statistics.streams.item_bits import BitDistributions
 from panprivacy.statistics.streams.parameters import NUMBERED
 from recipes.models import Recipe
+from recipes.numbers import RecipeNumbers, numbers_of
+from recipes.planner.guarantees import guarantee_from_mapping
 from streams.access import may_announce
 from streams.actions import INTRUSION_ANNOUNCED
 from streams.selectors import intrusions_left, intrusions_of, state_layout
@@ -80,16 +81,16 @@ class LooksShown:
 def stream_section(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
     """The part of the page's context that speaks of the state."""
     published = recipe.published
-    statistic = statistic_as(published, StreamStatistic)
+    statistic, numbers = statistic_as(published, StreamStatistic), numbers_of(recipe)
     intrusions = looks_made(request, str(recipe.identifier))
     announces = may_announce(request.user)
     return {
         "stream": {
             "description": statistic.state_description,
             "arrays": arrays_shown(published),
-            "looks": looks_shown(statistic, len(intrusions)),
-            "wonders": wonders(statistic),
-            "has_bits": statistic.bit_epsilon is not None,
+            "looks": looks_shown(statistic, numbers, len(intrusions)),
+            "wonders": wonders(numbers),
+            "has_bits": numbers.intrusions[0].absent is not None,
             "allowed": statistic.parameters.announced_intrusions,
             "left": intrusions_left(published),
             "intrusions": intrusions,
@@ -112,41 +113,39 @@ def looks_made(request: HttpRequest, identifier: str) -> list[LookMade]:
     ]
 
 
-def wonders(statistic: StreamStatistic[Any]) -> str:
+def wonders(numbers: RecipeNumbers) -> str:
     """What an intruder who reads the state cannot be sure of, by the relation of its guarantee."""
-    return WONDERS[statistic.guarantee(0).relation]
+    return WONDERS[guarantee_from_mapping(numbers.intrusions[0].guarantee).relation]
 
 
-@lru_cache(maxsize=256)
-def looks_shown(statistic: StreamStatistic[Any], made: int) -> tuple[LooksShown, ...]:
-    """One row for every number of announced intrusions that the recipe allows; `made` have been (cached: of a
-    `density` with many hashed places they take a while)."""
+def looks_shown(statistic: StreamStatistic[Any], numbers: RecipeNumbers, made: int) -> tuple[LooksShown, ...]:
+    """One row for every number of announced intrusions that the recipe allows; `made` have been."""
     return tuple(
-        _looks_shown(statistic, announced, announced == made)
-        for announced in range(statistic.parameters.announced_intrusions + 1)
+        _looks_shown(statistic, numbers, announced, announced == made)
+        for announced in range(len(numbers.intrusions))
     )
 
 
-def _looks_shown(statistic: StreamStatistic[Any], announced: int, current: bool) -> LooksShown:
-    absent = present = ""
-    if statistic.bit_epsilon is not None:
-        distributions = BitDistributions.after(statistic.bit_epsilon, announced)
-        absent, present = (
-            f"{significant(100 * float(one), 4)}%" for one in (distributions.absent, distributions.present)
-        )
-    bound = statistic.expected_error_bound(announced_intrusions=announced)
-    guarantee = statistic.guarantee(announced)
+def _looks_shown(
+    statistic: StreamStatistic[Any], numbers: RecipeNumbers, announced: int, current: bool
+) -> LooksShown:
+    after = numbers.intrusions[announced]
+    guarantee = guarantee_from_mapping(after.guarantee)
     return LooksShown(
         announced=announced,
-        absent=absent,
-        present=present,
-        error_bound=significant(bound),
-        uninformative=is_uninformative(statistic, bound),
-        note=statistic.expected_note,
+        absent=_percent(after.absent),
+        present=_percent(after.present),
+        error_bound=significant(after.error_bound),
+        uninformative=is_uninformative(statistic, after.error_bound),
+        note=numbers.note,
         certainty=_certainty(guarantee),
         hides_nothing=guarantee.epsilon is not None and guarantee.epsilon >= HIDES_NOTHING,
         current=current,
     )
+
+
+def _percent(probability: float | None) -> str:
+    return "" if probability is None else f"{significant(100 * probability, 4)}%"
 
 
 def _certainty(guarantee: Guarantee) -> str:

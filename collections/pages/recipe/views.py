@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.contrib import messages
@@ -23,9 +23,8 @@ from pages.all_rounds import beside_round
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
 from pages.not_found import found, readable
-from pages.publish.blockers import device_warnings
 from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
-from pages.recipe.cohort_progress import standing_of
+from pages.recipe.cohort_progress import Standing, standing_of
 from pages.recipe.counters import signers_sentence
 from pages.recipe.details import details_of
 from pages.recipe.device_options import device_options
@@ -61,6 +60,7 @@ from publishing.publication import recipe_close
 from recipes.access import may_publish
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
+from recipes.numbers import numbers_of
 from recipes.planner.guarantees import guarantee_from_mapping
 from recipes.selectors import guarantees_of, stated_plan
 from results.excerpt import excerpt_of, intervals_of, verdict_of
@@ -96,12 +96,13 @@ class TabView(View):
         if recipe.unreadable:
             return _unreadable_page(request, recipe)
         release = release_of(recipe)
-        statistic = recipe.published.calibrated_statistic
+        statistic, numbers = recipe.published.calibrated_statistic, numbers_of(recipe)
         context = {
             "tab": self.tab,
             "recipe": recipe,
             "published": recipe.published,
             "mechanism": statistic,
+            "numbers": numbers,
             "status": status_of(recipe, release, timezone.now()),
             "release": release,
             "senders": kind_of(type(statistic)).senders,
@@ -109,7 +110,9 @@ class TabView(View):
             **_servers_context(recipe),
         }
         context |= self.context(request, recipe, release)
-        return render(request, f"recipe/{self.tab.removeprefix('recipe-')}.html", context)
+        page = render(request, f"recipe/{self.tab.removeprefix('recipe-')}.html", context)
+        _refresh(page, context)
+        return page
 
     def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
         """What this part shows besides."""
@@ -128,7 +131,9 @@ class ResultView(TabView):
         simulates = may_simulate(request.user) and kind.simulated
         return {
             **shown,
-            "planned": kind.planned(published.calibrated_statistic, stated_plan(recipe)),
+            "planned": kind.planned_with(
+                published.calibrated_statistic, stated_plan(recipe), numbers_of(recipe).margin
+            ),
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "may_simulate": simulates,
             "simulated": simulation_of(recipe) if recipe.simulation and simulates else None,
@@ -196,8 +201,7 @@ class TakePartView(TabView):
         kind = kind_of(type(statistic))
         return {
             "join": f"recipe/join/{kind.key}.html",
-            "refused": [] if recipe.simulation else device_warnings(statistic),
-            "device_options": device_options(statistic),
+            "device_options": device_options(statistic, numbers_of(recipe).local_epsilon),
             "issuer_key": issuer_key(recipe.published.admission),
             **kind.section(request, recipe),
         }
@@ -225,7 +229,9 @@ class CloseView(PublishersOnly):
         if recipe.status != Recipe.Status.PUBLISHED:
             return redirect("recipe", identifier=identifier)
         context = {"recipe": recipe} if recipe.unreadable else _progress_context(request, recipe)
-        return render(request, "recipe/close.html", context)
+        page = render(request, "recipe/close.html", context)
+        _refresh(page, context)
+        return page
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _stored_recipe(identifier)
@@ -287,6 +293,13 @@ class ResultSvgView(View):
         # Pages of others may show it, also those that require an explicit permission.
         response["Cross-Origin-Resource-Policy"] = "cross-origin"
         return response
+
+
+def _refresh(page: HttpResponse, context: Mapping[str, Any]) -> None:
+    """Have a page poll by itself while what it shows of waiting is being computed."""
+    standing: Standing | None = context.get("standing")
+    if standing is not None and standing.awaited is not None:
+        standing.awaited.refresh(page)
 
 
 def _recipe(identifier: str) -> Recipe:
@@ -362,7 +375,8 @@ def _progress_context(request: HttpRequest, recipe: Recipe) -> dict[str, Any]:
 
 def _servers_context(recipe: Recipe) -> dict[str, Any]:
     published = recipe.published
-    shown = SHOWN[published.trust].for_statistic(published.calibrated_statistic)
+    device_input = published.calibrated_statistic.device_input
+    shown = SHOWN[published.trust].for_reports(device_input, numbers_of(recipe).local_epsilon)
     servers = published.servers
     return {
         "trust": shown,

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from log.audit.access import signed_in_user
 from pages.access import AccessCheckedView
+from pages.awaited_numbers import Awaited
 from pages.not_found import readable
 from pages.recipe.presentation import estimate_rows, headline
 from pages.simulate.forms import KINDS, SimulationForm
@@ -27,6 +28,7 @@ from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
 from simulations.selectors import ENDED, Stage, outcome_of, planned_margin, problem_of, progress_of
+from storage.answers.questions import State
 from web.htmx import htmx_of
 
 STAGES = {
@@ -60,7 +62,7 @@ class SimulateRecipeView(SimulatorsOnly):
     """Simulate a published recipe: a copy of it, which has nothing to do with its own reports."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        return _form_answer(request, get_object_or_404(Recipe, identifier=identifier))
+        return _form_answer(request, readable(get_object_or_404(Recipe, identifier=identifier)))
 
     post = get
 
@@ -77,6 +79,8 @@ class SimulationView(SimulatorsOnly):
             return HttpResponse(status=204)
         template = "simulate/_progress.html" if partial else "simulate/simulation.html"
         response = render(request, template, context)
+        if context["awaited"] is not None and context["ended"]:
+            context["awaited"].refresh(response)
         response["Vary"] = "HX-Request, Cookie"
         return response
 
@@ -109,7 +113,9 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     given = request.POST if request.method == "POST" else None
     try:
         draft = RecipeDraft.from_mapping(recipe.draft)
-        form = SimulationForm(given, draft=draft, statistic=draft.calibrated)
+        is_draft = recipe.status == Recipe.Status.DRAFT
+        statistic = draft.calibrated if is_draft else recipe.published.calibrated_statistic
+        form = SimulationForm(given, draft=draft, statistic=statistic)
     except FieldError as error:
         messages.info(request, f"It cannot be simulated: {error}.")
         return back
@@ -136,6 +142,7 @@ def _context(simulation: Simulation) -> dict[str, Any]:
     outcome, problem = outcome_of(simulation), problem_of(simulation)
     statistic = recipe.published.calibrated_statistic
     planned, counted = planned_margin(simulation), statistic.counts_devices
+    awaited = Awaited(planned) if isinstance(planned, State) else None
     context: dict[str, Any] = {
         "simulation": simulation,
         "recipe": recipe,
@@ -145,12 +152,16 @@ def _context(simulation: Simulation) -> dict[str, Any]:
         "running": progress.stage == Stage.RUNNING,
         "seconds_left": progress.seconds_left,
         "outcome": outcome,
-        "planned": "" if planned is None else margin_text(planned, POINTS if counted else statistic.unit),
+        "planned": margin_text(planned, POINTS if counted else statistic.unit)
+        if isinstance(planned, float)
+        else "",
+        "awaited": awaited,
         "together": not statistic.scalar,
         "without": "" if statistic.partial_errors is None else statistic.partial_errors.without,
         "unit": statistic.unit,
         "problem": problem,
-        "shown": f"{progress.stage} {simulation.done} {simulation.devices} {problem}",
+        "shown": f"{progress.stage} {simulation.done} {simulation.devices} {problem}"
+        f"{'' if awaited is None else awaited.state}",
     }
     if outcome is not None and outcome.release.outcome == Release.Outcome.RELEASED:
         truth = recipe.truth

@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import urlsplit
 
-from pages.words.certainty import hardly_scrambled
+from pages.words.certainty import HIDES_NOTHING
 from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.trust import Trust
+from panprivacy.planning.limits import local_epsilon
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
 
@@ -144,9 +145,17 @@ class ShownTrustModel:
     simulated: str = "Real devices refuse simulations."
 
     def for_statistic(self, statistic: Statistic[Any]) -> Self:
-        """As `for_input`; and if its reports are hardly scrambled, the text about their readers states so."""
-        shown = self.for_input(statistic.device_input)
-        if not hardly_scrambled(statistic.local_guarantees()):
+        """As `for_reports`, of a draft's (calibrated) statistic."""
+        return self.for_reports(statistic.device_input, local_epsilon(statistic))
+
+    def for_reports(self, device_input: DeviceInput, local: float) -> Self:
+        """As `for_input`; and if its reports are hardly scrambled, the text about their readers states so.
+
+        Args:
+            local: their local ε (`panprivacy.planning.limits.local_epsilon`).
+        """
+        shown = self.for_input(device_input)
+        if local < HIDES_NOTHING:
             return shown
         adversaries = (
             replace(one, learns=one.unscrambled or one.learns, unscrambled="") for one in shown.adversaries

@@ -2,13 +2,10 @@
 alike.
 """
 
-import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from panprivacy.formats.errors import FieldError
-from panprivacy.planning.expectation import MISSED, expected_margin, margin_points
+from panprivacy.planning.expectation import margin_points
 from panprivacy.planning.recipe_plan import RecipePlan
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
@@ -38,19 +35,15 @@ def margin_text(margin: float, unit: str) -> str:
     return f"± {significant(margin)} {unit}"
 
 
-@lru_cache(maxsize=256)  # some take a while
-def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan) -> Planned | None:
+def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan, margin: float) -> Planned:
     """For as many devices as were stated; of recipes without a plan for a cohort that is just full."""
-    stated = plan.population_size
-    parameters = mechanism.parameters
-    population = stated or math.ceil(parameters.cohort_size / parameters.sampling_rate)
-    margin = expected_margin(mechanism, population)
-    points = margin_points(mechanism, margin, population)
+    stated, parameters = plan.population_size, mechanism.parameters
+    points = margin_points(mechanism, margin, plan.devices(parameters))
     shown, unit = (margin, mechanism.unit) if points is None else (points, "points")
     if stated is None:
         basis = f"computed for a cohort of {number(parameters.cohort_size)} reports"
     else:
-        basis = f"computed for {number(population)} devices that hear of it"
+        basis = f"computed for {number(stated)} devices that hear of it"
     if mechanism.partial_errors is not None:
         basis += f", for all values but {mechanism.partial_errors.without}"
     return Planned(
@@ -61,24 +54,16 @@ def planned_of_devices(mechanism: CohortStatistic[Any], plan: RecipePlan) -> Pla
     )
 
 
-@lru_cache(maxsize=256)  # some take a while
-def planned_of_shuffle(statistic: ShuffleStatistic[Any], plan: RecipePlan) -> Planned | None:
-    """For the batch, whose size is fixed; nothing if a hypothesis is tested."""
-    if statistic.hypothesis_test:
-        return None
-    margin, devices = statistic.expected_margin(MISSED), statistic.cohort_size
+def planned_of_shuffle(statistic: ShuffleStatistic[Any], plan: RecipePlan, margin: float) -> Planned:
+    """For the batch, whose size is fixed."""
+    devices = statistic.cohort_size
     basis = f"computed for a batch of {number(devices)} devices"
     if statistic.counts_devices:
         return Planned(margin_text(100 * margin / devices, "points"), basis)
     return Planned(margin_text(margin, statistic.unit), basis)
 
 
-@lru_cache(maxsize=256)  # some take a while
-def planned_of_stream(statistic: StreamStatistic[Any], plan: RecipePlan) -> Planned | None:
+def planned_of_stream(statistic: StreamStatistic[Any], plan: RecipePlan, margin: float) -> Planned:
     """The error bound without announced intrusions."""
-    try:
-        bound = statistic.expected_error_bound(announced_intrusions=0)
-    except FieldError:
-        return None
     note = f", {statistic.expected_note}" if statistic.expected_note else ""
-    return Planned(margin_text(bound, statistic.unit), f"computed without announced intrusions{note}")
+    return Planned(margin_text(margin, statistic.unit), f"computed without announced intrusions{note}")

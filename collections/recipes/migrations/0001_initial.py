@@ -102,6 +102,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('stated', models.JSONField(help_text='A list of `Guarantee.as_dict()`.')),
+                ('numbers', models.JSONField(help_text='`RecipeNumbers.as_dict()`.')),
                 ('recipe', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='guarantees', to='recipes.recipe')),
             ],
         ),

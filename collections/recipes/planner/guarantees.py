@@ -13,6 +13,7 @@ from panprivacy.statistics.events.cohort import open_guarantees
 from panprivacy.statistics.trust_models import trust_named, under_trust
 from recipes.cost import Cost
 from recipes.errors import RecipeStateError
+from recipes.numbers import RecipeNumbers
 from storage.answers.kinds import Content, Lane, declared
 from storage.answers.questions import Answer, Asked, State, ask_all
 
@@ -47,11 +48,13 @@ class Guaranteed:
 
     Attributes:
         guarantees: under its trust model.
+        numbers: what the pages of the recipe, or of each round, will show besides.
         donation: appendix A's numbers; None unless devices give in one round at most.
         refusal: why it does not keep what it states, with what would; None if it does.
     """
 
     guarantees: tuple[Guarantee, ...]
+    numbers: RecipeNumbers
     donation: DonationAmplification | None = None
     refusal: FieldError | None = None
 
@@ -70,20 +73,26 @@ def _answer_guarantees(asked: Any) -> Iterator[Content]:
         donation = donation_amplified(rounds.statistic, rounds.rounds) if rounds.once else None
         yield {
             "guarantees": _plain(under_trust(stated, rounds.recipe.trust)),
+            "numbers": RecipeNumbers.of(rounds.statistic, rounds.recipe.plan).as_dict(),
             "donation": donation and donation.as_dict(),
             "refusal": None,
         }
         return
     draft, refusal = RecipeDraft.from_mapping(asked), None
-    guarantees = _plain(under_trust(draft.calibrated.guarantees(), draft.trust))
+    found = guaranteed_here(draft)
     try:
         draft.prepare()
     except FieldError as error:
         refusal = [error.field, error.message]
-    yield {"guarantees": guarantees, "donation": None, "refusal": refusal}
+    yield {
+        "guarantees": _plain(found.guarantees),
+        "numbers": found.numbers.as_dict(),
+        "donation": None,
+        "refusal": refusal,
+    }
 
 
-GUARANTEES = declared("guarantees", _answer_guarantees)
+GUARANTEES = declared("guarantees", _answer_guarantees, version=2)
 
 
 def _answer_promise(asked: Any) -> Iterator[Content]:
@@ -114,8 +123,18 @@ def guaranteed(*, asked: Draft) -> Guaranteed | State:
     content = answer.content
     return Guaranteed(
         guarantees=guarantees_of(answer),
+        numbers=RecipeNumbers.from_mapping(content["numbers"]),
         donation=content["donation"] and DonationAmplification(**content["donation"]),
         refusal=content["refusal"] and FieldError(*content["refusal"]),
+    )
+
+
+def guaranteed_here(draft: RecipeDraft) -> Guaranteed:
+    """What a draft guarantees, computed in this process, whether or not that is what it states. FieldError if
+    its parameters cannot be met."""
+    statistic = draft.calibrated
+    return Guaranteed(
+        under_trust(statistic.guarantees(), draft.trust), RecipeNumbers.of(statistic, draft.plan)
     )
 
 

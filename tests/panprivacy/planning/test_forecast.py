@@ -4,7 +4,7 @@ import pytest
 
 from panprivacy.accounting.noisy_count import usual_margin
 from panprivacy.planning.expectation import shown_margin
-from panprivacy.planning.forecast import EARLIEST, MarginForecast, forecast
+from panprivacy.planning.forecast import EARLIEST, ReachedMargin, final_reports, reached_margin
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.events.interface import Mechanism
 from panprivacy.statistics.trust_models.single_server import OneServer
@@ -24,36 +24,36 @@ def mechanism(name: str = "count_nonzero", **changes: object) -> Mechanism:
 )
 def test_margins_are_those_of_a_plan_for_as_many_devices(name, more, rate):
     asked = mechanism(name, sampling_rate=rate, **more)
-    found = forecast(asked, 2_000, 0.4, servers=OneServer)
-    assert found.reports == 5_000
-    assert found.now == shown_margin(asked, round(2_000 / rate))
-    assert found.later == shown_margin(asked, round(5_000 / rate))
-    assert found.later < found.now
+    found = reached_margin(asked, 2_000, servers=OneServer)
+    assert found == ReachedMargin(shown_margin(asked, round(2_000 / rate)), likely=True)
+    assert reached_margin(asked, 5_000.0, servers=OneServer).margin < found.margin
 
 
-def test_below_the_cohort_size_closing_gives_nothing_and_waiting_may():
+def test_result_is_likely_from_the_cohort_size_on():
     asked = mechanism()
-    assert forecast(asked, 800, 0.5, servers=OneServer).now is None
-    assert forecast(asked, 800, 0.5, servers=OneServer).later is not None
-    nothing = MarginForecast(now=None, reports=800, later=None)
-    assert forecast(asked, 400, 0.5, servers=OneServer) == nothing
+    for reports in (999, 999.9, 1_000):
+        assert reached_margin(asked, reports, servers=OneServer).likely is (reports == 1_000)
 
 
 def test_two_servers_need_the_margin_beyond_the_cohort_size():
     asked, usual = mechanism(), usual_margin(1_000)
     for reports, gives in ((1_000, False), (1_000 + usual, False), (1_000 + 2 * usual, True)):
-        assert (forecast(asked, reports, 0.0, servers=TwoServers).now is not None) is gives
-        assert forecast(asked, reports, 0.0, servers=OneServer).now is not None
+        assert reached_margin(asked, reports, servers=TwoServers).likely is gives
+        assert reached_margin(asked, reports, servers=OneServer).likely
 
 
 @pytest.mark.parametrize(("reports", "passed"), [(0, 0.5), (2_000, 0.0), (2_000, EARLIEST / 2)])
-def test_without_a_pace_nothing_is_said_of_waiting(reports, passed):
-    found = forecast(mechanism(), reports, passed, servers=OneServer)
-    assert (found.reports, found.later) == (None, None)
-    assert (found.now is None) == (reports == 0)
+def test_without_a_pace_no_final_number_is_expected(reports, passed):
+    assert final_reports(mechanism().parameters, reports, passed) is None
+
+
+@pytest.mark.parametrize(("passed", "final"), [(0.4, 5_000), (0.41, 4_900), (0.411, 4_900), (0.99, 2_000)])
+def test_final_number_follows_the_pace_to_two_digits(passed, final):
+    assert final_reports(mechanism().parameters, 2_000, passed) == final
 
 
 def test_no_more_are_expected_than_hear_of_it_nor_fewer_than_there_are():
-    asked = mechanism(sampling_rate=0.5)
-    assert forecast(asked, 2_000, 0.1, population_size=10_000, servers=OneServer).reports == 5_000
-    assert forecast(asked, 2_000, 0.1, population_size=1_000, servers=OneServer).reports == 2_000
+    asked = mechanism(sampling_rate=0.5).parameters
+    assert final_reports(asked, 2_000, 0.1, population_size=10_000) == 5_000
+    assert final_reports(asked, 2_000, 0.1, population_size=1_000) == 2_000
+    assert final_reports(asked, 12_340, 1.0) == 12_340

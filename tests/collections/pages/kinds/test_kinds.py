@@ -310,8 +310,7 @@ def test_preview_of_rare_categories_says_the_defaults_error(participation: str, 
     preview = preview_of_devices(statistic, 10_000)
     assert "The default's standard error is about" in preview.note
     assert preview.without == "the default"
-    planned = planned_of_devices(statistic, RecipePlan(population_size=10_000))
-    assert planned is not None
+    planned = planned_of_devices(statistic, RecipePlan(population_size=10_000), 0.1)
     assert planned.basis.endswith("that hear of it, for all values but the default")
     # M/2N of the nine tenths with the default, and ten times as many of the others, less the limit of 0.99.
     assert preview.reporting == pytest.approx(reporting, rel=0.06)
