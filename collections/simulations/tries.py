@@ -16,6 +16,8 @@ from django.db.models import QuerySet
 
 from devices_sim.devices import simulated_class
 from panprivacy.formats.times import format_time
+from panprivacy.recipe.draft import RecipeDraft
+from recipes.planner.guarantees import Guaranteed, NotComputedError, guarantees_require
 from simulations import device_counts
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
@@ -84,6 +86,7 @@ def try_join(*, asker: str) -> Simulation:
     if latest is not None and _is_joinable(latest, now):
         return latest
     _require_capacity(now)
+    guaranteed = _guaranteed(now)
     _count(asker)
     opens_at = now + LEAD
     number = 1
@@ -99,6 +102,7 @@ def try_join(*, asker: str) -> Simulation:
             seed=None,
             actor=None,
             try_number=number,
+            guaranteed=guaranteed,
         )
     except IntegrityError:
         # Somebody else began the same one at this moment.
@@ -164,6 +168,16 @@ def _require_capacity(now: datetime) -> None:
         )
     if _tries().filter(started_at__gt=now - _DAY).count() >= TRIES_A_DAY:
         raise SimulationRefusedError("too many people tried it today; come back tomorrow")
+
+
+def _guaranteed(now: datetime) -> Guaranteed:
+    """What every try guarantees: the same question of all, whenever they open."""
+    try:
+        return guarantees_require(asked=RecipeDraft.from_mapping(try_members(now)))
+    except NotComputedError:
+        raise SimulationRefusedError(
+            "what it guarantees is being computed; press again in some seconds"
+        ) from None
 
 
 def _count(asker: str) -> None:
