@@ -307,7 +307,8 @@ def _recipe(identifier: str) -> Recipe:
 
 
 def _stored_recipe(identifier: str) -> Recipe:
-    return found(with_release(Recipe.objects.all()), "recipe", identifier=identifier)
+    recipes = with_release(Recipe.objects.select_related("guarantees"))
+    return found(recipes, "recipe", identifier=identifier)
 
 
 def _unreadable_page(request: HttpRequest, recipe: Recipe) -> HttpResponse:
