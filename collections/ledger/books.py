@@ -1,5 +1,6 @@
 """A population's book up to one of its lines: what numbers of the ledger are computed from."""
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,6 +11,7 @@ from django.db.models import Max, Q
 from ledger.budget import Budget
 from ledger.composition import Event, Use, all_readable, budget_use, composed_epsilon
 from ledger.models import Population, Spending
+from panprivacy.accounting.interface import PrivacyEvent
 from storage.columns import stored
 
 DELTA = 1e-6
@@ -100,3 +102,23 @@ class Book:
         """Whether that fits into the budget."""
         use = self.use_with(event, times)
         return use is None or not use.too_much
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """That an event fits into a book, found out before its population is locked.
+
+    Attributes:
+        book: up to the line after which it fits.
+        event: what is spent.
+        times: how often, all together.
+    """
+
+    book: Book
+    event: Event
+    times: int = 1
+
+    def is_of(self, event: PrivacyEvent, times: int) -> bool:
+        """Whether it is about this event, so often."""
+        own, other = (json.dumps(some, sort_keys=True) for some in (self.event, event.as_dict()))
+        return self.times == times and own == other

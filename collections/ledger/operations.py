@@ -10,7 +10,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from ledger.actions import ATTRIBUTES_DECLARED, BUDGET_SET, POPULATION_CHANGED, POPULATION_CREATED
-from ledger.books import Book
+from ledger.books import Book, Fitting
 from ledger.budget import Budget, Rule
 from ledger.composition import Event, UnreadableEventError, budget_use, composed_epsilon
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
@@ -36,6 +36,7 @@ class BudgetExceededError(FieldError):
 
     Attributes:
         population: its state when the balance was computed.
+        reason: by how much, as a clause that ends in an open bracket.
         failing: whether that is for what may fail altogether, whatever ε is.
     """
 
@@ -46,7 +47,12 @@ class BudgetExceededError(FieldError):
             "results only, under replacement)",
         )
         self.population = population
+        self.reason = reason
         self.failing = failing
+
+
+class BookMovedError(Exception):
+    """A population's book or budget is not the one into which a cost was found to fit: find out again."""
 
 
 @transaction.atomic
@@ -203,6 +209,18 @@ def budget_require_fit(
         ) from error
 
 
+def _require_fit(locked: Population, event: PrivacyEvent, times: int, fitting: Fitting | None) -> None:
+    """The check that counts, while the population is locked."""
+    if fitting is None:
+        budget_require_fit(population=locked, event=event, times=times)
+        return
+    if not fitting.is_of(event, times):
+        raise ValueError("it was found out for another cost whether it fits")
+    # Each spending, return and change of the budget waits for the lock: the same line, the same numbers.
+    if fitting.book != Book.of(locked):
+        raise BookMovedError
+
+
 @transaction.atomic
 def spending_append(
     *,
@@ -212,6 +230,7 @@ def spending_append(
     event_if_half_colludes: PrivacyEvent,
     condition: str = "",
     reserved: str | None = None,
+    fitting: Fitting | None = None,
 ) -> Spending:
     """Write down what a recipe costs, if it fits. Call it in the transaction that publishes.
 
@@ -225,11 +244,14 @@ def spending_append(
         event_if_half_colludes: the same for a reader with whom half of the cohort colludes.
         condition: what both rely on, as a clause; empty if they hold as they are.
         reserved: what `reservations_append` wrote down for it, and is given back for it now.
+        fitting: that it fits, found out without the lock. None to find out here, which may take seconds:
+            for workers, and for what is reserved.
 
     Raises:
         FieldError: there is no such population, or what it has spent is unknown; or nothing is reserved (any
             more).
         BudgetExceededError: it does not fit.
+        BookMovedError: it may not fit any more.
     """
     locked = population_named(population, lock=True)
     if reserved is not None:
@@ -237,7 +259,7 @@ def spending_append(
         if held is None:
             raise FieldError("population", f"nothing is reserved for {reserved}")
         _return(held)
-    budget_require_fit(population=locked, event=event)
+    _require_fit(locked, event, 1, fitting)
     return Spending.objects.create(
         population=locked,
         recipe=recipe,
@@ -256,6 +278,7 @@ def reservations_append(
     event: PrivacyEvent,
     event_if_half_colludes: PrivacyEvent,
     condition: str = "",
+    fitting: Fitting,
 ) -> None:
     """Write down what several recipes with the same parameters will cost: all of them, or none.
 
@@ -264,13 +287,13 @@ def reservations_append(
 
     Args:
         names: one for each; of at most 64 characters, and no identifiers of recipes.
+        fitting: that all of them together fit.
 
     Raises:
-        FieldError: as `spending_append`.
-        BudgetExceededError: all of them together do not fit.
+        FieldError, BookMovedError: as `spending_append`.
     """
     locked = population_named(population, lock=True)
-    budget_require_fit(population=locked, event=event, times=len(names))
+    _require_fit(locked, event, len(names), fitting)
     now = timezone.now()
     Spending.objects.bulk_create(
         Spending(

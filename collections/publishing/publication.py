@@ -7,6 +7,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from ledger.selectors import population_named
 from log.audit.operations import entry_append
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.draft import RecipeDraft
@@ -24,7 +25,7 @@ from publishing.approvals import approval_require, approval_spend
 from publishing.interface import Partners, Prepared, Wish
 from publishing.target import Targeted, target_require
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
-from recipes.budget import affordable, effect_require, saying_what_fits, spend
+from recipes.budget import Affordable, affordable_require, saying_what_fits, spend, spent_with
 from recipes.cost import Cost
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe, RecipeGuarantees
@@ -65,15 +66,9 @@ def recipe_publish(
             made, or needs the approval of another analyst.
         NotComputedError: what it guarantees or costs is not computed yet; not for the command line.
     """
-    content, approval = recipe.draft, ""
+    content = recipe.draft
     draft = RecipeDraft.from_mapping(content)
-    guaranteed = None
-    if actor is not None:
-        guaranteed = guarantees_require(asked=draft)
-        guaranteed.require_kept()
-        if not simulation:
-            # What it costs is remembered then: the checks below find it.
-            effect_require(Cost.of(draft), draft.population)
+    guaranteed = None if actor is None else guarantees_require(asked=draft)
     status_require(recipe, Recipe.Status.DRAFT)
     if reviewed is not None and reviewed != recipe.draft_hash:
         raise RecipeStateError("the draft was changed after it was shown; read it once more")
@@ -82,15 +77,19 @@ def recipe_publish(
         approval_require(recipe=recipe, document=content, actor=actor, universe=universe)
     with saying_what_fits(draft):
         prepared = _prepare(draft, simulation, partners, admitting, universe, None, guaranteed)
-        with transaction.atomic():
-            recipe = recipe_locked(recipe, Recipe.Status.DRAFT)
-            if recipe.draft != content:
+
+        @transaction.atomic
+        def write(affordable: Affordable | None) -> Recipe:
+            locked, approval = recipe_locked(recipe, Recipe.Status.DRAFT), ""
+            if locked.draft != content:
                 raise RecipeStateError(
                     "the draft was changed while it was being published; look at it once more"
                 )
             if not simulation:
-                approval = approval_spend(recipe=recipe, document=content, actor=actor, universe=universe)
-            return _publish(recipe, prepared, actor, approval)
+                approval = approval_spend(recipe=locked, document=content, actor=actor, universe=universe)
+            return _publish(locked, prepared, actor, approval, affordable)
+
+        return write(None) if simulation else spent_with(Cost.of(draft), draft.population, write)
 
 
 def recipe_publish_file(
@@ -112,29 +111,33 @@ def recipe_publish_file(
         reserved: what was reserved for its cost (`recipes.budget.reserve`); None if nothing was.
         place: of a round of a recipe in rounds: which it is.
         stored: called with the recipe in the transaction that publishes it; what it raises undoes that.
-        guaranteed: of exactly this content; None to compute it here.
+        guaranteed: what exactly this content guarantees; None to compute it here.
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was stored.
         ApprovalNeededError: an account wants to publish it, for which another one must approve. Simulations
             need none, nor does what is reserved: its series was approved.
     """
-    draft, approval = RecipeDraft.from_mapping(members).having(round=place), ""
+    draft = RecipeDraft.from_mapping(members).having(round=place)
     exempt = simulation or reserved is not None
     if not exempt:
         approval_require(recipe=None, document=draft.as_dict(), actor=actor, universe=universe)
     with saying_what_fits(draft):
         prepared = _prepare(draft, simulation, partners, admitting, universe, reserved, guaranteed)
-        with transaction.atomic():
-            recipe = Recipe(created_by=actor)
+
+        @transaction.atomic
+        def write(affordable: Affordable | None) -> Recipe:
+            recipe, approval = Recipe(created_by=actor), ""
             recipe_fill(recipe, draft)
             if not exempt:
                 approval = approval_spend(
                     recipe=None, document=draft.as_dict(), actor=actor, universe=universe
                 )
-            recipe = _publish(recipe, prepared, actor, approval)
+            recipe = _publish(recipe, prepared, actor, approval, affordable)
             stored(recipe)
             return recipe
+
+        return write(None) if exempt else spent_with(Cost.of(draft), draft.population, write)
 
 
 @dataclass(frozen=True)
@@ -161,13 +164,19 @@ def _prepare(
     """All that comes ahead of the transaction.
 
     Args:
-        guaranteed: of exactly this draft; None to compute it here.
+        guaranteed: what exactly this draft guarantees; None to compute it here.
     """
     now = clock.database_now()
+    if guaranteed is not None:
+        guaranteed.require_kept()
+        draft = guaranteed.settled(draft)
     if not simulation:
-        require_within_limits(draft)
-    # First, because a key takes longer to make.
-    mechanism = affordable(draft, free=simulation or reserved is not None)
+        require_within_limits(draft, guaranteed)
+    population_named(draft.population)  # the cheap refusal first
+    mechanism = draft.calibrated_statistic()
+    if not simulation and reserved is None:
+        # Before a key is made, which takes longer; the check that counts is made in the transaction.
+        affordable_require(Cost.of(draft), draft.population)
     if guaranteed is None:
         guaranteed = guaranteed_here(draft)
     targeted = target_require(draft, simulation=simulation)
@@ -192,9 +201,11 @@ def _prepare(
     return _Prepared(made, agreed, targeted, now, guaranteed, reserved)
 
 
-def _publish(recipe: Recipe, prepared: _Prepared, actor: User | None, approval: str) -> Recipe:
+def _publish(
+    recipe: Recipe, prepared: _Prepared, actor: User | None, approval: str, affordable: Affordable | None
+) -> Recipe:
     published = prepared.secrets.published
-    spent = spend(published=published, reserved=prepared.reserved)
+    spent = spend(published=published, reserved=prepared.reserved, affordable=affordable)
     if prepared.targeted is not None:
         # Others may have been published since; from here on, none for this population.
         prepared.targeted.require_apart()

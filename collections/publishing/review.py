@@ -17,7 +17,7 @@ from panprivacy.statistics.trust_models import TRUST_MODELS
 from publishing import unavailable_here
 from publishing.admission import admitting_here, require_admitted
 from publishing.target import target_require
-from recipes.budget import Effect, effect_question, effect_require
+from recipes.budget import Effect, effect_question, effect_require, fitting_question
 from recipes.cost import Cost
 from recipes.operations import require_within_limits
 from recipes.planner.guarantees import guarantees_question, guarantees_require
@@ -85,11 +85,13 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
     draft = expected = None
     try:
         draft = RecipeDraft.from_mapping(members)
-        statistic = draft.calibrated
-        cost = Cost.of(draft)
-        # Together, so that they share one deadline.
-        ask_all([guarantees_question(draft), effect_question(cost, population_named(draft.population))])
+        cost, population = Cost.of(draft), population_named(draft.population)
+        # Together, so that they share one deadline. The last is what publishing asks.
+        questions = [guarantees_question(draft), effect_question(cost, population)]
+        ask_all([*questions, fitting_question(cost, population)])
         guaranteed = guarantees_require(asked=draft)
+        draft = guaranteed.settled(draft)
+        statistic = draft.calibrated
         opens_at, closes_at = draft.window(now)
         expected = Expected(
             statistic=statistic,
@@ -98,7 +100,7 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
             opens_at=opens_at,
             closes_at=closes_at,
         )
-        require_within_limits(draft)
+        require_within_limits(draft, guaranteed)
         guaranteed.require_kept()
         require_admitted(draft, statistic, admitting_here())
         target_require(draft, simulation=False)

@@ -2,15 +2,16 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-from ledger.books import Book
+from ledger.books import Book, Fitting
 from ledger.budget import Rule
-from ledger.composition import UnreadableEventError
+from ledger.composition import Event, UnreadableEventError
 from ledger.models import Population
 from ledger.operations import (
+    BookMovedError,
     BudgetExceededError,
     budget_require_fit,
     reservation_require,
@@ -19,6 +20,7 @@ from ledger.operations import (
 )
 from ledger.selectors import Balance, population_named
 from panprivacy.accounting.interface import PrivacyEvent
+from panprivacy.accounting.registry import event_from_mapping
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.value_search import NO_ALTERNATIVE, largest_number, nearest_value, remedy_clause
@@ -30,6 +32,11 @@ from recipes.cost import Cost
 from recipes.planner.guarantees import NotComputedError
 from storage.answers.kinds import Content, Lane, declared
 from storage.answers.questions import Answer, Asked, State, ask_all
+
+T = TypeVar("T")
+
+MOST_ATTEMPTS = 5
+"""How often a cost that fits is written again, if others wrote into the book in between."""
 
 HALF = 0.5
 """Part of the cohort whose collusion the ledger also accounts for."""
@@ -163,54 +170,112 @@ def delta_reason(
     return f"{why} above {whose} {plain(most)}; {fitting}"
 
 
-def affordable(
-    draft: RecipeDraft, *, free: bool, times: int = 1, event_of: EventOf = one_release
-) -> Statistic[Any]:
-    """The statistic of a draft, after a first check of the budget; the check that counts is `spend`'s.
+def _answer_fitting(asked: Any) -> Iterator[Content]:
+    """What is written into a book, and why it does not fit. A refusal if what is spent is unknown."""
+    cost, book = Cost.from_mapping(asked["cost"]), Book.from_mapping(asked["book"])
+    statistic, exceeded = cost.statistic(), None
+    event = cost.event_of(statistic)
+    population = Population.objects.get(pk=book.population)
+    try:
+        budget_require_fit(population=population, event=event, times=cost.times, book=book)
+    except BudgetExceededError as error:
+        exceeded = {"reason": error.reason, "failing": error.failing}
+    yield {
+        "event": event.as_dict(),
+        "event_if_half_colludes": cost.event_of(statistic, HALF).as_dict(),
+        "condition": cost.condition(statistic),
+        "exceeded": exceeded,
+    }
 
-    Call it before anything is locked: it takes up to seconds. Its numbers are remembered, so that `spend`
-    finds them ready unless another recipe spent in between.
 
-    Args:
-        free: whether nothing is spent: by a simulation, or if the cost is reserved.
-        times: how often the draft is to be published.
-        event_of: what each time costs.
+FITTING = declared("fitting", _answer_fitting, Lane.PREVIEWS)
+
+
+@dataclass(frozen=True)
+class Affordable:
+    """A cost that fits into its population's book.
+
+    Attributes:
+        fitting: of one line, as often as it is written.
+        event_if_half_colludes: of one line, too.
+        condition: what both rely on, as a clause; empty if they hold as they are.
+    """
+
+    fitting: Fitting
+    event_if_half_colludes: Event
+    condition: str
+
+
+def fitting_question(cost: Cost, population: Population) -> Asked:
+    """Whether it fits into the book as it is."""
+    return Asked(FITTING, {"cost": cost.as_dict(), "book": Book.of(population).as_dict()})
+
+
+def affordable_require(cost: Cost, population: str) -> Affordable:
+    """What would be written into the book as it is; the check that counts is made under its lock.
 
     Raises:
-        FieldError: there is no such population, its budget would be exceeded, or the draft's parameters
-            cannot be met.
+        FieldError: there is no such population, what it has spent is unknown, or the parameters cannot be
+            met.
+        BudgetExceededError: it does not fit.
+        NotComputedError: that is not known yet.
     """
-    population = population_named(draft.population)  # the cheap refusal first
-    mechanism = draft.calibrated_statistic()
-    if not free:
-        budget_require_fit(population=population, event=event_of(mechanism), times=times)
-    return mechanism
+    row = population_named(population)
+    question = fitting_question(cost, row)
+    (answer,) = ask_all([question])
+    if answer.refusal is not None:
+        raise answer.refusal
+    if not answer.complete:
+        raise NotComputedError(answer.state)
+    content = dict(answer.content)
+    event, exceeded = content.pop("event"), content.pop("exceeded")
+    if exceeded is not None:
+        raise BudgetExceededError(row, **exceeded)
+    return Affordable(Fitting(Book.from_mapping(question.content["book"]), event, cost.times), **content)
 
 
-def reserve(repeated: Repetition, names: Sequence[str]) -> dict[str, Any]:
-    """Write into the population's book what all rounds will cost: `spend` takes the place of each line, one
-    by one, or relies on the one line of all. FieldError if all together do not fit.
+def spent_with(cost: Cost, population: str, write: Callable[[Affordable], T]) -> T:
+    """What `write` returns, once it wrote a cost into the book for which that was found to fit.
+
+    Do not call it in a transaction: if others wrote into the book in between, it is found out anew.
 
     Args:
-        names: of the lines (`reservations_append`).
+        write: one transaction.
+
+    Raises:
+        FieldError, NotComputedError: as `affordable_require`, or by `write`.
+    """
+    for _ in range(MOST_ATTEMPTS):
+        with suppress(BookMovedError):
+            return write(affordable_require(cost, population))
+    raise NotComputedError(State.BUSY)
+
+
+def reserve(affordable: Affordable, population: str, names: Sequence[str]) -> dict[str, Any]:
+    """Write into the population's book what all rounds will cost: `spend` takes the place of each line, one
+    by one, or relies on the one line of all. BookMovedError as of `reservations_append`.
+
+    Args:
+        names: of the lines, as many as were found to fit.
 
     Returns:
         The privacy event of each, as data.
     """
-    mechanism = repeated.recipe.calibrated_statistic()
-    event = repeated.event_of(mechanism)
     reservations_append(
-        population=repeated.recipe.population,
+        population=population,
         names=names,
-        event=event,
-        event_if_half_colludes=repeated.event_of(mechanism, HALF),
-        condition=repeated.condition,
+        event=event_from_mapping(affordable.fitting.event),
+        event_if_half_colludes=event_from_mapping(affordable.event_if_half_colludes),
+        condition=affordable.condition,
+        fitting=affordable.fitting,
     )
-    return event.as_dict()
+    return dict(affordable.fitting.event)
 
 
-def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[str, Any] | None:
-    """Write a recipe's cost into its population's book; FieldError if it does not fit.
+def spend(
+    *, published: PublishedRecipe, reserved: str | None = None, affordable: Affordable | None = None
+) -> dict[str, Any] | None:
+    """Write a recipe's cost into its population's book.
 
     That a device may not have been sampled is not counted in its favour: who took part may be known.
     A simulation asks no real device, and costs nothing. A round of a recipe in rounds is in the line that is
@@ -218,9 +283,13 @@ def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[st
 
     Args:
         reserved: name of what is reserved for it; None if nothing is.
+        affordable: that it fits; None if it is reserved or costs nothing.
 
     Returns:
         The privacy event that was spent, as data; None if nothing was.
+
+    Raises:
+        FieldError, BookMovedError: as `spending_append`.
     """
     if published.simulation:
         return None
@@ -236,6 +305,7 @@ def spend(*, published: PublishedRecipe, reserved: str | None = None) -> dict[st
         event_if_half_colludes=event_with_collusion(mechanism, HALF),
         condition=mechanism.budget_condition,
         reserved=reserved,
+        fitting=None if affordable is None else affordable.fitting,
     )
     return event.as_dict()
 

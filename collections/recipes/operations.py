@@ -9,12 +9,12 @@ from django.db import transaction
 from log.audit.operations import entry_append
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.planning.limits import RecipeLimits
+from panprivacy.planning.limits import RecipeLimits, local_epsilon
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.statistics.catalogue import statistic_class
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
 from recipes.errors import RecipeStateError
 from recipes.models import LIVE, Approval, AskedAgain, Recipe, RecipeKey
+from recipes.planner.guarantees import Guaranteed
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_unseal
 
@@ -61,11 +61,16 @@ def recipe_draft_save(
     return recipe
 
 
-def require_within_limits(draft: RecipeDraft) -> None:
-    """FieldError naming the field if this site does not ask real devices for this."""
+def require_within_limits(draft: RecipeDraft, guaranteed: Guaranteed | None) -> None:
+    """FieldError naming the field if this site does not ask real devices for this.
+
+    Args:
+        guaranteed: what the draft guarantees; None to compute it here.
+    """
     limits, whose = site_limits(), "this site"
     limits.require(draft.as_dict(), whose=whose)
-    limits.require_local(statistic_class(draft.statistic)(draft.parameters.calibrated()), whose=whose)
+    local = local_epsilon(draft.calibrated) if guaranteed is None else guaranteed.numbers.local_epsilon
+    limits.require_local_epsilon(local, draft.parameters, whose=whose)
 
 
 def site_limits() -> RecipeLimits:
@@ -81,7 +86,7 @@ def site_limits() -> RecipeLimits:
 def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:
     """Give a recipe the content of a draft, and store it."""
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
-    recipe.cohort_size = draft.statistic_with(draft.parameters).cohort_size
+    recipe.cohort_size = draft.plain_statistic.cohort_size
     recipe.population, recipe.event = draft.population, draft.event.name or ""
     recipe.draft = draft.as_dict()
     recipe.save()

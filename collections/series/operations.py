@@ -1,6 +1,7 @@
 """Publishing a series, asking its rounds when they are due, and stopping it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import structlog
@@ -9,6 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from ledger.operations import spending_return
+from ledger.selectors import population_named
 from log.audit.operations import entry_append
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
@@ -18,17 +20,25 @@ from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.series import SeriesDraft, repetition_of
 from publishing.approvals import approval_require, approval_spend, content_approval_ask
 from publishing.publication import recipe_publish_file
-from recipes.budget import affordable, effect_require, reserve, saying_what_fits
+from recipes.budget import (
+    Affordable,
+    affordable_require,
+    fitting_question,
+    reserve,
+    saying_what_fits,
+    spent_with,
+)
 from recipes.cost import Cost
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
-from recipes.planner.guarantees import guarantees_require
+from recipes.planner.guarantees import Guaranteed, guarantees_question, guarantees_require
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
 from series.rounds import document_store, following_plan, place_of, unasked_return, waiting_for_input
 from storage import clock
+from storage.answers.questions import ask_all
 from storage.columns import stored
 from storage.waits import wait_after
 
@@ -68,32 +78,43 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
     draft = repetition_of(members)
     now = clock.database_now()
     openings = draft.openings(now)
-    require_within_limits(draft.recipe)
     if actor is not None and (same := _running(draft, actor, now)):
         return same
     approval_require(recipe=None, document=draft.as_dict(), actor=actor)
-    guarantees = None
-    if actor is not None:
+    cost, guaranteed = Cost.of(draft, times=1 if draft.shared_line else len(openings)), None
+    if actor is None:
+        draft.recipe.calibrated_statistic()  # refuses what does not keep what it states
+    else:
         asked = draft if isinstance(draft, RoundsDraft) else draft.recipe
+        population = population_named(draft.recipe.population)
+        # Together, so that they share one deadline.
+        ask_all([guarantees_question(asked), fitting_question(cost, population)])
         guaranteed = guarantees_require(asked=asked)
         guaranteed.require_kept()
-        guarantees = guaranteed.guarantees
-    lines = 1 if draft.shared_line else len(openings)
-    if actor is not None:
-        # What it costs is remembered then: the checks below find it.
-        effect_require(Cost.of(draft, times=lines), draft.recipe.population)
+    require_within_limits(draft.recipe, guaranteed)
     if draft.closes(openings[0]) <= now:
         raise FieldError(
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"
         )
-    with saying_what_fits(draft, times=lines):
-        affordable(draft.recipe, free=False, times=lines, event_of=draft.event_of)
-        # Before anything is locked: on the command line it takes seconds.
+    with saying_what_fits(draft, times=cost.times):
+        affordable_require(cost, draft.recipe.population)
         identifier, document = Series.drawn_identifier(), None
         if isinstance(draft, RoundsDraft):
-            document = PublishedRounds.of(draft, series=identifier, guarantees=guarantees)
-        with transaction.atomic():
-            return _plan(draft, identifier, openings, now, actor, document)
+            # Before anything is locked: on the command line it takes seconds.
+            document = _rounds_document(draft, identifier, guaranteed)
+
+        @transaction.atomic
+        def write(affordable: Affordable) -> Series:
+            return _plan(draft, identifier, openings, now, actor, document, affordable)
+
+        return spent_with(cost, draft.recipe.population, write)
+
+
+def _rounds_document(draft: RoundsDraft, identifier: str, guaranteed: Guaranteed | None) -> PublishedRounds:
+    if guaranteed is None:
+        return PublishedRounds.of(draft, series=identifier)
+    settled = replace(draft, recipe=guaranteed.settled(draft.recipe))
+    return PublishedRounds.of(settled, series=identifier, guarantees=guaranteed.guarantees)
 
 
 def series_approval_ask(*, members: Mapping[str, object], actor: User) -> Approval:
@@ -113,6 +134,7 @@ def _plan(
     now: datetime,
     actor: User | None,
     document: PublishedRounds | None,
+    affordable: Affordable,
 ) -> Series:
     if actor is not None:
         User.objects.select_for_update(no_key=True).get(pk=actor.pk)
@@ -131,7 +153,7 @@ def _plan(
         for number, opens_at in enumerate(openings, start=1)
     )
     if document is not None:
-        reserved = reserve(draft, [series.reservation_of_all])
+        reserved = reserve(affordable, draft.recipe.population, [series.reservation_of_all])
         document_store(
             series=series,
             published=document,
@@ -141,7 +163,8 @@ def _plan(
             reserved=reserved,
         )
         return series
-    reserved = reserve(draft, [series.reservation(planned.number) for planned in rounds])
+    names = [series.reservation(planned.number) for planned in rounds]
+    reserved = reserve(affordable, draft.recipe.population, names)
     file = draft.as_dict()
     entry_append(
         action=SERIES_PUBLISHED,

@@ -112,6 +112,8 @@ def simulation_publish(
     """
     number = None if seed is None else workloads.SEED.check("seed", int, seed)
     draft = RecipeDraft.from_mapping(members)
+    if guaranteed is not None:
+        draft = guaranteed.settled(draft)
     if draft.target is not None:
         raise FieldError("target", "must be left out: devices that workers simulate have no attributes")
     simulated_devices = simulated_class(draft)

@@ -6,7 +6,7 @@ from typing import Any
 
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.formats.parameters import TIMES_COHORT
+from panprivacy.formats.parameters import TIMES_COHORT, PublicParameters
 from panprivacy.statistics.interface import Statistic
 
 NO_LIMIT = 20.0
@@ -108,9 +108,12 @@ class RecipeLimits:
 
     def require_local(self, statistic: Statistic[Any], *, whose: str) -> None:
         """LimitError naming `guarantee`, or `epsilon`, if a (calibrated) statistic's reports reveal more."""
-        local = local_epsilon(statistic)
+        self.require_local_epsilon(local_epsilon(statistic), statistic.parameters, whose=whose)
+
+    def require_local_epsilon(self, local: float, parameters: PublicParameters, *, whose: str) -> None:
+        """The same if `local_epsilon` of the statistic with these parameters is known."""
         if local > self.largest_local_epsilon:
-            chosen = hasattr(statistic.parameters, "guarantee")
+            chosen = hasattr(parameters, "guarantee")
             found = (
                 "no local ε"
                 if local >= NO_LOCAL_LIMIT

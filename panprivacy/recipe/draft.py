@@ -31,7 +31,7 @@ from panprivacy.recipe.file_fields import parts_of_file, unknown_field
 from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.event import NO_NAMES
-from panprivacy.recipe.parts.hidden_count import dummies_calibrated
+from panprivacy.recipe.parts.hidden_count import dummies_calibrated, required_size
 from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import TargetRequest
@@ -142,7 +142,9 @@ class RecipeDraft(RecipeOfParts):
         )
         for part in PARTS.values():
             part.check(draft)
-        _ = draft.plain_statistic, draft.dummies
+        _ = draft.plain_statistic
+        if draft.hidden_count is not None:
+            required_size(draft.plan.population_size)
         draft.window(datetime(2000, 1, 1, tzinfo=UTC))
         return draft
 
@@ -232,6 +234,28 @@ class RecipeDraft(RecipeOfParts):
             remedies = remedy_clause(mechanism, keeps_promise)
             raise FieldError(refusal.field, f"{refusal.message}; {remedies}") from None
         return mechanism
+
+    def settled(self, derived: Mapping[str, Any], dummy_rate: float | None, *, keeps_promise: bool) -> Self:
+        """The same draft, with what takes long to compute of it as it was computed elsewhere.
+
+        Args:
+            derived: the derived parameters by name.
+            dummy_rate: of `dummies`; None without them.
+            keeps_promise: whether the recipe keeps what it states; if not, `calibrated_statistic` refuses it.
+        """
+        known = replace(self)
+        # The places of its cached properties: a draft that is made of this one computes its own.
+        found = vars(known)
+        if self.hidden_count is not None and dummy_rate is not None:
+            epsilon, delta = self.hidden_count
+            size = required_size(self.plan.population_size)
+            found["dummies"] = Dummies(
+                epsilon=epsilon, delta=delta, population_size=size, dummy_rate=dummy_rate
+            )
+        found["calibrated"] = known.statistic_with(replace(self.parameters, **derived))
+        if keeps_promise:
+            found["_mechanism"] = known.calibrated
+        return known
 
     @property
     def anonymized(self) -> Self:

@@ -1,6 +1,6 @@
 """What a recipe guarantees, and whether it keeps what it states: computed before it can be published."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import DonationAmplification, donation_amplified, rounds_guarantees
 from panprivacy.statistics.events.cohort import open_guarantees
+from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trust_named, under_trust
 from recipes.cost import Cost
 from recipes.errors import RecipeStateError
@@ -49,12 +50,16 @@ class Guaranteed:
     Attributes:
         guarantees: under its trust model.
         numbers: what the pages of the recipe, or of each round, will show besides.
+        derived: parameters that are computed from the others.
+        dummy_rate: of the dummies that hide the number of reports; None without them.
         donation: appendix A's numbers; None unless devices give in one round at most.
         refusal: why it does not keep what it states, with what would; None if it does.
     """
 
     guarantees: tuple[Guarantee, ...]
     numbers: RecipeNumbers
+    derived: Mapping[str, Any]
+    dummy_rate: float | None = None
     donation: DonationAmplification | None = None
     refusal: FieldError | None = None
 
@@ -62,6 +67,10 @@ class Guaranteed:
         """FieldError unless it keeps what it states."""
         if self.refusal is not None:
             raise self.refusal
+
+    def settled(self, draft: RecipeDraft) -> RecipeDraft:
+        """The draft that was asked about, of which nothing has to be computed any more."""
+        return draft.settled(self.derived, self.dummy_rate, keeps_promise=self.refusal is None)
 
 
 def _answer_guarantees(asked: Any) -> Iterator[Content]:
@@ -73,26 +82,39 @@ def _answer_guarantees(asked: Any) -> Iterator[Content]:
         donation = donation_amplified(rounds.statistic, rounds.rounds) if rounds.once else None
         yield {
             "guarantees": _plain(under_trust(stated, rounds.recipe.trust)),
-            "numbers": RecipeNumbers.of(rounds.statistic, rounds.recipe.plan).as_dict(),
+            **_settling(rounds.recipe, rounds.statistic),
             "donation": donation and donation.as_dict(),
             "refusal": None,
         }
         return
     draft, refusal = RecipeDraft.from_mapping(asked), None
-    found = guaranteed_here(draft)
     try:
         draft.prepare()
     except FieldError as error:
         refusal = [error.field, error.message]
     yield {
-        "guarantees": _plain(found.guarantees),
-        "numbers": found.numbers.as_dict(),
+        **_of_one(draft),
         "donation": None,
         "refusal": refusal,
     }
 
 
 GUARANTEES = declared("guarantees", _answer_guarantees, version=2)
+
+
+def _of_one(draft: RecipeDraft) -> dict[str, Any]:
+    guarantees = under_trust(draft.calibrated.guarantees(), draft.trust)
+    return {"guarantees": _plain(guarantees), **_settling(draft, draft.calibrated)}
+
+
+def _settling(draft: RecipeDraft, statistic: Statistic[Any]) -> dict[str, Any]:
+    """What else publishing needs of a draft and its (calibrated) statistic that takes long to compute."""
+    parameters = draft.calibrated.parameters
+    return {
+        "numbers": RecipeNumbers.of(statistic, draft.plan).as_dict(),
+        "derived": {name: getattr(parameters, name) for name in parameters.derived_names()},
+        "dummy_rate": None if draft.dummies is None else draft.dummies.dummy_rate,
+    }
 
 
 def _answer_promise(asked: Any) -> Iterator[Content]:
@@ -120,21 +142,23 @@ def guaranteed(*, asked: Draft) -> Guaranteed | State:
         raise answer.refusal
     if not answer.complete:
         return answer.state
-    content = answer.content
-    return Guaranteed(
-        guarantees=guarantees_of(answer),
-        numbers=RecipeNumbers.from_mapping(content["numbers"]),
-        donation=content["donation"] and DonationAmplification(**content["donation"]),
-        refusal=content["refusal"] and FieldError(*content["refusal"]),
-    )
+    return _guaranteed_from(answer.content)
 
 
 def guaranteed_here(draft: RecipeDraft) -> Guaranteed:
     """What a draft guarantees, computed in this process, whether or not that is what it states. FieldError if
     its parameters cannot be met."""
-    statistic = draft.calibrated
+    return _guaranteed_from({**_of_one(draft), "donation": None, "refusal": None})
+
+
+def _guaranteed_from(content: Content) -> Guaranteed:
     return Guaranteed(
-        under_trust(statistic.guarantees(), draft.trust), RecipeNumbers.of(statistic, draft.plan)
+        guarantees=tuple(guarantee_from_mapping(members) for members in content["guarantees"]),
+        numbers=RecipeNumbers.from_mapping(content["numbers"]),
+        derived=content["derived"],
+        dummy_rate=content["dummy_rate"],
+        donation=content["donation"] and DonationAmplification(**content["donation"]),
+        refusal=content["refusal"] and FieldError(*content["refusal"]),
     )
 
 

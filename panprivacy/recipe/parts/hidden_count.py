@@ -92,18 +92,23 @@ def dummies_calibrated(
     """
     from panprivacy.statistics.events.dummies import Dummies
 
+    epsilon, delta = target
+    return Dummies.calibrated(
+        epsilon=epsilon,
+        delta=delta,
+        population_size=required_size(population_size),
+        sampling_rate=parameters.sampling_rate,
+    )
+
+
+def required_size(population_size: int | None) -> int:
+    """The number of devices that surely receive the recipe; FieldError if the file states none."""
     if population_size is None:
         raise FieldError(
             "population_size",
             f"is missing: {FIELD} needs the number of devices that certainly receive the recipe",
         )
-    epsilon, delta = target
-    return Dummies.calibrated(
-        epsilon=epsilon,
-        delta=delta,
-        population_size=population_size,
-        sampling_rate=parameters.sampling_rate,
-    )
+    return population_size
 
 
 def _exactly(value: object, names: tuple[str, ...]) -> dict[str, Any]:

@@ -18,7 +18,6 @@ from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.privacy import (
     donation_amplified,
     events_composed,
-    rounds_condition,
     rounds_event,
     rounds_guarantees,
 )
@@ -149,9 +148,6 @@ class RoundsDraft(Repetition):
     def _open_for(self) -> timedelta:
         return timedelta(seconds=self.round_seconds)
 
-    def event_of(self, statistic: Statistic[Any], dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        return self._event(statistic, self.rounds, dishonest_fraction)
-
     @property
     def anonymized(self) -> Self:
         """The same with only what its guarantees depend on, as in `RecipeDraft`."""
@@ -173,16 +169,12 @@ class RoundsDraft(Repetition):
             donation_amplified(statistic, self.rounds)
 
     def event_until(self, rounds: int, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        """The cost of the first rounds alone, from 1."""
-        return self._event(self.statistic, rounds, dishonest_fraction)
+        """The cost of the first rounds alone, from 1.
 
-    def _event(self, statistic: Statistic[Any], rounds: int, dishonest_fraction: float) -> PrivacyEvent:
-        over_devices = _over_devices(statistic)
-        return rounds_event(over_devices, rounds, once=self.once, dishonest_fraction=dishonest_fraction)
-
-    @property
-    def condition(self) -> str:
-        return rounds_condition(self.statistic, once=self.once)
+        Args:
+            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
+        """
+        return rounds_event(self.statistic, rounds, once=self.once, dishonest_fraction=dishonest_fraction)
 
     def round(self, place: RoundPlace, opens_at: datetime) -> RecipeDraft:
         """The recipe of one round; its name has the number.

@@ -12,10 +12,12 @@ from django.test import Client
 from django.urls import reverse
 
 from ledger import composition
+from ledger.books import Book, Fitting
 from ledger.budget import Budget, Rule
 from ledger.composition import budget_use, composed_epsilon
 from ledger.models import Population, Spending
 from ledger.operations import (
+    BookMovedError,
     BudgetExceededError,
     population_change,
     population_create,
@@ -32,7 +34,10 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from publishing import publication
 from publishing.publication import recipe_publish, recipe_publish_file
+from recipes.budget import MOST_ATTEMPTS, Affordable, reserve, spent_with
+from recipes.cost import Cost
 from recipes.models import Recipe
+from recipes.planner.guarantees import NotComputedError
 from tests.collections.storage.answers.scene import work, workers_answer
 from tests.concurrency import at_once
 from tests.factories import draft_recipe, published_recipe, recipe_members
@@ -336,7 +341,7 @@ def test_more_like_the_last_is_the_largest_number_that_fits() -> None:
 
 def test_refusal_says_what_would_fit_once_a_worker_has_found_it(monkeypatch: pytest.MonkeyPatch) -> None:
     budgeted(0.001)
-    sent = workers_answer(monkeypatch)
+    sent = workers_answer(monkeypatch, previews=True)
     with field_refused("population", "what would fit is being computed"):
         published_recipe(population="clinics", **COHORT)
     work(sent)
@@ -469,3 +474,47 @@ def test_change_of_the_rule_keeps_what_is_spent() -> None:
     assert balance.use is not None
     assert balance.use.share == alone
     assert balance.overspent == (alone > 1)
+
+
+def test_spending_that_was_found_to_fit_is_refused_if_the_book_moved() -> None:
+    population, (cost, other) = budgeted(20.0), branches()[:2]
+    fitting = Fitting(Book.of(population), cost.as_dict())
+
+    def spend(event: PrivacyEvent) -> Spending:
+        return spending_append(
+            population="clinics",
+            recipe=f"{Spending.objects.count():064x}",
+            event=event,
+            event_if_half_colludes=event,
+            fitting=fitting,
+        )
+
+    with pytest.raises(ValueError, match="another cost"):
+        spend(other)
+    population_change(population=population, description="", budget=budget_of(1.0), actor=None)
+    with pytest.raises(BookMovedError):
+        spend(cost)
+    population_change(population=population, description="", budget=budget_of(20.0), actor=None)
+    spend(cost)
+    with pytest.raises(BookMovedError):
+        spend(cost)
+    assert Spending.objects.count() == 1
+
+
+@pytest.mark.parametrize("others", [1, MOST_ATTEMPTS])
+def test_spending_is_found_out_anew_while_others_spend(others: int) -> None:
+    budgeted(20.0)
+    cost, left = Cost.of(RecipeDraft.from_mapping(recipe_members(**COHORT))), [branches()[1]] * others
+
+    def write(affordable: Affordable) -> str:
+        if left:
+            spent("clinics", left.pop())
+        reserve(affordable, "clinics", ["rounds"])
+        return "written"
+
+    if others == MOST_ATTEMPTS:
+        with pytest.raises(NotComputedError):
+            spent_with(cost, "clinics", write)
+    else:
+        assert spent_with(cost, "clinics", write) == "written"
+    assert Spending.objects.filter(recipe="rounds").exists() == (others < MOST_ATTEMPTS)

@@ -32,8 +32,8 @@ def test_sampled_rounds_cost_more_than_one_and_less_than_their_sum():
     all_devices = draft(rounds=10).event_until(10)
     assert all_ < all_devices.epsilon(1e-6)
     assert rounds.event_until(10, 0.5).epsilon(1e-6) > all_, "half of the devices collude"
-    assert rounds.condition
-    assert draft(rounds=10).condition == ""
+    assert rounds_condition(rounds.statistic, once=False)
+    assert rounds_condition(draft(rounds=10).statistic, once=False) == ""
 
 
 def test_rounds_whose_values_decide_who_sends_rely_on_the_relay():
@@ -52,7 +52,7 @@ def test_rounds_whose_values_decide_who_sends_rely_on_the_relay():
         relay=True,
         rounds=2,
     )
-    assert rounds.condition == rounds.statistic.budget_condition != ""
+    assert rounds_condition(rounds.statistic, once=False) == rounds.statistic.budget_condition != ""
     document = PublishedRounds.of(rounds, series="0" * 16)
     (stated,) = (
         one["epsilon"]
@@ -81,7 +81,7 @@ def test_donation_costs_one_round_however_many_there_are():
     for rounds in (2, 100, 10_000):
         found = draft(donation_rounds=rounds)
         assert found.recipe.parameters.sampling_rate == 1 / rounds
-        assert found.event_of(found.statistic) == found.statistic.aggregator_event()
+        assert found.event_until(found.rounds) == found.statistic.aggregator_event()
         assert rounds_condition(found.statistic, once=True) == ""
 
 
@@ -92,7 +92,7 @@ def test_closed_form_of_appendix_a_lies_above_the_numerical_composition(rounds):
     amplified = donation_amplified(found.statistic, rounds)
     assert amplified.epsilon < amplified.printed_epsilon
     assert amplified.printed_delta == (rounds + 1) * 1e-6
-    assert found.event_of(found.statistic).epsilon(1e-6) < amplified.printed_epsilon
+    assert found.event_until(found.rounds).epsilon(1e-6) < amplified.printed_epsilon
 
 
 def test_closed_form_is_the_printed_one():
