@@ -154,7 +154,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Planned) -> di
         "bytes": expectation["bytes"],
         "segments": segments_sentence(expectation, len(question.proposal.segments)),
         "guarantees": guarantee_texts(guarantees),
-        "warning": protection_warning(question.proposal.mechanism().local_guarantees()),
+        "warning": protection_warning(map(guarantee_from_mapping, answer.local_guarantees)),
         "sampling": sampling_sentence(question.proposal.parameters.sampling_rate),
         "asked": question.unknown is not None,
         "solution": None if solution is None else solution_sentence(mechanism, question, solution),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from panprivacy.accounting.number_cache import cache_read_only
 from panprivacy.planning.plan import Depth, Question, plans_of
@@ -16,7 +16,7 @@ def _answer_quick_plan(asked: Any) -> Iterator[Content]:
     return _plans(asked, Depth.QUICK)
 
 
-QUICK_PLAN = declared("quick plan", _answer_quick_plan, Lane.QUICK_PLANS, most=8, urgent=False)
+QUICK_PLAN = declared("quick plan", _answer_quick_plan, Lane.QUICK_PLANS, most=8, urgent=False, version=2)
 
 
 def _answer_plan(asked: Any) -> Iterator[Content]:
@@ -24,14 +24,16 @@ def _answer_plan(asked: Any) -> Iterator[Content]:
     return _plans(asked, Depth.WHOLE)
 
 
-PLAN = declared("plan", _answer_plan, Lane.PLANS)
+PLAN = declared("plan", _answer_plan, Lane.PLANS, version=2)
 
 
 def _plans(asked: Any, depth: Depth) -> Iterator[Content]:
     # Anyone may ask for plans: only their answers are stored.
     with cache_read_only():
-        for plan in plans_of(Question.from_mapping(asked), depth):
-            yield plan.as_dict()
+        question = Question.from_mapping(asked)
+        local = [guarantee.as_dict() for guarantee in question.proposal.mechanism().local_guarantees()]
+        for plan in plans_of(question, depth):
+            yield {"plan": plan.as_dict(), "local_guarantees": local}
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,19 @@ class Planned:
     """A plan as `Plan.as_dict` gives it, and how far it is.
 
     Attributes:
+        local_guarantees: of the proposal, against readers of one report, as data; of every part.
         begun: whether the plan is the first part of what takes long.
     """
 
     plan: dict[str, Any]
+    local_guarantees: list[dict[str, Any]]
     state: State
     begun: bool = False
+
+    @classmethod
+    def of(cls, content: Content, state: State, *, begun: bool = False) -> Self:
+        """From an answer, or a part of one."""
+        return cls(**content, state=state, begun=begun)
 
 
 def plan_answer(*, question: Question) -> Planned:
@@ -58,7 +67,7 @@ def plan_answer(*, question: Question) -> Planned:
     known = peek(PLAN, content)
     if known is not None and known.content is not None:
         (known,) = ask_all([Asked(PLAN, content)])
-        return Planned(known.content, known.state, begun=not known.complete)
+        return Planned.of(known.content, known.state, begun=not known.complete)
     # All of it is begun first, and not waited for.
     (whole,) = ask_all([Asked(PLAN, content)], seconds=0)
     if whole.content is None and whole.refusal is None:
@@ -69,10 +78,10 @@ def plan_answer(*, question: Question) -> Planned:
         if whole.content is None and whole.refusal is None:
             if quick.content is None:
                 raise BusyError
-            return Planned(quick.content, whole.state)
+            return Planned.of(quick.content, whole.state)
     if whole.refusal is not None:
         raise whole.refusal
-    return Planned(whole.content, whole.state, begun=not whole.complete)
+    return Planned.of(whole.content, whole.state, begun=not whole.complete)
 
 
 def plan_state(*, question: Question) -> State:

@@ -13,6 +13,7 @@ from panprivacy.planning.plan import Depth, plan_of
 from panprivacy.planning.plan import Question as Asked
 from panprivacy.statistics.events import MECHANISMS
 from storage.answers.models import Question
+from tests.collections.recipes.planner.scene import computes_nothing, part_of
 from tests.collections.storage.answers.scene import begin, leases_end, work
 from tests.page_text import page_text
 from tests.scenes import analyst
@@ -191,7 +192,7 @@ def test_page_with_an_impossible_value_names_its_field(client: Client) -> None:
 def solved(key: str) -> dict[str, Any]:
     """The plan that was asked for, without what takes longest."""
     question = Asked.from_mapping(Question.objects.get(key=key).asked)
-    return plan_of(question, Depth.SOLVED).as_dict()
+    return part_of(plan_of(question, Depth.SOLVED))
 
 
 def rest_of(page: str) -> str:
@@ -266,3 +267,14 @@ def test_new_recipe_takes_over_possible_numbers_and_names_the_others(client: Cli
     assert (form["epsilon"].value(), form["k"].value(), form["cohort_size"].value()) == ("0.5", 4, 1_000)
     assert form["question"].value() is None
     assert "Not taken over, because it cannot be: Cohort size." in page_text(response)
+
+
+def test_page_finds_all_its_numbers_computed(
+    client: Client, sent: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = {"statistic": "mean", "k": "2", "guarantee": "aggregator"}
+    page_of(client, **asked)
+    computes_nothing(monkeypatch)
+    page = page_of(client, **asked)
+    assert "Single answers are hardly scrambled here" in page
+    assert "The rest follows" in page

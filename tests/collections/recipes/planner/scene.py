@@ -2,10 +2,19 @@
 
 from typing import Any
 
+import pytest
+import scipy
 from django.core.cache import caches
 
 from panprivacy.accounting.composition import _composed, _roughly_composed
 from panprivacy.accounting.number_cache import epsilon_at, symmetric_loss_of
+from panprivacy.accounting.privacy_filter import PrivacyFilter
+from panprivacy.accounting.registry import EVENTS
+from panprivacy.planning.plan import Plan
+from panprivacy.planning.value_search import Values
+from panprivacy.statistics.catalogue import STATISTICS
+from panprivacy.statistics.trust_models import TRUST_MODELS
+from tests.refusals import raising
 
 
 def another_process() -> None:
@@ -22,3 +31,27 @@ def own_caches(settings: Any, *names: str) -> None:
     for name in names:
         caches[name].clear()
     another_process()
+
+
+def computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on, this process remembers no number, and refuses to compute one."""
+    another_process()
+    caches["composed"].clear()
+    refused = raising(AssertionError)
+    for event in EVENTS.values():
+        for name in ("epsilon", "delta", "delta_bound"):
+            monkeypatch.setattr(event, name, refused)
+    for statistic in STATISTICS.values():
+        if statistic.parameters_class.derived_names():
+            monkeypatch.setattr(statistic.parameters_class, "calibrated", refused)
+    for servers in TRUST_MODELS.values():
+        monkeypatch.setattr(servers, "release_probability", refused)
+    monkeypatch.setattr(PrivacyFilter, "shares", refused)
+    monkeypatch.setattr(Values, "nearest", refused)
+    for name in ("minimize_scalar", "brentq"):
+        monkeypatch.setattr(scipy.optimize, name, refused)
+
+
+def part_of(plan: Plan) -> dict[str, Any]:
+    """A plan as workers store it."""
+    return {"plan": plan.as_dict(), "local_guarantees": []}

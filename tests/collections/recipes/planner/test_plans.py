@@ -10,6 +10,7 @@ from panprivacy.planning.plan import Depth, Question, plan_of
 from recipes.planner.operations import PLAN, plan_answer, plan_begun, plan_state
 from storage.answers import models
 from storage.answers.questions import State
+from tests.collections.recipes.planner.scene import part_of
 from tests.collections.storage.answers.scene import begin, leases_end, work, workers_answer
 from web.busy import BusyError
 
@@ -61,7 +62,7 @@ def test_plans_keep_no_number_for_others(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_answer_while_a_worker_computes_is_the_part_that_it_stored(sent: list[str]) -> None:
     plan_answer(question=question())
     assert not plan_begun(question=question())
-    begin(sent[0], plan_of(question(), Depth.SOLVED).as_dict())
+    begin(sent[0], part_of(plan_of(question(), Depth.SOLVED)))
     answer = plan_answer(question=question())
     assert plan_begun(question=question())
     assert (answer.state, answer.begun) == (State.COMPUTING, True)
@@ -87,7 +88,7 @@ def test_flood_without_any_worker_is_refused_and_leaves_nothing(monkeypatch: pyt
 
 def test_plan_of_a_dead_worker_is_asked_for_again(sent: list[str]) -> None:
     plan_answer(question=question())
-    begin(sent.pop(), plan_of(question(), Depth.SOLVED).as_dict())
+    begin(sent.pop(), part_of(plan_of(question(), Depth.SOLVED)))
     leases_end()
     assert plan_state(question=question()) is State.COMPUTING
     work(sent)
