@@ -14,9 +14,13 @@ from ledger.models import Population
 from ledger.operations import BudgetExceededError, budget_require_fit
 from ledger.selectors import population_named
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.limits import RecipeLimits
+from panprivacy.intervals.segment_estimates import ExpectedSegments
+from panprivacy.planning.expectation import MISSED
+from panprivacy.planning.likelihood import likely_cohort, unlikely_sentence
+from panprivacy.planning.limits import USUAL, RecipeLimits
 from panprivacy.planning.value_search import LARGER, Remedy, is_enough_with, keeps_promise, remedies_of
 from panprivacy.statistics.interface import Statistic
+from panprivacy.statistics.trust_models import TRUST_MODELS, Servers
 from recipes.cost import Cost
 from recipes.operations import site_limits
 from storage.answers.kinds import Content, declared
@@ -32,47 +36,65 @@ class Refusals:
         remedies: values of one parameter each. With any of them alone no error is left; or, if there is no
             such value, some errors less.
         late: whether the search has not ended, so that there may be more of either.
+        devices: what devices with the usual limits refuse it for.
+        unlikely: why a result is unlikely, as a sentence; empty if it is likely, or nothing is known.
+        likely_cohort: the largest cohort with which one is likely; None if there is none, or none is needed.
+        segments: what to expect of each, if a result is likely; None if it asks by none.
     """
 
     errors: tuple[FieldError, ...] = ()
     remedies: tuple[Remedy, ...] = ()
     late: bool = False
+    devices: tuple[FieldError, ...] = ()
+    unlikely: str = ""
+    likely_cohort: int | None = None
+    segments: ExpectedSegments | None = None
 
 
-def refusals_of(cost: Cost, population: str | None) -> Refusals:
+def refusals_of(cost: Cost, population: str | None, population_size: int | None = None) -> Refusals:
     """What publishing would be refused for, as far as it is computed.
 
     Args:
         population: its name; None if none is chosen yet, so that no budget is asked.
+        population_size: devices that hear of it; None if that is not known.
 
     Raises:
         FieldError: there is no such population, or the parameters cannot be met.
     """
-    (answer,) = ask_all([refusals_question(cost, population)])
+    (answer,) = ask_all([refusals_question(cost, population, population_size)])
     return refusals_from(answer)
 
 
-def refusals_question(cost: Cost, population: str | None) -> Asked:
+def refusals_question(cost: Cost, population: str | None, population_size: int | None) -> Asked:
     """What `refusals_of` asks. FieldError if there is no such population."""
     book = None if population is None else Book.of(population_named(population)).as_dict()
-    return Asked(REFUSALS, {"cost": cost.as_dict(), "book": book, "limits": asdict(site_limits())})
+    asked = {"cost": cost.as_dict(), "book": book, "limits": asdict(site_limits()), "size": population_size}
+    return Asked(REFUSALS, asked)
 
 
 def refusals_from(answer: Answer) -> Refusals:
     """The answer to `refusals_question`. FieldError if the parameters cannot be met."""
     if answer.refusal is not None:
         raise answer.refusal
-    content = answer.content or {"errors": (), "remedies": ()}
+    if answer.content is None:
+        return Refusals(late=True)
+    content = answer.content
+    segments = content["segments"]
     return Refusals(
         tuple(FieldError(field, message) for field, message in content["errors"]),
         tuple(Remedy(name, value) for name, value in content["remedies"]),
         not answer.complete,
+        tuple(FieldError(field, message) for field, message in content["devices"]),
+        content["unlikely"],
+        content["likely_cohort"],
+        None if segments is None else ExpectedSegments(**segments),
     )
 
 
 def _answer_refusals(asked: Any) -> Iterator[Content]:
-    """First the refusals, then the values that would be accepted, as they are found."""
-    statistic = Cost.from_mapping(asked["cost"]).statistic()
+    """First the refusals and what to expect, then the values that would be accepted, as they are found."""
+    cost = Cost.from_mapping(asked["cost"])
+    statistic = cost.statistic()
     book = None if asked["book"] is None else Book.from_mapping(asked["book"])
     rules = _Rules(RecipeLimits(**asked["limits"]), book)
     errors = limit_errors(statistic, rules.limits)
@@ -83,14 +105,37 @@ def _answer_refusals(asked: Any) -> Iterator[Content]:
     exceeded = rules.budget_error(statistic)
     if exceeded is not None:
         errors.append(exceeded)
-    found: dict[str, Any] = {"errors": [[error.field, error.message] for error in errors], "remedies": []}
+    found: dict[str, Any] = {
+        "errors": _plain(errors),
+        "remedies": [],
+        "devices": _plain(limit_errors(statistic, USUAL) if statistic.device_input.has_devices else []),
+        **_expected(statistic, TRUST_MODELS[cost.trust], asked["size"]),
+    }
     yield found
     for remedy in _remedies(statistic, rules, exceeded) if errors else ():
         found["remedies"].append([remedy.name, remedy.value])
         yield found
 
 
-REFUSALS = declared("refusals", _answer_refusals)
+REFUSALS = declared("refusals", _answer_refusals, version=2)
+
+
+def _plain(errors: Iterable[FieldError]) -> list[list[str]]:
+    return [[error.field, error.message] for error in errors]
+
+
+def _expected(
+    statistic: Statistic[Any], servers: type[Servers], population_size: int | None
+) -> dict[str, Any]:
+    """What keeps a recipe from being answered, if this number of devices hear of it."""
+    unlikely, reached, segments = "", None, None
+    if population_size is not None:
+        unlikely = unlikely_sentence(statistic, servers, population_size)
+        if unlikely:
+            reached = likely_cohort(statistic, servers, population_size)
+        elif statistic.segmentation is not None:
+            segments = asdict(statistic.segmentation.expected(population_size, MISSED))
+    return {"unlikely": unlikely, "likely_cohort": reached, "segments": segments}
 
 
 def limit_errors(

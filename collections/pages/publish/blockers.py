@@ -1,5 +1,6 @@
 """What keeps a recipe from being published, in sentences, with the values that buttons fill in."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -10,12 +11,10 @@ from panprivacy.accounting.trust import Trust
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.segment_estimates import ExpectedSegments
-from panprivacy.planning.expectation import MISSED
-from panprivacy.planning.likelihood import likely_cohort, unlikely_sentence
 from panprivacy.planning.limits import USUAL
 from panprivacy.planning.value_search import Remedy
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import TRUST_MODELS, Servers, trusts_of
+from panprivacy.statistics.trust_models import trusts_of
 from publishing.review import trust_unavailable
 from recipes.refusals import Refusals, limit_errors, limit_remedies
 from web.numbers import number
@@ -69,13 +68,13 @@ def blockers_of(
     statistic: Statistic[Any],
     refused: Refusals,
     trust: Trust,
-    population_size: int | None = None,
+    population_size: int | None,
 ) -> Blockers:
     """What keeps a recipe with this (calibrated) statistic from being published or answered.
 
     Args:
         form: with the labels of its fields.
-        refused: what its parameters and its population are refused for.
+        refused: what its parameters and its population are refused for, and what to expect of devices.
         trust: the trust model.
         population_size: devices that hear of it; None if that is not known.
     """
@@ -85,7 +84,7 @@ def blockers_of(
     if unavailable:
         problems.append(form.refusal(FieldError("trust", f"cannot be {trust.value} here: {unavailable}")))
         fixes += _other_trusts(statistic)
-    warnings = [] if problems else _warnings(statistic, TRUST_MODELS[trust], population_size)
+    warnings = [] if problems else _warnings(statistic, refused, population_size)
     return Blockers(tuple(problems), tuple(fixes), tuple(warnings), refused.late)
 
 
@@ -101,22 +100,23 @@ def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
     """Why devices with the usual limits refuse a (calibrated) statistic, however it was published."""
     if not statistic.device_input.has_devices:
         return []
+    return _refused_by_devices(statistic, limit_errors(statistic, USUAL))
+
+
+def _refused_by_devices(statistic: Statistic[Any], errors: Iterable[FieldError]) -> list[Warned]:
     fixes = {remedy.name: _fix(remedy) for remedy in limit_remedies(statistic, USUAL)}
     return [
         Warned(_refusal(error, statistic), tuple(fixes[name] for name in (error.field,) if name in fixes))
-        for error in limit_errors(statistic, USUAL)
+        for error in errors
     ]
 
 
-def _warnings(statistic: Statistic[Any], servers: type[Servers], population_size: int | None) -> list[Warned]:
-    warned = device_warnings(statistic)
-    if population_size is None:
-        return warned
-    if sentence := unlikely_sentence(statistic, servers, population_size):
-        warned.append(_unlikely(sentence, statistic, servers, population_size))
-    elif statistic.segmentation is not None:
-        expected = statistic.segmentation.expected(population_size, MISSED)
-        warned += _small_segments(expected, statistic.cohort_size, population_size)
+def _warnings(statistic: Statistic[Any], refused: Refusals, population_size: int | None) -> list[Warned]:
+    warned = _refused_by_devices(statistic, refused.devices)
+    if refused.unlikely:
+        warned.append(_unlikely(refused.unlikely, refused.likely_cohort))
+    elif refused.segments is not None and population_size is not None:
+        warned += _small_segments(refused.segments, statistic.cohort_size, population_size)
     return warned
 
 
@@ -137,11 +137,9 @@ REFUSED = {
 """What devices with the usual limits refuse, by the field."""
 
 
-def _unlikely(
-    sentence: str, statistic: Statistic[Any], servers: type[Servers], population_size: int
-) -> Warned:
+def _unlikely(sentence: str, reached: int | None) -> Warned:
     """The sentence, with the largest cohort for which a result is likely."""
-    if (reached := likely_cohort(statistic, servers, population_size)) is None:
+    if reached is None:
         return Warned(sentence, ())
     said = f"Largest cohort with which a result is likely, if every device reports: {number(reached)}"
     take = urlencode({"cohort_size": reached})

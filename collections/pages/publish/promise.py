@@ -46,11 +46,14 @@ class Promised:
     refusals: Refusals | None = None
 
 
-def promised_of(cost: Cost, sampling_rate: float, population: str | None) -> Promised:
+def promised_of(
+    cost: Cost, sampling_rate: float, population: str | None, population_size: int | None
+) -> Promised:
     """What a recipe would promise, cost and be refused for, all within one deadline.
 
     Args:
         population: its name; None if none is chosen.
+        population_size: devices that hear of it; None if that is not known.
 
     Raises:
         FieldError: a guarantee cannot be computed, or there is no such population.
@@ -64,7 +67,7 @@ def promised_of(cost: Cost, sampling_rate: float, population: str | None) -> Pro
         raise promise.refusal
     # Hardly waited for, because it may take long: the page asks again. Nor begun before, because it needs the
     # same numbers, which would be computed twice.
-    (refusals,) = ask_all([refusals_question(cost, population)], seconds=REFUSALS_SECONDS)
+    (refusals,) = ask_all([refusals_question(cost, population, population_size)], seconds=REFUSALS_SECONDS)
     refused = refusals_from(refusals)
     unknown = [answer.state for answer in (promise, *effect) if not answer.complete]
     if unknown:

@@ -76,8 +76,9 @@ def review_page(
         if origin.again:
             form = form_class(initial=form_class.initial_of(recipe.draft))
             context |= {"origin": origin, "changes": changes_of(form, origin)}
-        refused_for = refusals_of(Cost.of(draft), draft.population)
-        blockers = blockers_of(form_class, statistic, refused_for, draft.trust, draft.plan.population_size)
+        size = draft.plan.population_size
+        refused_for = refusals_of(Cost.of(draft), draft.population, size)
+        blockers = blockers_of(form_class, statistic, refused_for, draft.trust, size)
         if review.over_already:
             closed = "It would have closed already; choose later times."
             problems, fixes = (*blockers.problems, closed), (*blockers.fixes, TIMES)

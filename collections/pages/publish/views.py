@@ -353,7 +353,8 @@ def _promised(form: RecipeForm) -> dict[str, Any]:
         # Not cleaned if it is unavailable here: what it would promise can be shown all the same.
         trust = trust_named(cleaned.get("trust") or trusts_of(form.mechanism)[0])
         cost = form.cost(trust)
-        found = promised_of(cost, form.parameters.sampling_rate, cleaned.get("population"))
+        rate, size = form.parameters.sampling_rate, cleaned.get("population_size")
+        found = promised_of(cost, rate, cleaned.get("population"), size)
     except FieldError:
         return nothing
     return {
