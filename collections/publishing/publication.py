@@ -89,7 +89,11 @@ def recipe_publish(
                 approval = approval_spend(recipe=locked, document=content, actor=actor, universe=universe)
             return _publish(locked, prepared, actor, approval, affordable)
 
-        return write(None) if simulation else spent_with(Cost.of(draft), draft.population, write)
+        return (
+            write(None)
+            if simulation
+            else spent_with(Cost.of(draft), draft.population, write, here=guaranteed is None)
+        )
 
 
 def recipe_publish_file(
@@ -137,7 +141,11 @@ def recipe_publish_file(
             stored(recipe)
             return recipe
 
-        return write(None) if exempt else spent_with(Cost.of(draft), draft.population, write)
+        return (
+            write(None)
+            if exempt
+            else spent_with(Cost.of(draft), draft.population, write, here=guaranteed is None)
+        )
 
 
 @dataclass(frozen=True)
@@ -176,7 +184,7 @@ def _prepare(
     mechanism = draft.calibrated_statistic()
     if not simulation and reserved is None:
         # Before a key is made, which takes longer; the check that counts is made in the transaction.
-        affordable_require(Cost.of(draft), draft.population)
+        affordable_require(Cost.of(draft), draft.population, here=guaranteed is None)
     if guaranteed is None:
         guaranteed = guaranteed_here(draft)
     targeted = target_require(draft, simulation=simulation)

@@ -211,8 +211,11 @@ def fitting_question(cost: Cost, population: Population) -> Asked:
     return Asked(FITTING, {"cost": cost.as_dict(), "book": Book.of(population).as_dict()})
 
 
-def affordable_require(cost: Cost, population: str) -> Affordable:
+def affordable_require(cost: Cost, population: str, *, here: bool = False) -> Affordable:
     """What would be written into the book as it is; the check that counts is made under its lock.
+
+    Args:
+        here: whether to compute it in this process.
 
     Raises:
         FieldError: there is no such population, what it has spent is unknown, or the parameters cannot be
@@ -222,7 +225,7 @@ def affordable_require(cost: Cost, population: str) -> Affordable:
     """
     row = population_named(population)
     question = fitting_question(cost, row)
-    (answer,) = ask_all([question])
+    (answer,) = ask_all([question], here=here)
     if answer.refusal is not None:
         raise answer.refusal
     if not answer.complete:
@@ -234,20 +237,21 @@ def affordable_require(cost: Cost, population: str) -> Affordable:
     return Affordable(Fitting(Book.from_mapping(question.content["book"]), event, cost.times), **content)
 
 
-def spent_with(cost: Cost, population: str, write: Callable[[Affordable], T]) -> T:
+def spent_with(cost: Cost, population: str, write: Callable[[Affordable], T], *, here: bool = False) -> T:
     """What `write` returns, once it wrote a cost into the book for which that was found to fit.
 
     Do not call it in a transaction: if others wrote into the book in between, it is found out anew.
 
     Args:
         write: one transaction.
+        here: as of `affordable_require`.
 
     Raises:
         FieldError, NotComputedError: as `affordable_require`, or by `write`.
     """
     for _ in range(MOST_ATTEMPTS):
         with suppress(BookMovedError):
-            return write(affordable_require(cost, population))
+            return write(affordable_require(cost, population, here=here))
     raise NotComputedError(State.BUSY)
 
 

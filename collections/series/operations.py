@@ -97,7 +97,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
             "opens_at", f"is so early that the first round would be over; it is {format_time(now)}"
         )
     with saying_what_fits(draft, times=cost.times):
-        affordable_require(cost, draft.recipe.population)
+        affordable_require(cost, draft.recipe.population, here=actor is None)
         identifier, document = Series.drawn_identifier(), None
         if isinstance(draft, RoundsDraft):
             # Before anything is locked: on the command line it takes seconds.
@@ -107,7 +107,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         def write(affordable: Affordable) -> Series:
             return _plan(draft, identifier, openings, now, actor, document, affordable)
 
-        return spent_with(cost, draft.recipe.population, write)
+        return spent_with(cost, draft.recipe.population, write, here=actor is None)
 
 
 def _rounds_document(draft: RoundsDraft, identifier: str, guaranteed: Guaranteed | None) -> PublishedRounds:

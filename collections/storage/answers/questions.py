@@ -109,7 +109,7 @@ def ask(kind: Kind, content: Content) -> Answer:
     return answer
 
 
-def ask_all(questions: Sequence[Asked], *, seconds: float | None = None) -> list[Answer]:
+def ask_all(questions: Sequence[Asked], *, seconds: float | None = None, here: bool = False) -> list[Answer]:
     """The answers to several questions, in their order.
 
     In a process that serves requests, workers compute what is not known yet, and all are waited for until
@@ -118,9 +118,10 @@ def ask_all(questions: Sequence[Asked], *, seconds: float | None = None) -> list
 
     Args:
         seconds: how long to wait for them; `DEADLINE_SECONDS` if None.
+        here: whether to compute them in this process, whatever it serves.
     """
     known = {row.key: row for row in Question.objects.filter(key__in={one.key for one in questions})}
-    if not group_commit.serves():
+    if here or not group_commit.serves():
         return [_answer(known.get(one.key)) or _computed(one) for one in questions]
     now = timezone.now()
     refused: dict[str, State] = {}
