@@ -31,6 +31,7 @@ urlpatterns = [
     path("", include("pages.log.urls")),
     path("", include("pages.transparency.urls")),
     path("", include("pages.populations.urls")),
+    path("", include("pages.new.urls")),
     path("", include("pages.publish.urls")),
     path("", include("pages.plan.urls")),
     path("", include("pages.papers.urls")),

@@ -229,7 +229,7 @@ def test_phone_shows_the_preview_in_one_line_at_the_bottom(visit: Visit) -> None
     expect(line).not_to_have_text(before)
     assert violations(visitor) == []
     # An empty optional limit has no slider, which would stand somewhere.
-    page.get_by_text("More: Failure probability").click()
+    page.get_by_text("All settings").click()
     slider = page.get_by_label("Limit for the result's privacy loss (ε), slider")
     expect(slider).to_be_hidden()
     page.get_by_label("Limit for the result's privacy loss (ε)").first.fill("3")

@@ -108,10 +108,7 @@ PART_OF_DELTA = "1e-7"
 """A δ with which several recipes fit the usual budget's δ of 1e-6: what is proved of these statistics may
 fail altogether, with probabilities that add up."""
 
-DEVICES_ASKED = (
-    "Which devices are asked. Recipes that ask the same devices share a privacy budget. Its ε and δ hold "
-    "against someone who reads every combined result, under replacement."
-)
+DEVICES_ASKED = "Recipes that ask the same devices share a privacy budget."
 RESULTS_ONLY = "every combined result and nothing else"
 
 ONE_HISTORY = "one device's whole history by any other, while no other device colludes with that reader"

@@ -1,4 +1,5 @@
-"""Fields of forms about recipes: numbers with their range, lists of texts, a hidden number of reports."""
+"""Fields of forms about recipes: numbers with their range, durations, lists of texts, a hidden number of
+reports."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,13 +7,16 @@ from typing import Any
 from django import forms
 
 from panprivacy.formats.csv_table import plain_lines
-from panprivacy.formats.display import plain, sentence
+from panprivacy.formats.display import duration_and_seconds, plain, sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
 from web.numbers import number
 
 HIDDEN_DELTA = 1e-6
 """δ of a hidden number of reports, if the analyst enters only an ε."""
+
+UNITS = {86_400: "days", 3_600: "hours", 60: "minutes", 1: "seconds"}
+"""Of durations, by their seconds; the longest first."""
 
 LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
@@ -131,3 +135,50 @@ def number_field(description: Description, kind: type, *, required: bool) -> for
         error_messages=range_errors(description),
         widget=forms.NumberInput(attrs=attributes),
     )
+
+
+class DurationInput(forms.MultiWidget):
+    """A number and its unit; as data, the seconds. The name alone may have them too, as in an address."""
+
+    def __init__(self) -> None:
+        number_box = forms.NumberInput(attrs={"inputmode": "decimal", "min": 0, "step": "any"})
+        units = forms.Select(choices=list(UNITS.items()), attrs={"aria-label": "Unit"})
+        super().__init__([number_box, units], attrs={"class": "duration"})
+
+    def decompress(self, value: Any) -> list[Any]:
+        """In the longest unit of which it is a whole number."""
+        try:
+            seconds = int(value)
+        except (TypeError, ValueError):
+            return [value, 1]
+        unit = next(unit for unit in UNITS if seconds % unit == 0)
+        return [seconds // unit, unit]
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> Any:
+        """The seconds; what was typed, if they cannot be computed."""
+        if name in data:
+            return data[name]
+        amount, unit = super().value_from_datadict(data, files, name)
+        try:
+            return plain(round(float(amount) * int(unit), 3), "").removesuffix(".0")
+        except (TypeError, ValueError, OverflowError):
+            return amount
+
+    def id_for_label(self, id_: str) -> str:
+        return f"{id_}_0"
+
+
+class DurationField(forms.IntegerField):
+    """Seconds, which a form takes as a number and a unit."""
+
+    def __init__(self, description: Description, *, label: str, help_text: str) -> None:
+        low, high = int(description.minimum or 0), int(description.maximum or 0)
+        said = f"Must be from {duration_and_seconds(low)} to {duration_and_seconds(high)}."
+        super().__init__(
+            label=label,
+            help_text=help_text,
+            min_value=low,
+            max_value=high,
+            widget=DurationInput(),
+            error_messages=dict.fromkeys(("min_value", "max_value", "invalid"), said),
+        )

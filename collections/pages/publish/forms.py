@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import datetime
+from textwrap import shorten
 from typing import Any, ClassVar, cast
 from urllib.parse import parse_qsl
 
@@ -15,7 +16,7 @@ from django.http import QueryDict
 
 from ledger.selectors import population_choices
 from pages.kinds import kind_of
-from pages.publish.fields import number_field, range_errors
+from pages.publish.fields import DurationField, number_field, range_errors
 from pages.publish.parameter_fields import SUGGESTED, parameter_fields
 from pages.publish.part_fields import part_fields
 from pages.publish.target_field import at_target
@@ -41,8 +42,6 @@ from recipes.cost import Cost, statistic_members
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
 
-STEP_LENGTHS = "1 hour is 3,600, 1 day is 86,400, 1 week is 604,800."
-
 ABOUT_LISTS = "You enter the list when you publish the draft; it is not kept."
 
 NOT_HERE = {
@@ -51,14 +50,19 @@ NOT_HERE = {
 }
 
 FOLDED = {
+    "admission",
     "aggregator_epsilon",
     "announced_intrusions",
+    "closes_at",
     "delta",
     "encryption",
     "event_definition",
     "hidden_count",
     "labels",
+    "name",
     "opens_at",
+    "participation",
+    "relay",
     "sampling_rate",
     "segments",
     "smallest_target",
@@ -68,6 +72,8 @@ FOLDED = {
 }
 """Fields that most recipes leave as they are. They are folded away, as long as they are."""
 
+DERIVED_NAME_LENGTH = 60
+"""Of a name that is the beginning of the question."""
 
 _YEARS = f"Enter a time in the years {EARLIEST.year} to {LATEST.year}."
 IN_RANGE = [MinValueValidator(EARLIEST, _YEARS), MaxValueValidator(LATEST, _YEARS)]
@@ -96,26 +102,32 @@ class TrustOption:
 
 @dataclass(frozen=True)
 class FieldGroup:
-    """Fields below one heading.
+    """Fields below one heading."""
+
+    title: str
+    fields: list[forms.BoundField]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The fields of a form, in the order of the page.
 
     Attributes:
         simple: those that every recipe needs.
-        folded: those of `FOLDED`.
+        settings: all others, which are folded away.
     """
 
-    title: str
     simple: list[forms.BoundField]
-    folded: list[forms.BoundField]
-
-    @property
-    def more(self) -> str:
-        """What is folded away, by its labels."""
-        return ", ".join(str(field.label) for field in self.folded)
+    settings: list[FieldGroup]
 
     @property
     def unfolded(self) -> bool:
         """Whether what is folded must be seen: it is wrong, or not what recipes start with."""
-        return any(field.errors or not _same(field.value(), field.field.initial) for field in self.folded)
+        return any(
+            field.errors or not _same(field.value(), field.field.initial)
+            for group in self.settings
+            for field in group.fields
+        )
 
 
 def _same(value: Any, initial: Any) -> bool:
@@ -131,8 +143,16 @@ class RecipeForm(forms.Form):
     """A recipe of one statistic. Subclasses are made by `recipe_form_class`."""
 
     mechanism: ClassVar[type[Statistic[Any]]]
+    simple: ClassVar[tuple[str, ...]] = ()
+    """Names of the fields that are not folded away; if empty, all but those of `FOLDED`."""
+    repeated: ClassVar[tuple[str, ...]] = ()
+    """Names of fields about a series, which are not in the draft of a recipe."""
 
-    name = forms.CharField(max_length=NAME_LENGTH, help_text="A short name for lists.")
+    name = forms.CharField(
+        max_length=NAME_LENGTH,
+        required=False,
+        help_text="A short name for lists. If it is empty, the beginning of the question.",
+    )
     question = forms.CharField(
         max_length=QUESTION_LENGTH,
         help_text="What you want to know, as one question: the title of the public page.",
@@ -175,6 +195,9 @@ class RecipeForm(forms.Form):
         self.parameters: PublicParameters | None = None
         self.draft: RecipeDraft | None = None
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if "name" not in self.errors and not cleaned.get("name"):
+            beginning = shorten(cleaned.get("question", ""), DERIVED_NAME_LENGTH, placeholder=" …")
+            cleaned["name"] = beginning or STAND_INS["name"]
         cleaned["trust"] = cleaned.get("trust") or trusts_of(self.mechanism)[0].value
         self._refuse_unavailable_trust(cleaned["trust"])
         given = {name: value for name, value in cleaned.items() if value not in (None, "")}
@@ -275,6 +298,7 @@ class RecipeForm(forms.Form):
         """The fields of a recipe file: what was entered."""
         times = {name: format_time(value) for name, value in given.items() if isinstance(value, datetime)}
         members = {**given, **times, "statistic": self.mechanism.statistic}
+        members = {name: value for name, value in members.items() if name not in self.repeated}
         trust = given.get("trust")
         if trust is not None and not TRUST_MODELS[trust].encrypts(self.mechanism):
             members.pop("encryption", None)  # the box is there for the other trust models
@@ -322,32 +346,34 @@ class RecipeForm(forms.Form):
             if name in self.fields and name in self.errors
         ]
 
-    def groups(self) -> list[FieldGroup]:
-        """The fields by heading, in the order of the page, with what is not available here."""
+    def layout(self) -> Layout:
+        """The fields as the page shows them, with what is not available here."""
         here = admitting_here()
         for name, there in (("admission", here.issuer), ("relay", here.relay_url)):
             if name in self.fields and there is None:
                 self[name].help_text = f"{self.fields[name].help_text} {NOT_HERE[name]}"
-        layout = kind_of(self.mechanism).groups
-        named = {name for _, names in layout for name in names}
+        groups = kind_of(self.mechanism).groups
+        named = {name for _, names in groups for name in names}
         parameters = self.mechanism.parameters_class.names()
         own = tuple(name for name in parameters if name in self.fields and name not in named)
         # A part that no layout names comes last.
         others = tuple(name for name in self.fields if name not in named and name not in parameters)
-        groups = []
-        for title, names in layout:
+        headed = []
+        for title, names in groups:
             within = [name for part in names for name in (own if part == "*" else (part,))]
-            if title == layout[-1][0]:
+            if title == groups[-1][0]:
                 within += others
-            at_hand = [name for name in within if name in self.fields]
-            groups.append(
-                FieldGroup(
-                    title,
-                    [self[name] for name in at_hand if name not in FOLDED and name not in others],
-                    [self[name] for name in at_hand if name in FOLDED or name in others],
-                )
-            )
-        return groups
+            headed.append((title, [name for name in within if name in self.fields]))
+        simple = self.simple or tuple(
+            name for _, names in headed for name in names if name not in {*FOLDED, *others}
+        )
+        # Without a choice there is nothing to decide.
+        decided = sum(not option.unavailable for option in self.trust_options()) < 2
+        simple = tuple(name for name in simple if name != "trust" or not decided)
+        settings = [
+            FieldGroup(title, [self[name] for name in names if name not in simple]) for title, names in headed
+        ]
+        return Layout([self[name] for name in simple], [group for group in settings if group.fields])
 
     def mark(self, marks: Mapping[str, str]) -> None:
         """Show these sentences at the fields of these names; templates show them as `field.mark`."""
@@ -402,8 +428,11 @@ def recipe_form_class(mechanism: type[Statistic[Any]]) -> type[RecipeForm]:
     of such a recipe."""
     kind = kind_of(mechanism)
     fields: dict[str, Any] = dict(parameter_fields(mechanism))
-    fields["step_seconds"] = number_field(STEP_SECONDS, int, required=True)
-    fields["step_seconds"].help_text = f"{STEP_SECONDS.help} {STEP_LENGTHS}"
+    fields["step_seconds"] = DurationField(
+        STEP_SECONDS,
+        label="Length of a step",
+        help_text="A device notes once a step whether the event happened.",
+    )
     fields["step_seconds"].initial = SUGGESTED["step_seconds"]
     fields["target_margin"] = number_field(MARGIN, float, required=False)
     parts = part_fields(mechanism)

@@ -1,6 +1,6 @@
 """Pages on which analysts make recipes: choose, draft, preview, review, publish."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,11 +64,11 @@ class NewRecipeView(PublishersOnly):
         initial, refused = form_class.initial_of_query(request.GET)
         if refused:
             messages.info(request, f"Not taken over, because it cannot be: {', '.join(refused)}.")
-        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), Shown())
+        return form_page(request, form_class(initial=initial), filled_in(form_class, initial), Shown())
 
     def post(self, request: HttpRequest) -> HttpResponse:
         shown = Shown(origin=origin_of_query(request))
-        return _form_answer(request, recipe_form_class(_mechanism(request)), shown)
+        return form_answer(request, recipe_form_class(_mechanism(request)), shown)
 
 
 class DraftEditView(PublishersOnly):
@@ -89,7 +89,7 @@ class DraftEditView(PublishersOnly):
             messages.info(request, f"Not taken over, because it cannot be: {', '.join(refused)}.")
         initial |= taken
         shown = Shown(draft=recipe, origin=origin_of_draft(recipe))
-        return _form_page(request, form_class(initial=initial), _filled_in(form_class, initial), shown)
+        return form_page(request, form_class(initial=initial), filled_in(form_class, initial), shown)
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = found(Recipe.objects.all(), "draft", pk=pk)
@@ -98,7 +98,7 @@ class DraftEditView(PublishersOnly):
         except FieldError:
             return redirect("recipe-draft", pk=pk)
         origin = origin_of_draft(recipe) if recipe.status == Recipe.Status.DRAFT else None
-        return _form_answer(request, form_class, Shown(draft=recipe, origin=origin))
+        return form_answer(request, form_class, Shown(draft=recipe, origin=origin))
 
 
 class PreviewView(PublishersOnly):
@@ -253,10 +253,15 @@ class Shown:
     Attributes:
         draft: the stored draft that it changes; None for a new one.
         origin: what it started from; None if it started empty.
+        title, lead: of the page, if they are not those of the statistic.
+        review: the draft that was saved, and its form → the address that follows.
     """
 
     draft: Recipe | None = None
     origin: Origin | None = None
+    title: str = ""
+    lead: str = ""
+    review: Callable[[Recipe, RecipeForm], str] = lambda draft, _: reverse("recipe-draft", args=[draft.pk])
 
 
 def _asked_again_page(request: HttpRequest, origin: Origin) -> HttpResponse:
@@ -266,25 +271,27 @@ def _asked_again_page(request: HttpRequest, origin: Origin) -> HttpResponse:
     except FieldError as error:
         messages.info(request, f"It cannot be asked again with this version: {error}.")
         return redirect(origin.url)
-    return _form_page(
-        request, form_class(initial=initial), _filled_in(form_class, initial), Shown(origin=origin)
+    return form_page(
+        request, form_class(initial=initial), filled_in(form_class, initial), Shown(origin=origin)
     )
 
 
-def _form_page(
-    request: HttpRequest, form: RecipeForm, filled_in: RecipeForm, shown: Shown, status: int = 200
+def form_page(
+    request: HttpRequest, form: RecipeForm, filled: RecipeForm, shown: Shown, status: int = 200
 ) -> HttpResponse:
     """The page with the form, and with everything to expect of the values filled in."""
-    preview = _preview(filled_in)
+    preview = _preview(filled)
     changes = changes_of(form, shown.origin)
     form.mark(_marks(form, changes))
     context = {
         "form": form,
+        "title": shown.title,
+        "lead": shown.lead,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
-        "unadmitted": filled_in.admission_errors(),
-        **({"promise": None, "blockers": None} if preview is None else _promised(filled_in)),
-        "target": _target(filled_in),
+        "unadmitted": filled.admission_errors(),
+        **({"promise": None, "blockers": None} if preview is None else _promised(filled)),
+        "target": _target(filled),
         "kind": kind_of(form.mechanism),
         "inline": True,
         "again": f"{reverse('recipe-promise')}?statistic={form.mechanism.statistic}",
@@ -297,13 +304,13 @@ def _form_page(
     return render(request, "publish/form.html", context, status=status)
 
 
-def _form_answer(request: HttpRequest, form_class: type[RecipeForm], shown: Shown) -> HttpResponse:
+def form_answer(request: HttpRequest, form_class: type[RecipeForm], shown: Shown) -> HttpResponse:
     form = form_class(form_class.with_taken(request.POST))
     valid = form.is_valid()
     if "take" in request.POST or request.POST.get("action") == "preview":
-        return _form_page(request, form, form, shown)
+        return form_page(request, form, form, shown)
     if not valid or form.draft is None:
-        return _form_page(request, form, form, shown, status=422)
+        return form_page(request, form, form, shown, status=422)
     origin = shown.origin
     try:
         saved = recipe_draft_save(
@@ -315,7 +322,7 @@ def _form_answer(request: HttpRequest, form_class: type[RecipeForm], shown: Show
     except RecipeStateError as error:
         messages.info(request, f"Nothing was changed: {error}.")
         return redirect("overview")
-    return redirect("recipe-draft", pk=saved.pk)
+    return redirect(shown.review(saved, form))
 
 
 def _marks(form: RecipeForm, changes: Iterable[Change]) -> dict[str, str]:
@@ -383,7 +390,7 @@ def _target(form: RecipeForm) -> str:
     return expected_sentence(form.targeted.at_least, form.targeted.cited.smallest)
 
 
-def _filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeForm:
+def filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeForm:
     """The form as if it were submitted with its initial values."""
     shown = form_class(initial=initial)
     values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}

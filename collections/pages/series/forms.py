@@ -1,5 +1,6 @@
 """The form that repeats a recipe."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from django import forms
@@ -8,13 +9,14 @@ from pages.publish.fields import NumberField
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.series import DEFAULT_ZONE, MOST_ROUNDS, SeriesDraft
-from recipes.models import Recipe
 
 CHOICES = (("day", "Every day"), ("week", "Every week"), ("month", "Every month"))
 
 
 class SeriesForm(forms.Form):
-    """How often, and how many times."""
+    """How often, and how many times. Once it is valid, `draft` is what is asked."""
+
+    draft: SeriesDraft
 
     every = forms.ChoiceField(
         label="How often",
@@ -39,24 +41,25 @@ class SeriesForm(forms.Form):
         widget=forms.NumberInput(attrs={"step": "1", "min": 1, "max": MOST_ROUNDS, "inputmode": "numeric"}),
     )
 
-    def __init__(self, *arguments: Any, recipe: Recipe, **options: Any) -> None:
+    def __init__(self, *arguments: Any, members: Mapping[str, Any], **options: Any) -> None:
+        """
+        Args:
+            members: of the recipe's file. Its times are left out: the rounds begin at once.
+        """
         super().__init__(*arguments, **options)
-        self.recipe = recipe
+        self.asked = {name: members[name] for name in members if name not in ("opens_at", "closes_at")}
 
     def members(self) -> dict[str, Any]:
-        """The file of the series. The rounds begin at once, whenever the recipe did."""
-        own = {
-            name: value for name, value in self.recipe.draft.items() if name not in ("opens_at", "closes_at")
-        }
+        """The file of the series."""
         asked = {name: self.cleaned_data[name] for name in ("every", "time_zone")}
         rounds = self.cleaned_data["rounds"]
-        return own | asked | {"rounds": int(rounds) if rounds == int(rounds) else rounds}
+        return self.asked | asked | {"rounds": int(rounds) if rounds == int(rounds) else rounds}
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}
         if not self.errors:
             try:
-                SeriesDraft.from_mapping(self.members())
+                self.draft = SeriesDraft.from_mapping(self.members())
             except FieldError as error:
                 self.add_refusal(error)
         return cleaned

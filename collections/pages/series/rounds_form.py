@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.utils import timezone
 
 from ledger.selectors import population_named
 from pages.publish.fields import number_field
@@ -14,6 +15,7 @@ from panprivacy.formats.display import duration, duration_and_seconds, sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import NO_LOCAL_LIMIT
 from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.draft import DONATION_ROUNDS, ROUND_SECONDS, ROUNDS, RoundsDraft
 from panprivacy.recipe.rounds.privacy import DonationAmplification
 from panprivacy.statistics.catalogue import statistic_class
@@ -106,8 +108,10 @@ class RoundsPreview:
 
     Attributes:
         draft: what is asked.
-        seconds: for which all rounds are open, one after the other.
-        guarantees: for all of them together.
+        rounds: their number.
+        seconds: for which all rounds are open, one after the other; from the first opening to the last end,
+            if they open by the clock.
+        guarantees: for all of them together; for each, if they open by the clock.
         effect: on the population's budget, in which all of them are one line.
         donation: appendix A's numbers; None if devices may give in several rounds.
         donation_relation: the name of their neighbouring relation.
@@ -115,7 +119,8 @@ class RoundsPreview:
             device gives in one round.
     """
 
-    draft: RoundsDraft
+    draft: Repetition
+    rounds: int
     seconds: int
     guarantees: list[GuaranteeText]
     effect: Effect
@@ -124,28 +129,40 @@ class RoundsPreview:
     local_limit: float | None
 
 
-def rounds_preview(draft: RoundsDraft) -> RoundsPreview | State:
-    """What is to be expected of a recipe in rounds, or why that is not known.
+def rounds_preview(draft: Repetition) -> RoundsPreview | State:
+    """What is to be expected of a series or a recipe in rounds, or why that is not known.
 
     Raises:
         FieldError: the parameters cannot be met, or there is no such population.
     """
-    cost, population = Cost.of(draft), population_named(draft.recipe.population)
+    openings = draft.openings(timezone.now())
+    cost = Cost.of(draft, times=1 if draft.shared_line else len(openings))
+    population = population_named(draft.recipe.population)
+    asked = draft if isinstance(draft, RoundsDraft) else draft.recipe
     # Together, so that they share one deadline.
-    _, answer = ask_all([guarantees_question(draft), effect_question(cost, population)])
-    found = guaranteed(asked=draft)
+    _, answer = ask_all([guarantees_question(asked), effect_question(cost, population)])
+    found = guaranteed(asked=asked)
     effect = effect_from(answer, population)
     if isinstance(found, State):
         return found
     if effect.state is not State.COMPLETE:
         return effect.state
     limit = site_limits().largest_local_epsilon
+    several = isinstance(draft, RoundsDraft) and not draft.once
+    if isinstance(draft, RoundsDraft):
+        rounds, seconds = draft.rounds, draft.rounds * draft.round_seconds
+    else:
+        rounds = len(openings)
+        seconds = round((draft.closes(openings[-1]) - openings[0]).total_seconds())
     return RoundsPreview(
         draft=draft,
-        seconds=draft.rounds * draft.round_seconds,
+        rounds=rounds,
+        seconds=seconds,
         guarantees=guarantee_texts(found.guarantees),
         effect=effect,
         donation=found.donation,
-        donation_relation=RELATION_NAMES[draft.statistic.aggregator_event().neighbours],
-        local_limit=limit if limit < NO_LOCAL_LIMIT and not draft.once else None,
+        donation_relation=""
+        if found.donation is None
+        else RELATION_NAMES[draft.recipe.calibrated.aggregator_event().neighbours],
+        local_limit=limit if several and limit < NO_LOCAL_LIMIT else None,
     )

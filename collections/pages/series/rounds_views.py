@@ -1,15 +1,17 @@
-"""Pages on which a draft is asked in rounds."""
+"""Pages on which a draft is asked again and again: in rounds, or as a series by the clock."""
 
 from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.views import View
 
 from pages.access import PublishersOnly
 from pages.awaited_numbers import Awaited
 from pages.kinds import kind_of
+from pages.series.forms import SeriesForm
 from pages.series.publishing import published_or_asked
 from pages.series.rounds_form import RoundsForm, RoundsPreview, rounds_preview
 from panprivacy.formats.errors import FieldError
@@ -25,11 +27,13 @@ PREVIEW = "preview"
 class DraftRoundsView(PublishersOnly):
     """Ask a draft in rounds. The draft stays as it is."""
 
+    form_class: type[RoundsForm | SeriesForm] = RoundsForm
+
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = _draft(pk)
         if PREVIEW not in request.GET:
-            return _page(request, RoundsForm(members=recipe.draft), recipe)
-        form = RoundsForm(request.GET, members=recipe.draft)
+            return _page(request, self.form_class(members=recipe.draft), recipe)
+        form = self.form_class(request.GET, members=recipe.draft)
         preview = _preview(form) if form.is_valid() else None
         page = _page(request, form, recipe, preview=preview)
         if isinstance(preview, Awaited):
@@ -38,7 +42,7 @@ class DraftRoundsView(PublishersOnly):
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = _draft(pk)
-        form = RoundsForm(request.POST, members=recipe.draft)
+        form = self.form_class(request.POST, members=recipe.draft)
         if not form.is_valid():
             return _page(request, form, recipe, status=422)
         if request.POST.get("action") == "preview":
@@ -52,23 +56,36 @@ class DraftRoundsView(PublishersOnly):
         return answer or _page(request, form, recipe, status=422)
 
 
+class DraftSeriesView(DraftRoundsView):
+    """Ask a draft every day, week or month. The draft stays as it is."""
+
+    form_class = SeriesForm
+
+
 class DraftRoundsPreviewView(PublishersOnly, View):
     """What all rounds promise and cost, for HTMX."""
 
     http_method_names = ("post",)
+    form_class: type[RoundsForm | SeriesForm] = RoundsForm
 
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = _draft(pk)
-        form = RoundsForm(request.POST, members=recipe.draft)
+        form = self.form_class(request.POST, members=recipe.draft)
         preview = _preview(form) if form.is_valid() else None
         return render(request, "series/_rounds_preview.html", _shown(form, recipe, preview))
+
+
+class DraftSeriesPreviewView(DraftRoundsPreviewView):
+    """What all rounds of a series promise and cost, for HTMX."""
+
+    form_class = SeriesForm
 
 
 def _draft(pk: int) -> Recipe:
     return get_object_or_404(Recipe, pk=pk, status=Recipe.Status.DRAFT)
 
 
-def _preview(form: RoundsForm) -> RoundsPreview | Awaited | None:
+def _preview(form: RoundsForm | SeriesForm) -> RoundsPreview | Awaited | None:
     """Of a valid form; None, with the reason among its errors, if there is none."""
     try:
         preview = rounds_preview(form.draft)
@@ -78,13 +95,16 @@ def _preview(form: RoundsForm) -> RoundsPreview | Awaited | None:
         return None
 
 
-def _shown(form: RoundsForm, recipe: Recipe, preview: RoundsPreview | Awaited | None) -> dict[str, Any]:
+def _shown(
+    form: RoundsForm | SeriesForm, recipe: Recipe, preview: RoundsPreview | Awaited | None
+) -> dict[str, Any]:
     problems = [
         (str(form.fields[name].label) if name in form.fields else "", " ".join(map(str, messages)))
         for name, messages in form.errors.items()
     ]
     kind = kind_of(statistic_class(recipe.statistic))
     awaited = preview if isinstance(preview, Awaited) else None
+    by_clock = isinstance(form, SeriesForm)
     return {
         "form": form,
         "recipe": recipe,
@@ -92,12 +112,16 @@ def _shown(form: RoundsForm, recipe: Recipe, preview: RoundsPreview | Awaited | 
         "awaited": awaited,
         "problems": problems,
         "kind": kind,
+        "by_clock": by_clock,
+        "preview_address": reverse(
+            "draft-series-preview" if by_clock else "draft-rounds-preview", args=[recipe.pk]
+        ),
     }
 
 
 def _page(
     request: HttpRequest,
-    form: RoundsForm,
+    form: RoundsForm | SeriesForm,
     recipe: Recipe,
     *,
     preview: RoundsPreview | Awaited | None = None,

@@ -1,6 +1,11 @@
 from django.urls import path, re_path
 
-from pages.series.rounds_views import DraftRoundsPreviewView, DraftRoundsView
+from pages.series.rounds_views import (
+    DraftRoundsPreviewView,
+    DraftRoundsView,
+    DraftSeriesPreviewView,
+    DraftSeriesView,
+)
 from pages.series.views import (
     NewSeriesView,
     ProposalView,
@@ -20,6 +25,12 @@ urlpatterns = [
         "recipes/drafts/<int:pk>/rounds/preview/",
         DraftRoundsPreviewView.as_view(),
         name="draft-rounds-preview",
+    ),
+    path("recipes/drafts/<int:pk>/series/", DraftSeriesView.as_view(), name="draft-series"),
+    path(
+        "recipes/drafts/<int:pk>/series/preview/",
+        DraftSeriesPreviewView.as_view(),
+        name="draft-series-preview",
     ),
     path("recipes/<identifier:identifier>/repeat/", NewSeriesView.as_view(), name="series-new"),
     re_path(ONE + "$", SeriesView.as_view(), name="series"),

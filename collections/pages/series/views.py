@@ -72,11 +72,11 @@ class NewSeriesView(PublishersOnly):
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _repeated(identifier)
-        return _form_page(request, SeriesForm(recipe=recipe), recipe)
+        return _form_page(request, SeriesForm(members=recipe.draft), recipe)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
         recipe = _repeated(identifier)
-        form = SeriesForm(request.POST, recipe=recipe)
+        form = SeriesForm(request.POST, members=recipe.draft)
         if form.is_valid() and (
             answer := published_or_asked(request, form, str(recipe.published.population))
         ):

@@ -117,8 +117,10 @@ def test_form_has_what_a_draft_of_the_statistic_may_say_and_nothing_else(statist
     } - {"statistic"}
     assert told - set(class_.parameters_class.derived_names()) - fields == set()
     assert fields - told == set()
-    groups = recipe_form_class(class_)().groups()
-    grouped = [field.name for group in groups for field in (*group.simple, *group.folded)]
+    layout = recipe_form_class(class_)().layout()
+    assert len(layout.simple) <= 10
+    settings = [field for group in layout.settings for field in group.fields]
+    grouped = [field.name for field in (*layout.simple, *settings)]
     assert sorted(grouped) == sorted(fields)
 
 

@@ -211,8 +211,8 @@ def test_form_names_every_wrong_field_the_first_time(signed_in: Client, settings
     wrong = {"event": "Not One", "segments": "a\na"}
     for changes, fields in (
         ({**wrong, "closes_at": "2001-01-01T00:00"}, {"event", "segments"}),
-        ({**wrong, "name": ""}, {"name", "event", "segments"}),
-        ({"epsilon": "0", "name": "", "event": "Not One"}, {"epsilon", "name", "event"}),
+        ({**wrong, "question": ""}, {"question", "event", "segments"}),
+        ({"epsilon": "0", "question": "", "event": "Not One"}, {"epsilon", "question", "event"}),
         (
             {"event": "Not One", "cohort_size": "500", "epsilon": "2", "delta": "1e-5"},
             {"event", "cohort_size", "epsilon", "delta"},

@@ -14,7 +14,7 @@ from django.urls import reverse
 from log.audit.models import Entry
 from pages.charts.plotly import plotly_figure
 from pages.publish.forms import recipe_form_class
-from pages.publish.views import _filled_in
+from pages.publish.views import filled_in
 from pages.recipe.charts import release_chart
 from panprivacy.statistics.randomized.rare_categories import RareCategories
 from recipes.models import Recipe
@@ -325,7 +325,7 @@ def test_no_form_of_rare_categories_if_none_are_rare(client: Client) -> None:
 
 
 def test_form_starts_where_plain_categories_would_do_no_better() -> None:
-    form = _filled_in(recipe_form_class(RareCategories), {})
+    form = filled_in(recipe_form_class(RareCategories), {})
     form.is_valid()
     assert "would do better" not in form.statistic().partial_errors.remark(
         form.cleaned_data["population_size"]

@@ -1,0 +1,84 @@
+import pytest
+from django.urls import reverse
+
+from pages.new.goals import GOALS
+from panprivacy.recipe.series import SeriesDraft
+from recipes.models import Recipe
+from series.models import Series
+from tests.page_text import page_text
+
+pytestmark = pytest.mark.django_db
+
+VERSIONS = {
+    "question": "On how many devices did the app crash?",
+    "event": "crash",
+    "segments": "2.0\n2.1",
+    "population": "everyone",
+    "population_size": "10000",
+    "cohort_size": "1000",
+    "epsilon": "1",
+    "every": "week",
+    "rounds": "4",
+}
+
+
+def _filled(signed_in, key, **changes):
+    """The form as a browser sends it."""
+    form = signed_in.get(reverse("goal", args=[key])).context["form"]
+    values = {name: field.initial for name, field in form.fields.items() if field.initial is not None}
+    return {**values, **changes}
+
+
+def test_new_lists_every_goal_with_an_address_of_its_own(signed_in):
+    text = page_text(signed_in.get(reverse("goals")))
+    for key, goal in GOALS.items():
+        assert goal.question in text
+        assert signed_in.get(reverse("goal", args=[key])).status_code == 200
+    assert signed_in.get("/new/nothing/").status_code == 404
+
+
+@pytest.mark.parametrize("key", GOALS)
+def test_goal_form_shows_at_most_ten_fields_unfolded(signed_in, key):
+    layout = signed_in.get(reverse("goal", args=[key])).context["form"].layout()
+    assert len(layout.simple) <= 10
+    assert not layout.unfolded
+    folded = [field.name for group in layout.settings for field in group.fields]
+    assert not {*folded} & {field.name for field in layout.simple}
+
+
+def test_segments_goal_publishes_a_weekly_series_in_two_posts(signed_in):
+    saved = signed_in.post(reverse("goal", args=["segments"]), _filled(signed_in, "segments", **VERSIONS))
+    review = signed_in.get(saved.headers["Location"])
+    assert "Publish for good" in page_text(review)
+    assert review.context["preview"].rounds == 4
+    published = signed_in.post(saved.headers["Location"].split("?")[0], {"every": "week", "rounds": "4"})
+    series = Series.objects.get()
+    assert published.headers["Location"] == reverse("series", args=[series.identifier])
+    draft = SeriesDraft.from_mapping(series.draft)
+    assert (draft.every, draft.rounds, list(draft.recipe.segments)) == ("week", 4, ["2.0", "2.1"])
+    assert draft.recipe.name == VERSIONS["question"]
+
+
+def test_series_is_not_offered_for_publishing_without_its_preview(signed_in):
+    signed_in.post(reverse("goal", args=["segments"]), _filled(signed_in, "segments", **VERSIONS))
+    page = signed_in.get(reverse("draft-series", args=[Recipe.objects.get().pk]))
+    assert "Publish for good" not in page_text(page)
+
+
+@pytest.mark.parametrize("missing", ["question", "event", "segments"])
+def test_goal_form_without_what_it_needs_names_the_field(signed_in, missing):
+    given = _filled(signed_in, "segments", **VERSIONS) | {missing: ""}
+    answer = signed_in.post(reverse("goal", args=["segments"]), given)
+    assert answer.status_code == 422
+    assert [*answer.context["form"].errors] == [missing]
+    assert not Recipe.objects.exists()
+
+
+def test_goal_devices_leads_to_the_review_of_a_draft(signed_in):
+    given = _filled(signed_in, "devices", question="How many " + "very " * 40 + "slow?", event="slow")
+    saved = signed_in.post(reverse("goal", args=["devices"]), given)
+    draft = Recipe.objects.get()
+    assert saved.headers["Location"] == reverse("recipe-draft", args=[draft.pk])
+    assert draft.name.startswith("How many very")
+    assert draft.name.endswith(" …")
+    assert len(draft.name) <= 60
