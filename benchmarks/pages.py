@@ -1,12 +1,13 @@
-"""How long a running site's pages take in a browser: until the first chart, and how many bytes.
+"""What a running site's pages ask of a reader and of a browser: words, fields, heights, bytes, seconds.
 
 Run from the repository's root, while `make demo` runs: `python -m benchmarks.pages --site
 http://127.0.0.1:8000`. Each page is opened in a Chromium of its own, with nothing cached and no throttling:
-overview, the newest result, every population that has spent, the planner. Bytes are those of the network,
-compressed as they came. A page is opened several times; the median counts.
+overview, the tabs of the newest results, series, every population that has spent, the log, the planner, and
+with `--account NAME:PASSWORD` the forms. Bytes are those of the network, compressed as they came. A page is
+opened several times; the median counts. Words and fields are those that show before anything is unfolded.
 
-Prints a table and writes `benchmarks/results/pages.json`. Exits with 1 if a page with a chart takes more
-bytes or time than `MOST_BYTES` and `MOST_SECONDS` allow.
+Prints a table and writes `benchmarks/results/pages.json`. Exits with 1 if a page exceeds what the constants
+allow.
 """
 
 import argparse
@@ -33,6 +34,26 @@ MOST_SECONDS = 0.3
 MOST_SERVER_SECONDS = 0.2
 """For the HTML of any of these pages."""
 
+MOST_WORDS = {"result": 250, "tab": 350, "form": 300}
+"""In the main part of a page."""
+
+MOST_FIELDS = 10
+"""Of a form."""
+
+MOST_HEIGHT = 3_500
+"""Of a result on a telephone, in pixels."""
+
+SIZES = """
+() => {
+  const fields = "input:not([type=hidden]):not([type=range]), select, textarea";
+  return {
+    words: document.querySelector("main").innerText.split(/\\s+/).filter(Boolean).length,
+    fields: [...document.querySelectorAll(`main :is(${fields})`)]
+      .filter((one) => one.checkVisibility()).length,
+  };
+}
+"""
+
 CHART = "svg.drawing"
 """A chart as the server draws it."""
 
@@ -58,6 +79,8 @@ class Measured:
         requests: how many answers.
         chart: seconds to the first chart; None if there is none within five seconds.
         server: seconds to the whole HTML, asked for alone.
+        words, fields: that show, in the main part.
+        height: at a width of 400 pixels.
     """
 
     path: str
@@ -65,11 +88,52 @@ class Measured:
     requests: int
     chart: float | None
     server: float
+    words: int
+    fields: int
+    height: int
+
+    @property
+    def kind(self) -> str:
+        """Which limits hold: `result`, `tab`, `form`, or none."""
+        if self.path.startswith("/new/") and self.path != "/new/":
+            return "form"
+        tab = re.fullmatch(r"/recipes/[0-9a-f]{64}/(.*)", self.path)
+        return "" if tab is None else "tab" if tab[1] else "result"
+
+    def problems(self) -> list[str]:
+        """What it exceeds."""
+        found = []
+        if (self.chart or 0) > MOST_SECONDS or self.server > MOST_SERVER_SECONDS:
+            found.append("too slow")
+        if self.bytes > MOST_BYTES and self.path != "/plan/":
+            found.append("too many bytes")
+        if self.kind and self.words > MOST_WORDS[self.kind]:
+            found.append("too many words")
+        if self.kind == "form" and self.fields > MOST_FIELDS:
+            found.append("too many fields")
+        if self.kind == "result" and self.height > MOST_HEIGHT:
+            found.append("too high")
+        return found
 
 
-def measure(browser: Browser, site: str, path: str) -> Measured:
-    """Open the page in a context of its own."""
-    context = browser.new_context(viewport={"width": 1200, "height": 900})
+def signed_in(browser: Browser, site: str, account: str) -> Any:
+    """The cookies of an account, `name:password`; none for no account."""
+    if not account:
+        return None
+    name, _, password = account.partition(":")
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(f"{site}/sign-in/")
+    page.fill("[name=username]", name)
+    page.fill("[name=password]", password)
+    with page.expect_navigation():
+        page.press("[name=password]", "Enter")
+    return context.storage_state()
+
+
+def measure(browser: Browser, site: str, path: str, state: Any = None) -> Measured:
+    """Open the page in a context of its own, with these cookies."""
+    context = browser.new_context(viewport={"width": 1200, "height": 900}, storage_state=state)
     page = context.new_page()
     session = context.new_cdp_session(page)
     session.send("Network.enable")
@@ -83,34 +147,46 @@ def measure(browser: Browser, site: str, path: str) -> Measured:
     begun = time.perf_counter()
     context.request.get(f"{site}{path}").body()
     seconds = time.perf_counter() - begun
+    found = page.evaluate(SIZES)
+    page.set_viewport_size({"width": 400, "height": 900})
+    height = page.evaluate("document.documentElement.scrollHeight")
     context.close()
-    return Measured(path, sum(sizes), len(sizes), chart, seconds)
+    return Measured(path, sum(sizes), len(sizes), chart, seconds, found["words"], found["fields"], height)
 
 
-def paths_of(browser: Browser, site: str) -> list[str]:
+def paths_of(browser: Browser, site: str, state: Any) -> list[str]:
     """The pages to open, as the site links them."""
-    context = browser.new_context()
+    context = browser.new_context(storage_state=state)
 
     def links(path: str, pattern: str) -> list[str]:
         return list(dict.fromkeys(re.findall(pattern, context.request.get(f"{site}{path}").text())))
 
     recipes = links("/?status=released", r'href="(/recipes/[0-9a-f]{64}/)"')
     populations = links("/populations/", r'href="(/populations/[^"?]+/)"')
-    return ["/", *recipes[:2], *(path for path in populations if path != "/populations/new/"), "/plan/"]
+    tabs = [tab for path in recipes for tab in links(path, rf'href="({path}(?:privacy|verify|take-part)/)"')]
+    series = links("/series/", r'href="(/series/[0-9a-f]{16}/)"')
+    return [
+        *("/", *recipes, *tabs, *series[:2]),
+        *(path for path in populations if path != "/populations/new/"),
+        *("/log/", "/plan/"),
+        *(links("/new/", r'href="(/new/[a-z]+/)"') if state else ()),
+    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--site", default="http://127.0.0.1:8000", help="address of the running site")
     parser.add_argument("--times", type=int, default=5, help="how often each page is opened")
+    parser.add_argument("--account", default="", help="name:password of an analyst, to open the forms too")
     arguments = parser.parse_args()
     executable = shutil.which("chromium") or shutil.which("chromium-browser")
     rows: list[Measured] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
         measure(browser, arguments.site, "/")  # the browser's own start is not the page's
-        for path in paths_of(browser, arguments.site):
-            times = [measure(browser, arguments.site, path) for _ in range(arguments.times)]
+        state = signed_in(browser, arguments.site, arguments.account)
+        for path in paths_of(browser, arguments.site, state):
+            times = [measure(browser, arguments.site, path, state) for _ in range(arguments.times)]
             charts = [one.chart for one in times if one.chart is not None]
             rows.append(
                 Measured(
@@ -119,22 +195,26 @@ def main() -> int:
                     times[0].requests,
                     statistics.median(charts) if charts else None,
                     statistics.median(one.server for one in times),
+                    *(times[0].words, times[0].fields, times[0].height),
                 )
             )
         browser.close()
-    print(f"{'page':<40} {'bytes':>10} {'requests':>9} {'chart (s)':>10} {'HTML (s)':>9}")
+    names = ("bytes", "requests", "chart (s)", "HTML (s)", "words", "fields", "px")
+    print(f"{'page':<40} {' '.join(f'{name:>9}' for name in names)}")
     for row in rows:
         chart = "–" if row.chart is None else f"{row.chart:.3f}"
-        print(f"{row.path[:40]:<40} {row.bytes:>10,} {row.requests:>9} {chart:>10} {row.server:>9.3f}")
+        shown = f"{row.bytes:>9,} {row.requests:>9} {chart:>9} {row.server:>9.3f}"
+        print(f"{_short(row.path):<40} {shown} {row.words:>9} {row.fields:>9} {row.height:>9,}")
     RESULT.parent.mkdir(exist_ok=True)
     RESULT.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
-    slow = [row.path for row in rows if (row.chart or 0) > MOST_SECONDS or row.server > MOST_SERVER_SECONDS]
-    large = [row.path for row in rows if row.bytes > MOST_BYTES and row.path != "/plan/"]
-    for path in slow:
-        print(f"too slow: {path}")
-    for path in large:
-        print(f"too many bytes: {path}")
-    return 1 if slow or large else 0
+    wrong = [f"{problem}: {row.path}" for row in rows for problem in row.problems()]
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+def _short(path: str) -> str:
+    """An address whose identifiers are cut."""
+    return re.sub(r"([0-9a-f]{8})[0-9a-f]{8,}", r"\1…", path)
 
 
 if __name__ == "__main__":
