@@ -17,6 +17,7 @@ from ledger.operations import population_create
 from notifications.kinds import KINDS
 from notifications.mail import confirm_address, unsubscribe_address
 from notifications.operations import mail_subscribe
+from pages.new.goals import GOALS
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
 from publishing.approvals import draft_approval_ask
@@ -143,6 +144,7 @@ def scene(user: User) -> EXAMPLES:
         "code": [confirming[-1], ending[-1]],
         "message": [delivery.message],
         "name": ["everyone", "clinics"],
+        "goal": [*GOALS],
         "index": [1, 2],
         "prefix": [token.prefix],
         "simulation": [simulation.pk],
@@ -166,7 +168,7 @@ def pages(client: Client, examples: EXAMPLES) -> list[str]:
         addresses = (path for path in _addresses(pattern, examples) if _is_page(client, path))
         own = (
             list(addresses)
-            if pattern.name in (*TABS, "series", "recipe-draft")
+            if pattern.name in (*TABS, "series", "recipe-draft", "goal")
             else [*itertools.islice(addresses, 1)]
         )
         if not own and pattern.name not in NO_PAGES and _shows_pages(client, pattern, examples):

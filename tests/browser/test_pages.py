@@ -11,7 +11,9 @@ from django.urls import reverse
 from playwright.sync_api import Locator, Page, expect
 
 from log.public_log.tree_growth import integrate
+from pages.new.goals import GOALS
 from recipes.models import Recipe
+from series.models import Series
 from tests.browser.test_every_page import PHONE
 from tests.collections.pages.scene import TABS
 from tests.factories import raw_reports_submit, report_of_count
@@ -87,7 +89,6 @@ def test_chart_has_the_colours_of_the_mode_and_loads_plotly_when_explored(visit:
 def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     page = analysts(visit).open(reverse("recipe-new"))
     page.get_by_role("link", name="Devices with at least one event").click()
-    page.get_by_label("Name").fill("Crashes")
     page.get_by_label("Question").fill("On how many devices did it crash?")
     expect(page.locator("#preview .figure-large")).to_have_text(re.compile("± 190"))
     epsilon = page.get_by_label("Privacy loss (ε)", exact=True)
@@ -178,7 +179,6 @@ def test_everything_works_without_scripts(visit: Visit) -> None:
     page.get_by_role("button", name="Preview").click()
     expect(page.locator("#preview .figure-large")).not_to_have_text(before)
     expect(page.get_by_label("Privacy loss (ε)", exact=True)).to_have_value("3")
-    page.get_by_label("Name").fill("Crashes")
     page.get_by_label("Question").fill("How often?")
     page.get_by_role("button", name="Save as draft").click()
     page.get_by_role("button", name="Publish for good").click()
@@ -289,6 +289,28 @@ def test_no_tab_of_a_recipe_shows_many_words(visit: Visit) -> None:
             page.wait_for_load_state("networkidle")
             most = 250 if (recipe, tab) == (released, "recipe") else 350
             assert 20 < page.evaluate(VISIBLE_WORDS) <= most, (recipe.status, tab)
+
+
+@pytest.mark.parametrize("goal", GOALS)
+def test_form_of_a_goal_shows_few_words_and_fields(visit: Visit, goal: str) -> None:
+    page = analysts(visit).open(reverse("goal", args=[goal]))
+    assert page.evaluate(VISIBLE_WORDS) <= 300
+    fields = page.locator("main :is(input:not([type=hidden], [type=range]), select, textarea)")
+    assert sum(field.is_visible() for field in fields.all()) <= 10
+
+
+def test_weekly_crash_rate_by_version_takes_four_clicks_and_three_fields(visit: Visit) -> None:
+    page = analysts(visit).open("/")
+    page.get_by_role("navigation", name="Main").get_by_role("link", name="New").click()
+    page.get_by_role("link", name="Which version is worse?").click()
+    page.get_by_label("Question").fill("On how many devices did it crash?")
+    page.get_by_label("Event", exact=True).fill("crash")
+    page.get_by_label("Versions").fill("2.0\n2.1")
+    page.get_by_role("button", name="Save as draft").click()
+    expect(page.get_by_text("Effect of all rounds on the budget")).to_be_visible()
+    page.get_by_role("button", name="Publish for good").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("On how many devices did it crash?")
+    assert Series.objects.get().draft["segments"] == ["2.0", "2.1"]
 
 
 def test_api_documentation_shows_every_operation_under_our_policy(visit: Visit) -> None:

@@ -22,6 +22,7 @@ HELP = {
     "cohort_size": "With fewer reports, nothing is released.",
     "epsilon": "A smaller one protects devices more and makes the result less precise.",
     "event": "As developers call it, for example crash or form.opened.",
+    "dimension": "Numbers in the update of a device.",
     "labels": "One per line.",
     "steps": "Then it reports once.",
 }

@@ -4,5 +4,5 @@ from pages.new.views import GoalsView, GoalView
 
 urlpatterns = [
     path("new/", GoalsView.as_view(), name="goals"),
-    path("new/<slug:key>/", GoalView.as_view(), name="goal"),
+    path("new/<slug:goal>/", GoalView.as_view(), name="goal"),
 ]

@@ -23,15 +23,15 @@ class GoalsView(PublishersOnly):
 class GoalView(PublishersOnly):
     """The form of one goal."""
 
-    def get(self, request: HttpRequest, key: str) -> HttpResponse:
-        goal = _goal(key)
+    def get(self, request: HttpRequest, goal: str) -> HttpResponse:
+        chosen = _goal(goal)
         # The preview does without what only the analyst can write.
-        expected = filled_in(recipe_form_class(statistic_class(goal.statistic)), {})
-        return form_page(request, goal_form_class(goal)(), expected, _shown(goal))
+        expected = filled_in(recipe_form_class(statistic_class(chosen.statistic)), {})
+        return form_page(request, goal_form_class(chosen)(), expected, _shown(chosen))
 
-    def post(self, request: HttpRequest, key: str) -> HttpResponse:
-        goal = _goal(key)
-        return form_answer(request, goal_form_class(goal), _shown(goal))
+    def post(self, request: HttpRequest, goal: str) -> HttpResponse:
+        chosen = _goal(goal)
+        return form_answer(request, goal_form_class(chosen), _shown(chosen))
 
 
 def _goal(key: str) -> Goal:
