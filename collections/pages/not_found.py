@@ -3,7 +3,9 @@
 from typing import Any, TypeVar
 
 from django.db.models import Model, QuerySet
+from django.http import HttpRequest
 
+from recipes.access import may_see
 from recipes.models import Recipe
 from web.not_found import MissingError
 
@@ -21,6 +23,13 @@ def readable(recipe: Recipe) -> Recipe:
     """The same recipe; MissingError if its document cannot be read here."""
     if recipe.unreadable:
         raise MissingError("The recipe’s document cannot be read.", template="recipe/part_unreadable.html")
+    return recipe
+
+
+def visible(request: HttpRequest, recipe: Recipe) -> Recipe:
+    """The same recipe; MissingError, as for an unknown one, if the reader may not know of it."""
+    if not may_see(request, recipe):
+        raise missing("recipe")
     return recipe
 
 

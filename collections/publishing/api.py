@@ -208,13 +208,13 @@ class CloseView(APIView):
         responses=RecipeSerializer,
     )
     def post(self, request: Request, identifier: str) -> Response:
-        recipe = published_recipe(identifier)
+        recipe = published_recipe(request._request, identifier)
         read_object(request._request, BODY_BYTES, names=())
         try:
             recipe = recipe_close(recipe=recipe, actor=signed_in_user(request._request))
         except RecipeStateError:
             # A published recipe is refused for one reason only: it is closed already.
-            recipe = published_recipe(identifier)
+            recipe = published_recipe(request._request, identifier)
         return Response(RecipeSerializer(recipe).data)
 
 

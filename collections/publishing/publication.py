@@ -8,11 +8,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from ledger.selectors import population_named
-from log.audit.operations import entry_append
+from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.parts.round import RoundPlace
-from publishing import TRUST_MODELS, configured_partners
+from publishing import TRUST_MODELS, configured_partners, others_of
 from publishing.admission import (
     Admitting,
     AgreedIssuer,
@@ -28,6 +28,7 @@ from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.budget import Affordable, affordable_require, saying_what_fits, spend, spent_with
 from recipes.cost import Cost
 from recipes.errors import RecipeStateError
+from recipes.log_entries import recipe_entry_append
 from recipes.models import Recipe, RecipeGuarantees
 from recipes.operations import recipe_fill, recipe_locked, require_within_limits, status_require
 from recipes.planner.guarantees import Guaranteed, guaranteed_here, guarantees_require
@@ -101,6 +102,7 @@ def recipe_publish_file(
     members: Mapping[str, object],
     actor: User | None,
     simulation: bool = False,
+    private: bool = False,
     partners: Partners | None = None,
     admitting: Admitting | None = None,
     universe: Sequence[str] | None = None,
@@ -112,6 +114,7 @@ def recipe_publish_file(
     """Publish the content of a recipe file at once; as `recipe_publish`.
 
     Args:
+        private: whether only analysts see the simulation, and the log names nothing of it.
         reserved: what was reserved for its cost (`recipes.budget.reserve`); None if nothing was.
         place: of a round of a recipe in rounds: which it is.
         stored: called with the recipe in the transaction that publishes it; what it raises undoes that.
@@ -123,6 +126,8 @@ def recipe_publish_file(
             need none, nor does what is reserved: its series was approved.
     """
     draft = RecipeDraft.from_mapping(members).having(round=place)
+    if private and (others := others_of(draft)):
+        raise FieldError("public", f"must be true: {others}, whose log is public")
     exempt = simulation or reserved is not None
     if not exempt:
         approval_require(recipe=None, document=draft.as_dict(), actor=actor, universe=universe)
@@ -131,7 +136,7 @@ def recipe_publish_file(
 
         @transaction.atomic
         def write(affordable: Affordable | None) -> Recipe:
-            recipe, approval = Recipe(created_by=actor), ""
+            recipe, approval = Recipe(created_by=actor, private=private), ""
             recipe_fill(recipe, draft)
             if not exempt:
                 approval = approval_spend(
@@ -235,9 +240,9 @@ def _publish(
     step_begin(recipe=recipe)
     if prepared.issuer is not None:
         prepared.issuer.store(recipe)
-    entry_append(
+    recipe_entry_append(
+        recipe=recipe,
         action=RECIPE_PUBLISHED,
-        subject=published.identifier,
         actor=actor,
         details={
             "name": recipe.name,
@@ -270,9 +275,9 @@ def recipe_close(*, recipe: Recipe, actor: User | None) -> Recipe:
     TRUST_MODELS[recipe.trust].close(recipe)
     issuance_end(recipe=recipe, reason="it was closed", now=recipe.closed_at)
     step_due(recipe=recipe)
-    entry_append(
+    recipe_entry_append(
+        recipe=recipe,
         action=RECIPE_CLOSED,
-        subject=str(recipe.identifier),
         actor=actor,
         details={"closes_at": format_time(recipe.closes_at)} if recipe.closes_at else {},
     )

@@ -38,7 +38,7 @@ class _ReportedHere(KeptKey):
     """The same if devices send their reports to this server."""
 
     def report_store(self, recipe: Recipe) -> ReportStore:
-        return report_store_set()(recipe)
+        return report_store_set(recipe)
 
 
 class SingleServerModel(TrustModel):

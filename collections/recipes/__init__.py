@@ -2,10 +2,10 @@
 
 Others call `operations` (drafts, keys, the row lock), `cost` (what is asked, as data), `budget` (what that
 does to its population's), `refusals` (what keeps one from being published), `planner` (what a collection
-will give), `steps` (when an unfinished one goes on), `selectors`, `access`, `errors`, `actions` and
-`item_lists`, and read `models`. `recipe_file` and `items_file` read the files of commands. `api` and
-`drafts_api` are the REST API, `converters` reads the recipe that an address names, and `scopes` lists what
-its tokens may be used for.
+will give), `steps` (when an unfinished one goes on), `selectors`, `access`, `errors`, `actions`,
+`log_entries` (what the log records of a published one) and `item_lists`, and read `models`. `recipe_file` and
+`items_file` read the files of commands. `api` and `drafts_api` are the REST API, `converters` reads the
+recipe that an address names, and `scopes` lists what its tokens may be used for.
 
 It must not know reports, results or pages, nor what differs between trust models.
 """
@@ -21,6 +21,7 @@ __all__ = [
     "errors",
     "item_lists",
     "items_file",
+    "log_entries",
     "models",
     "operations",
     "planner",

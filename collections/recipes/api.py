@@ -149,7 +149,7 @@ class RecipeListView(APIView):
         search = request.query_params.get("search", "")
         if "\x00" in search or len(search) > 200:
             raise invalid_parameter("search", "search must be at most 200 characters, none of them NUL.")
-        found = recipes_search(text=search, status=status)
+        found = recipes_search(user=request.user, text=search, status=status)
         return Response(api_results(found, request, RecipeSummarySerializer))
 
     @saves_draft
@@ -166,4 +166,4 @@ class RecipeView(APIView):
 
     @extend_schema(summary="Fetch one recipe", responses=RecipeSerializer, operation_id="recipe")
     def get(self, request: Request, identifier: str) -> Response:
-        return Response(RecipeSerializer(published_recipe(identifier)).data)
+        return Response(RecipeSerializer(published_recipe(request._request, identifier)).data)

@@ -1,7 +1,12 @@
 """Recipes in addresses: their identifiers, and the rows that these name."""
 
+from django.http import HttpRequest
+
+from recipes.access import may_see
 from recipes.models import Recipe
-from web.problems import row_found
+from web.problems import not_found, row_found
+
+UNKNOWN = "No recipe has this identifier."
 
 
 class IdentifierConverter:
@@ -16,6 +21,14 @@ class IdentifierConverter:
         return value
 
 
-def published_recipe(identifier: str) -> Recipe:
-    """The recipe of this identifier. Raises Problem if there is none."""
-    return row_found(Recipe.objects.all(), "No recipe has this identifier.", identifier=identifier)
+def published_recipe(request: HttpRequest, identifier: str) -> Recipe:
+    """The recipe of this identifier. Raises Problem if there is none, or none for the client."""
+    recipe = stored_recipe(identifier)
+    if not may_see(request, recipe):
+        raise not_found(UNKNOWN)
+    return recipe
+
+
+def stored_recipe(identifier: str) -> Recipe:
+    """The recipe of this identifier, for a caller that asks `may_see`. Raises Problem if there is none."""
+    return row_found(Recipe.objects.all(), UNKNOWN, identifier=identifier)

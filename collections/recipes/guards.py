@@ -17,6 +17,7 @@ _COLUMNS = (
     "opens_at",
     "closes_at",
     "simulation",
+    "private",
     "created_by_id",
     "created_at",
     "published_at",
@@ -32,6 +33,9 @@ def _differs(column: str) -> str:
     return f"(CAST({old} AS TEXT) <> CAST({new} AS TEXT) OR ({old} IS NULL) <> ({new} IS NULL))"
 
 
+OF_PRIVATE = "EXISTS (SELECT 1 FROM recipes_recipe WHERE recipes_recipe.id = OLD.recipe_id AND private)"
+"""Of a row that belongs to a recipe: that this is a private simulation, whose rows go before it does."""
+
 PUBLISHED = Guard(
     "recipes_recipe",
     "published",
@@ -44,7 +48,7 @@ PUBLISHED = Guard(
     + " OR ".join(_differs(column) for column in _COLUMNS if column not in _MAY_CHANGE)
     + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
     " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
-    delete_when="OLD.status <> 'draft'",
+    delete_when="OLD.status <> 'draft' AND NOT OLD.private",
 )
 STATED = Guard(
     "recipes_recipeguarantees",
@@ -52,6 +56,7 @@ STATED = Guard(
     "what a recipe guarantees cannot be changed",
     key="id",
     unique=("recipe_id",),
+    delete_unless=OF_PRIVATE,
 )
 AGREED = Guard(
     "recipes_partnersignature",

@@ -69,6 +69,9 @@ class Recipe(models.Model):
     opens_at = models.DateTimeField(null=True)
     closes_at = models.DateTimeField(null=True)
     simulation = models.BooleanField(default=False, help_text="Reports come from simulated devices.")
+    private = models.BooleanField(
+        default=False, help_text="A simulation that only analysts of this site see; it can be deleted."
+    )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     editors = models.ManyToManyField(
         settings.AUTH_USER_MODEL, related_name="+", help_text="Who wrote any of the draft."
@@ -93,6 +96,10 @@ class Recipe(models.Model):
                     ~models.Q(status="draft")
                     & models.Q(identifier__isnull=False, published_at__isnull=False, closes_at__isnull=False)
                 ),
+            ),
+            models.CheckConstraint(
+                name="recipe_private_is_simulated",
+                condition=models.Q(private=False) | models.Q(status="draft") | models.Q(simulation=True),
             ),
         )
 

@@ -3,26 +3,30 @@
 from collections.abc import Iterable
 from typing import Any
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import CharField, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan
 from panprivacy.recipe.draft import RecipeDraft
+from recipes.access import recipes_visible_to
 from recipes.models import AskedAgain, Recipe
 
 IDENTIFIER_LENGTH = 64
 
 
-def recipes_search(*, text: str = "", status: str = "all") -> QuerySet[Recipe]:
-    """Published and closed recipes, newest first.
+def recipes_search(
+    *, user: AbstractBaseUser | AnonymousUser, text: str = "", status: str = "all"
+) -> QuerySet[Recipe]:
+    """Published and closed recipes that an account may know of, newest first.
 
     Args:
         text: words of name or question, the name of an event, or the beginning of an identifier.
         status: `open` (published), `closed` or `all`.
     """
     statuses = {"open": [Recipe.Status.PUBLISHED], "closed": [Recipe.Status.CLOSED]}
-    recipes = Recipe.objects.filter(
+    recipes = recipes_visible_to(user).filter(
         status__in=statuses.get(status, [Recipe.Status.PUBLISHED, Recipe.Status.CLOSED])
     )
     if text:
@@ -109,9 +113,9 @@ def draft_warning(recipe: Recipe) -> str:
         return ""
 
 
-def event_names(most: int) -> list[str]:
-    """Names of events in published recipes, at most this many, by name."""
-    named = Recipe.objects.exclude(status=Recipe.Status.DRAFT).exclude(event="")
+def event_names(user: AbstractBaseUser | AnonymousUser, most: int) -> list[str]:
+    """Names of events in published recipes that an account may know of, at most this many, by name."""
+    named = recipes_visible_to(user).exclude(status=Recipe.Status.DRAFT).exclude(event="")
     return list(named.order_by("event").values_list("event", flat=True).distinct()[:most])
 
 

@@ -57,7 +57,7 @@ class ItemsView(ReceivingView):
         },
     )
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = self.recipe(identifier)
+        recipe = self.recipe(request, identifier)
         if recipe.published.servers.report_format is not None:
             title = "The recipe is not about a stream of items"
             raise Problem("recipe-takes-no-items", title, 409, _ELSEWHERE)

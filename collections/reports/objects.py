@@ -27,7 +27,6 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import QuerySet
 
-from log.audit.operations import entry_append
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.report_shards import manifest as manifests
@@ -44,6 +43,7 @@ from panprivacy.recipe.report_shards.shard_sum import record_bytes_of, shard_sum
 from panprivacy.recipe.report_shards.sorted_segment import MOST_SHARDS, sorted_segment
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.interface import ReportStatistic
+from recipes.log_entries import recipe_entry_append
 from recipes.models import Recipe, RecipeKey
 from reports.actions import REPORTS_SEALED
 from reports.models import ReportSegment, SegmentedRecipe, SortedReports
@@ -324,9 +324,9 @@ class ReportObjects(ReportStore):
 
         def end() -> list[Work]:
             SegmentedRecipe.objects.filter(recipe=self.recipe).update(manifest=sealed)
-            entry_append(
+            recipe_entry_append(
+                recipe=self.recipe,
                 action=REPORTS_SEALED,
-                subject=str(self.recipe.identifier),
                 actor=None,
                 details={"manifest": sealed.hex()},
             )

@@ -26,9 +26,12 @@ def report_store_of(recipe: Recipe) -> ReportStore:
     return ReportObjects(recipe) if is_in_objects(recipe) else ReportRows(recipe)
 
 
-def report_store_set() -> type[ReportStore]:
-    """The store that the settings ask for, in which recipes are published whose devices report here."""
-    return ReportObjects if settings.OBJECT_STORE else ReportRows
+def report_store_set(recipe: Recipe) -> ReportStore:
+    """The store that the settings ask for, of a recipe that is being published whose devices report here.
+
+    A private simulation is kept in rows, which go when it is deleted.
+    """
+    return ReportObjects(recipe) if settings.OBJECT_STORE and not recipe.private else ReportRows(recipe)
 
 
 def reports_submit(*, recipe: Recipe, reports: Sequence[object]) -> list[Rejection]:

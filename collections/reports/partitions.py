@@ -14,7 +14,11 @@ REPORTS = Partitioned(
         "EXISTS (SELECT 1 FROM recipes_recipe WHERE id = {owner} AND status <> 'draft') "
         "AND NOT EXISTS (SELECT 1 FROM releases_release WHERE recipe_id = {owner})"
     ),
-    # A table of a layer above: the database itself checks that the rows are not needed any more.
-    over="EXISTS (SELECT 1 FROM releases_release WHERE recipe_id = {owner})",
+    # A table of a layer above: the database itself checks that the rows are not needed any more. Of recipes,
+    # only private simulations can be deleted.
+    over=(
+        "EXISTS (SELECT 1 FROM releases_release WHERE recipe_id = {owner}) "
+        "OR NOT EXISTS (SELECT 1 FROM recipes_recipe WHERE id = {owner})"
+    ),
 )
 PARTITIONED = (REPORTS,)

@@ -11,7 +11,8 @@ from rest_framework.views import APIView
 
 from panprivacy.encryption.interface import REPORT_NONCE_BYTES
 from panprivacy.formats.times import format_time
-from recipes.converters import published_recipe
+from recipes.access import may_see
+from recipes.converters import UNKNOWN, stored_recipe
 from recipes.models import Recipe
 from reports import openapi
 from reports.operations import reports_submit
@@ -22,11 +23,11 @@ from storage.kept_rows import KeptRows
 from web.bodies import JSON_TYPE, read_body, require_json
 from web.failures import FAILURES, failure_response
 from web.openapi import example, problem_response
-from web.problems import Problem, method_not_allowed, unavailable
+from web.problems import Problem, method_not_allowed, not_found, unavailable
 from web.scopes import PUBLIC, Scopes
 
 RECIPES: KeptRows[str, Recipe] = KeptRows(
-    published_recipe, lambda recipe: recipe.status == Recipe.Status.PUBLISHED
+    stored_recipe, lambda recipe: recipe.status == Recipe.Status.PUBLISHED
 )
 """Recipes that were open when they were read. Whether one still is open is checked when its reports are
 stored.
@@ -60,10 +61,13 @@ class ReceivingView(APIView):
         """What the operator must know and do if the server cannot work, in sentences."""
         return f"The {self.what} were not stored. Send them again."
 
-    def recipe(self, identifier: str) -> Recipe:
+    def recipe(self, request: HttpRequest, identifier: str) -> Recipe:
         """The recipe of that identifier, as it was at some time since it was published; Problem if there is
-        none."""
-        return RECIPES.get(identifier)
+        none for the client."""
+        recipe = RECIPES.get(identifier)
+        if not may_see(request, recipe):
+            raise not_found(UNKNOWN)
+        return recipe
 
     def not_open(self, recipe: Recipe) -> Problem:
         """The answer to what came before the recipe opened, or after it closed."""
@@ -83,7 +87,7 @@ class _ReportsView(ReceivingView):
     most_reports: int
 
     def read(self, request: HttpRequest, identifier: str) -> tuple[Recipe, object]:
-        recipe = self.recipe(identifier)
+        recipe = self.recipe(request, identifier)
         servers = recipe.published.servers
         if servers.upload_refusal is not None:
             raise Problem(*servers.upload_refusal, 409, servers.upload_sentence)

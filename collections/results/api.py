@@ -45,7 +45,7 @@ class ResultView(APIView):
         },
     )
     def get(self, request: Request, identifier: str) -> StreamingHttpResponse:
-        recipe = published_recipe(identifier)
+        recipe = published_recipe(request._request, identifier)
         release = Release.objects.filter(recipe=recipe).first()
         if release is None:
             detail = f"The recipe is {'open' if recipe.status == Recipe.Status.PUBLISHED else 'closed'}."
@@ -72,7 +72,7 @@ class WithholdView(APIView):
         examples=example({"reason": "the helper is gone"}, request_only=True),
     )
     def post(self, request: Request, identifier: str) -> StreamingHttpResponse:
-        recipe = published_recipe(identifier)
+        recipe = published_recipe(request._request, identifier)
         reason = ReasonSerializer.read(request)["reason"].strip()
         with as_problems(conflicts=RecipeStateError):
             try:
@@ -84,7 +84,7 @@ class WithholdView(APIView):
                 if (found := made.first()) is None:
                     raise
                 release = found
-        return _answer(published_recipe(identifier), release)
+        return _answer(published_recipe(request._request, identifier), release)
 
 
 def _answer(recipe: Recipe, release: Release) -> StreamingHttpResponse:

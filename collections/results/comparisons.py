@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import QuerySet
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
+from recipes.access import recipes_visible_to
 from recipes.models import Recipe
 from results.changes import Change, change_between
 from results.excerpt import excerpt_of, interval_of, verdict_of
@@ -81,19 +83,21 @@ class Compared:
     change: Change | None
 
 
-def recipes_to_compare(identifiers: Sequence[str], *, least: int = 2) -> list[Recipe]:
+def recipes_to_compare(
+    user: AbstractBaseUser | AnonymousUser, identifiers: Sequence[str], *, least: int = 2
+) -> list[Recipe]:
     """The published recipes with these identifiers and their releases, in this order.
 
     Raises:
         FieldError: named `recipe`: they are fewer than `least` or more than `MOST`, one is repeated, or no
-            published recipe has it.
+            published recipe that the account may know of has it.
     """
     if not least <= len(identifiers) <= MOST:
         raise FieldError("recipe", f"must be given {least} to {MOST} times, not {len(identifiers)}")
     if len(set(identifiers)) < len(identifiers):
         raise FieldError("recipe", "must name different recipes; one is repeated")
-    rows = Recipe.objects.select_related("release").filter(identifier__in=[_text(one) for one in identifiers])
-    found = {str(recipe.identifier): recipe for recipe in rows}
+    rows = recipes_visible_to(user).filter(identifier__in=[_text(one) for one in identifiers])
+    found = {str(recipe.identifier): recipe for recipe in rows.select_related("release")}
     for identifier in identifiers:
         if identifier not in found:
             raise FieldError("recipe", f"must be the identifier of a recipe here, not {as_typed(identifier)}")
@@ -135,17 +139,17 @@ def results_compare(recipes: Sequence[Recipe], segment: str = "") -> list[Compar
     return compared
 
 
-def comparable_with(recipe: Recipe) -> list[Recipe]:
+def comparable_with(user: AbstractBaseUser | AnonymousUser, recipe: Recipe) -> list[Recipe]:
     """Recipes whose results can be compared with that of this one, the newest first: those among the newest
     of its statistic and population."""
-    same = _released().filter(statistic=recipe.statistic, population=recipe.population)
+    same = _released(user).filter(statistic=recipe.statistic, population=recipe.population)
     same = same.filter(simulation=recipe.simulation).exclude(pk=recipe.pk)
     return [other for other in _readable(same) if not obstacles_between(recipe, other)]
 
 
-def latest_results() -> list[Recipe]:
+def latest_results(user: AbstractBaseUser | AnonymousUser) -> list[Recipe]:
     """The newest recipes with a result."""
-    return _readable(_released())
+    return _readable(_released(user))
 
 
 def obstacles_between(one: Recipe, other: Recipe, segment: str = "") -> tuple[Obstacle, ...]:
@@ -153,8 +157,8 @@ def obstacles_between(one: Recipe, other: Recipe, segment: str = "") -> tuple[Ob
     return tuple(dict.fromkeys(_obstacles(one, other, segment)))
 
 
-def _released() -> QuerySet[Recipe]:
-    return with_release(Recipe.objects.filter(release__outcome=Release.Outcome.RELEASED))
+def _released(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Recipe]:
+    return with_release(recipes_visible_to(user).filter(release__outcome=Release.Outcome.RELEASED))
 
 
 def _readable(recipes: QuerySet[Recipe]) -> list[Recipe]:

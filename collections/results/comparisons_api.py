@@ -86,7 +86,7 @@ class ComparisonView(APIView):
     )
     def get(self, request: Request) -> Response:
         with as_problems():
-            recipes = recipes_to_compare(request.query_params.getlist("recipe"))
+            recipes = recipes_to_compare(request.user, request.query_params.getlist("recipe"))
             segment = segment_to_compare(recipes, request.query_params.get("segment", ""))
         compared = results_compare(recipes, segment)
         shown = {

@@ -52,7 +52,7 @@ class HeldView(APIView):
         },
     )
     def get(self, request: Request, identifier: str) -> Response:
-        held = held_of(published_recipe(identifier))
+        held = held_of(published_recipe(request._request, identifier))
         if held is None:
             raise Problem("not-held", "The result is not held", 404, NOT_HELD)
         return Response(HeldSerializer(held).data)
@@ -71,7 +71,7 @@ class HeldView(APIView):
         examples=example({"reason": "two sites share an attester"}, request_only=True),
     )
     def post(self, request: Request, identifier: str) -> Response:
-        recipe = published_recipe(identifier)
+        recipe = published_recipe(request._request, identifier)
         reason = ReasonSerializer.read(request)["reason"].strip()
         with as_problems(conflicts=RecipeStateError):
             held = result_allow(recipe=recipe, reason=reason, actor=signed_in_user(request._request))

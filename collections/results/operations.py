@@ -10,11 +10,11 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
 from ledger.operations import spending_return
-from log.audit.operations import entry_append
 from panprivacy.accounting.rate_validation import RateCheck
 from panprivacy.formats.rounded_counts import rounding_step
 from panprivacy.protocols.signed_count import ReleasedCount
 from recipes.errors import RecipeStateError
+from recipes.log_entries import recipe_entry_append
 from recipes.models import Recipe
 from recipes.selectors import guarantees_of
 from recipes.steps import step_end
@@ -124,9 +124,9 @@ def _conclude(
     if isinstance(outcome, TooFew) and outcome.received < recipe.cohort_size:
         returned = spending_return(recipe=str(recipe.identifier))
     withheld = {"reason": release.reason, "spending_returned": returned is not None}
-    entry_append(
+    recipe_entry_append(
+        recipe=recipe,
         action=RESULT_RELEASED if released else RESULT_WITHHELD,
-        subject=str(recipe.identifier),
         actor=actor,
         details={**(_released_details(recipe, release) if released else withheld), "result": result},
     )

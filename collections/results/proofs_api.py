@@ -34,8 +34,8 @@ class _ProofView(APIView):
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
     actions: ClassVar[tuple[Action, ...]]
 
-    def answer(self, identifier: str) -> HttpResponse:
-        published_recipe(identifier)
+    def answer(self, request: Request, identifier: str) -> HttpResponse:
+        published_recipe(request._request, identifier)
         proof = proof_of_action(self.actions, identifier)
         if proof is None:
             raise Problem("not-logged-yet", "This is not in the log yet", 404, "Ask again in some seconds.")
@@ -54,7 +54,7 @@ class RecipeProofView(_ProofView):
         responses=_RESPONSES,
     )
     def get(self, request: Request, identifier: str) -> HttpResponse:  # nothing is asked
-        return self.answer(identifier)
+        return self.answer(request, identifier)
 
 
 class ReleaseProofView(_ProofView):
@@ -69,4 +69,4 @@ class ReleaseProofView(_ProofView):
         responses=_RESPONSES,
     )
     def get(self, request: Request, identifier: str) -> HttpResponse:  # nothing is asked
-        return self.answer(identifier)
+        return self.answer(request, identifier)

@@ -12,10 +12,10 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
-from log.audit.operations import entry_append
 from panprivacy.accounting import noisy_count
 from panprivacy.accounting.rate_validation import RateCheck, Verdict, rate_check
 from recipes.errors import RecipeStateError
+from recipes.log_entries import recipe_entry_append
 from recipes.models import Recipe
 from recipes.steps import step_due
 from results.actions import RESULT_ALLOWED, RESULT_HELD
@@ -81,9 +81,9 @@ def result_passes(recipe: Recipe, check: RateCheck | None) -> bool:
         },
     )
     if created:
-        entry_append(
+        recipe_entry_append(
+            recipe=recipe,
             action=RESULT_HELD,
-            subject=str(recipe.identifier),
             actor=None,
             details={"issued": check.issued, "most": check.high},
         )
@@ -114,9 +114,7 @@ def result_allow(*, recipe: Recipe, reason: str, actor: AbstractBaseUser | None)
     held.allowed_at, held.allowed_reason = clock.database_now(), reason
     held.save(update_fields=["allowed_at", "allowed_reason"])
     step_due(recipe=recipe)
-    entry_append(
-        action=RESULT_ALLOWED, subject=str(recipe.identifier), actor=actor, details={"reason": reason}
-    )
+    recipe_entry_append(recipe=recipe, action=RESULT_ALLOWED, actor=actor, details={"reason": reason})
     return held
 
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Q, QuerySet
 
 from recipes.models import Recipe
@@ -14,6 +15,7 @@ from results.models import NUMBERS, Release, SignedResult
 
 def overview_search(
     *,
+    user: AbstractBaseUser | AnonymousUser,
     text: str = "",
     status: str = "all",
     statistic: str = "",
@@ -25,12 +27,12 @@ def overview_search(
     """Published and closed recipes with their releases, newest first.
 
     Args:
-        text: as in `recipes_search`.
+        user, text: as in `recipes_search`.
         status: as there, or an outcome: `released` or `withheld`.
         statistic, population, event: their names; empty for all.
         since, until: the first and the last day (in UTC) on which they were published; None for no limit.
     """
-    recipes = with_release(recipes_search(text=text, status=status))
+    recipes = with_release(recipes_search(user=user, text=text, status=status))
     if status in Release.Outcome.values:
         recipes = recipes.filter(release__outcome=status)
     named = {"statistic": statistic, "population": population, "event": event}

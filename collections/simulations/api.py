@@ -1,4 +1,4 @@
-"""The REST API of simulations, for analysts: start one, follow it, cancel it."""
+"""The REST API of simulations, for analysts: start one, follow it, cancel it, delete a private one."""
 
 import uuid
 from collections.abc import Iterator
@@ -19,6 +19,8 @@ from recipes.drafts_api import RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError
 from recipes.planner.guarantees import NotComputedError
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
+from simulations.access import may_delete
+from simulations.deletion import simulation_delete
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
@@ -84,6 +86,12 @@ class NewSimulationSerializer(ExactSerializer):
         max_value=2**53 - 1,
         help_text="Repeats what the devices do; a random one if left out.",
     )
+    public = serializers.BooleanField(
+        default=False,
+        help_text="Whether the copy is public for good, with its question and its result. Else analysts of "
+        "this site see it alone, the log does not name it, and it can be deleted. It must be true if another "
+        "server takes part in the recipe.",
+    )
 
 
 class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
@@ -92,6 +100,7 @@ class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
         source="simulation.recipe.identifier",
         help_text="Identifier of the recipe, which is marked as a simulation.",
     )
+    public = serializers.BooleanField(help_text="Whether others than analysts of this site see it.")
     state = serializers.ChoiceField(choices=[stage.value for stage in Stage], source="progress.stage")
     devices = serializers.IntegerField(
         source="simulation.devices", help_text="Devices in all; 0 until a worker has read their file."
@@ -115,7 +124,7 @@ class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
 
 
 class SimulationsView(APIView):
-    """Starting one, which publishes its recipe for simulated devices."""
+    """Starting one: a copy of its recipe for simulated devices, private or public."""
 
     scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
 
@@ -125,7 +134,7 @@ class SimulationsView(APIView):
         request=NewSimulationSerializer,
         responses={
             202: OpenApiResponse(SimulationSerializer, "Started; `Location` is the address of its progress."),
-            409: problem_response("No simulation can be started now, or here."),
+            409: problem_response("Too many wait already, or none can be started here."),
             413: problem_response("The body is larger than 12 MiB."),
             503: problem_response(
                 "The recipe's other server did not answer, or its guarantees are not computed yet."
@@ -140,6 +149,7 @@ class SimulationsView(APIView):
                 members=asked["recipe"],
                 workload=asked["workload"],
                 seed=asked.get("seed"),
+                public=asked.get("public", False),
                 actor=actor,
             )
         location = reverse("api-simulation", args=[simulation.pk])
@@ -169,6 +179,33 @@ class SimulationView(APIView):
         return Response(_shown(cancelled))
 
 
+class DeletionView(APIView):
+    """Deleting a private one."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        operation_id="simulation_delete",
+        summary="Delete a private simulation",
+        description="With its recipe, reports, keys and result. One that runs is cancelled first.",
+        request=None,
+        responses={
+            204: None,
+            403: problem_response("Only its owner and administrators may."),
+            409: problem_response("It is public, and stays for good."),
+        },
+    )
+    def post(self, request: Request, simulation: uuid.UUID) -> Response:
+        own, actor = _simulation(simulation), signed_in_user(request._request)
+        if own.recipe.private and not may_delete(actor, own):
+            raise Problem(
+                "forbidden", "This is not allowed", 403, "Only its owner and administrators may delete it."
+            )
+        with _refusals():
+            simulation_delete(simulation=own, actor=actor)
+        return Response(status=204)
+
+
 def _simulation(key: uuid.UUID) -> Simulation:
     return get_object_or_404(Simulation.objects.select_related("recipe"), pk=key)
 
@@ -185,6 +222,7 @@ def _refusals() -> Iterator[None]:
 def _shown(simulation: Simulation) -> dict[str, Any]:
     shown = {
         "simulation": simulation,
+        "public": not simulation.recipe.private,
         "progress": progress_of(simulation, timezone.now()),
         "problem": problem_of(simulation) or None,
         "outcome": outcome_of(simulation),

@@ -40,17 +40,24 @@ def plan_cut(
     plan: workloads.Planned, draft: RecipeDraft, simulated: SimulatedDevices
 ) -> tuple[int, list[workloads.Chunk]]:
     """The devices of a plan: their number, and them in chunks. Raises FieldError."""
-    seconds = seconds_per_device(draft, simulated)
-    # Devices draw their events whether or not they take part.
-    seconds += (
-        EVENT_SECONDS * simulated.statistic.parameters.step_count * plan.workload.get("probability", 0.0)
-    )
+    seconds = _seconds_of_plan(plan, draft, simulated)
     if plan.devices is not None:
         _require_in_time(plan.devices, seconds)
     chunks = list(plan.cut(devices_at_once(seconds)))
     devices = workloads.DEVICES.check("workload.devices", int, sum(chunk.count for chunk in chunks))
     _require_in_time(devices, seconds)
     return devices, chunks
+
+
+def work_seconds(plan: workloads.Planned, draft: RecipeDraft, simulated: SimulatedDevices) -> float:
+    """About how long one process works on all devices of a plan; 0 if it does not say how many there are."""
+    return (plan.devices or 0) * _seconds_of_plan(plan, draft, simulated)
+
+
+def _seconds_of_plan(plan: workloads.Planned, draft: RecipeDraft, simulated: SimulatedDevices) -> float:
+    """Of one device. It draws its events whether or not it takes part."""
+    events = simulated.statistic.parameters.step_count * plan.workload.get("probability", 0.0)
+    return float(seconds_per_device(draft, simulated) + EVENT_SECONDS * events)
 
 
 def devices_at_once(seconds: float) -> int:

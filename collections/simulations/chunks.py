@@ -37,6 +37,7 @@ from results.operations import truth_record
 from simulations import device_counts, workloads
 from simulations.chunk_sizes import CHUNK_SECONDS, chunks_store, plan_cut
 from simulations.models import DeviceChunk, Simulation
+from simulations.selectors import MOST_AT_ONCE, ahead_of
 from simulations.simulation_ends import simulation_close, simulation_end, simulation_give_up
 from storage import clock
 from storage.signing_key import verification_key
@@ -76,8 +77,8 @@ def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
     lost.
 
     Returns:
-        So many that `RECIPE_CHUNKS` of the simulation, or what it says itself, are underway; none while its
-        recipe is about to be in the public log. The caller sends their tasks after commit.
+        So many that `RECIPE_CHUNKS` of the simulation, or what it says itself, are underway; none while it is
+        in line, or its recipe is about to be in the public log. The caller sends their tasks after commit.
     """
     now = clock.database_now()
     chunks = DeviceChunk.objects.filter(simulation=simulation)
@@ -87,11 +88,13 @@ def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
         return []
     due = chunks.filter(Q(send_after=None) | Q(send_after__lte=now))
     # Checked before locking: at most polls there is none. A file is cut meanwhile.
-    if not due.exists() or (not due.filter(count=0).exists() and _waits_for_log(simulation, now)):
+    if not due.exists() or ahead_of(simulation) >= MOST_AT_ONCE:
+        return []
+    if not due.filter(count=0).exists() and _waits_for_log(simulation, now):
         return []
     with transaction.atomic():
-        locked = Simulation.objects.select_for_update().get(pk=simulation.pk)
-        if locked.state != Simulation.State.RUNNING:
+        locked = _running(simulation)
+        if locked is None:
             return []
         most = locked.at_once or settings.RECIPE_CHUNKS
         free = max(0, most - chunks.filter(send_after__gt=now).count())
@@ -105,6 +108,9 @@ def chunks_take(*, simulation: Simulation) -> list[uuid.UUID]:
                 logger.warning("devices_sent_again", chunk=str(chunk.pk), attempts=chunk.attempts)
             chunk.send_after = now + wait_after(chunk.attempts, first=patience, longest=LONGEST_WAIT)
         DeviceChunk.objects.bulk_update(taken, ("attempts", "send_after"))
+        if locked.begun_at is None:
+            locked.begun_at = now
+            locked.save(update_fields=("begun_at",))
     return [chunk.pk for chunk in taken]
 
 
@@ -140,9 +146,8 @@ def chunk_run(*, chunk: uuid.UUID, transport: Transport) -> None:
             DeviceChunk.objects.filter(pk=chunk).update(send_after=soon, attempts=0)
         return
     with transaction.atomic():
-        simulation = Simulation.objects.select_for_update().get(pk=row.simulation_id)
-        counts = DeviceChunk.objects.filter(pk=chunk).delete()[0]
-        if not counts or simulation.state != Simulation.State.RUNNING:
+        simulation = _running(row.simulation)
+        if simulation is None or not DeviceChunk.objects.filter(pk=chunk).delete()[0]:
             return
         total = device_counts.of_json(simulation.totals)
         total.add(result)
@@ -162,9 +167,9 @@ def try_end(*, simulation: Simulation) -> None:
     if simulation.done < simulation.devices or closes_at is None or clock.settled_now() < closes_at:
         return
     with transaction.atomic():
-        simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
-        if simulation.state == Simulation.State.RUNNING:
-            simulation_conclude(simulation, device_counts.of_json(simulation.totals))
+        locked = _running(simulation)
+        if locked is not None:
+            simulation_conclude(locked, device_counts.of_json(locked.totals))
 
 
 def simulation_conclude(simulation: Simulation, total: FleetResult) -> None:
@@ -201,9 +206,8 @@ def _file_cut(row: DeviceChunk) -> None:
         _note_refusal(row.simulation, str(error))
         return
     with transaction.atomic():
-        simulation = Simulation.objects.select_for_update().get(pk=row.simulation_id)
-        is_ours = DeviceChunk.objects.filter(pk=row.pk).delete()[0]
-        if is_ours and simulation.state == Simulation.State.RUNNING:
+        simulation = _running(row.simulation)
+        if simulation is not None and DeviceChunk.objects.filter(pk=row.pk).delete()[0]:
             simulation.devices = devices
             simulation.save(update_fields=("devices",))
             chunks_store(simulation, chunks)
@@ -211,8 +215,12 @@ def _file_cut(row: DeviceChunk) -> None:
 
 def _waits_for_log(simulation: Simulation, now: datetime) -> bool:
     """Whether devices would not report yet, and it is too early for anything to be wrong."""
-    # Where a clock was set back, nothing is waited for.
-    if simulation.done or not timedelta(0) <= now - simulation.started_at < LOG_PATIENCE:
+    # Of a private one, the log has nothing. Where a clock was set back, nothing is waited for.
+    if (
+        simulation.done
+        or simulation.recipe.private
+        or not timedelta(0) <= now - simulation.started_at < LOG_PATIENCE
+    ):
         return False
     _integrate()
     return not is_witnessed((RECIPE_PUBLISHED,), str(simulation.recipe.identifier))
@@ -225,17 +233,18 @@ def _integrate() -> None:
 
 def _recipe_require(recipe: Recipe, transport: Transport) -> None:
     """Check what devices check before they report: the signatures of the recipe, that the public log has it
-    as this site's policy asks, and what its target and its round rest on.
+    as this site's policy asks unless it is private, and what its target and its round rest on.
 
     Raises:
         LogRefusedError, TargetRefusedError, RoundRefusedError, RecipeVerificationError, FieldError: it is
             refused.
         TransportError: the log does not have it so far (`NotInLogError`), or no answer.
     """
-    _integrate()
     log, key = LogCheck(site_policy()), verification_key().public_bytes_raw()
     served = transport.recipe(str(recipe.identifier))
-    log.require(served, transport)
+    if not recipe.private:
+        _integrate()
+        log.require(served, transport)
     partner, issuer = configured_partners().get(recipe.published.trust), ISSUER.configured()
     published = served.verified(
         key,
@@ -275,16 +284,16 @@ def _report(row: DeviceChunk, transport: Transport) -> FleetResult:
 def _note_problem(simulation: Simulation, error: TransportError) -> None:
     """Say why a chunk was not delivered; it is sent again later, unless its recipe takes no more reports."""
     with transaction.atomic():
-        simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
-        if simulation.state != Simulation.State.RUNNING:
+        locked = _running(simulation)
+        if locked is None:
             return
-        recipe = Recipe.objects.get(pk=simulation.recipe_id)
+        recipe = Recipe.objects.get(pk=locked.recipe_id)
         if recipe.status == Recipe.Status.CLOSED:
-            _fail(simulation)
+            _fail(locked)
             return
         problem = str(error) + (_silent_witnesses() if isinstance(error, TooFewWitnessesError) else "")
-        simulation.problem = problem[: Simulation._meta.get_field("problem").max_length]
-        simulation.save(update_fields=("problem",))
+        locked.problem = problem[: Simulation._meta.get_field("problem").max_length]
+        locked.save(update_fields=("problem",))
     logger.warning("devices_not_delivered", recipe=recipe.identifier, error=str(error))
 
 
@@ -298,9 +307,15 @@ def _silent_witnesses() -> str:
 @transaction.atomic
 def _note_refusal(simulation: Simulation, problem: str) -> None:
     """What devices refuse, or a worker of their file, is refused for good."""
-    simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
-    if simulation.state == Simulation.State.RUNNING:
-        _fail(simulation, problem[: Simulation._meta.get_field("problem").max_length])
+    locked = _running(simulation)
+    if locked is not None:
+        _fail(locked, problem[: Simulation._meta.get_field("problem").max_length])
+
+
+def _running(simulation: Simulation) -> Simulation | None:
+    """The simulation with its row locked; None if it does not run any more, or is deleted."""
+    running = Simulation.objects.filter(state=Simulation.State.RUNNING)
+    return running.select_for_update().filter(pk=simulation.pk).first()
 
 
 def _fail(simulation: Simulation, problem: str = CLOSED_EARLY) -> None:

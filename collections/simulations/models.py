@@ -37,6 +37,13 @@ class Simulation(models.Model):
     totals = models.JSONField(default=dict, help_text="What they did, as `counted.as_json`.")
     problem = models.CharField(max_length=300, blank=True, help_text="What went wrong last, as a clause.")
     started_at = models.DateTimeField()
+    begun_at = models.DateTimeField(
+        null=True, help_text="When workers were first sent its devices; empty while it is in line."
+    )
+    estimated_seconds = models.FloatField(
+        default=0.0,
+        help_text="Work of its devices for one process, by constants; 0 if their number is unknown.",
+    )
     try_number = models.PositiveIntegerField(
         null=True, unique=True, help_text="Of a try, which browsers join: one more than the last one's."
     )
@@ -48,6 +55,11 @@ class Simulation(models.Model):
 
     def __str__(self) -> str:
         return f"simulation of {self.recipe_id}"
+
+    @property
+    def subject(self) -> str:
+        """What the log calls a private one."""
+        return f"simulation {self.pk}"
 
 
 class DeviceChunk(models.Model):

@@ -14,7 +14,7 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.fleet_result import FleetResult
 from devices_sim.forecast import FleetForecast
 from devices_sim.workloads.bucket import Workload
-from log.audit.operations import log_lock
+from log.audit.operations import entry_append, log_lock
 from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
@@ -27,15 +27,17 @@ from recipes.models import Recipe
 from recipes.planner.guarantees import Guaranteed, guarantees_require
 from results.models import Release
 from simulations import workloads
-from simulations.chunk_sizes import chunks_store, devices_at_once, plan_cut, seconds_per_device
+from simulations.actions import SIMULATION_STARTED
+from simulations.chunk_sizes import chunks_store, devices_at_once, plan_cut, seconds_per_device, work_seconds
 from simulations.chunks import simulation_conclude
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
+from simulations.selectors import simulations_in_line
 from simulations.simulation_ends import simulation_end, simulation_give_up
 from storage import clock
 
-MOST_AT_ONCE = 4
-"""Simulations that run at a time."""
+MOST_IN_LINE = 100
+"""Simulations that run or wait for their turn."""
 
 NO_ADDRESS = "PANAPP_SITE_URL is not set, so workers do not know where the simulated devices report"
 
@@ -46,23 +48,25 @@ NOT_A_SIMULATION_S = ("opens_at", "closes_at")
 
 
 def simulation_start(
-    *, members: Mapping[str, object], workload: object, seed: object, actor: User | None
+    *, members: Mapping[str, object], workload: object, seed: object, actor: User | None, public: bool = False
 ) -> Simulation:
     """Publish a copy of a recipe for simulated devices, and have workers simulate them.
 
-    Do not call it in a transaction: another server may be asked on the way. The workers begin at the next
-    poll.
+    Do not call it in a transaction: another server may be asked on the way. The workers begin when its turn
+    has come.
 
     Args:
+        public: whether the copy is public for good, with its question and its result. Else analysts of this
+            site see it alone, and it can be deleted (`deletion`).
         members: fields of a recipe file; its times are left out.
         workload: see `workloads.planned`.
         seed: repeats what the devices do; None draws one from `secrets`.
 
     Raises:
-        FieldError: a field of the recipe, `seed`, or `workload.…`; nothing was stored. What is wrong within a
-            file a worker finds, and the simulation then fails with it.
+        FieldError: a field of the recipe, `seed`, `public`, or `workload.…`; nothing was stored. What is
+            wrong within a file a worker finds, and the simulation then fails with it.
         PartnerUnavailableError: the recipe's other server did not answer; nothing was stored.
-        SimulationRefusedError: the site does not know its own address, or enough simulations run already.
+        SimulationRefusedError: the site does not know its own address, or too many simulations wait already.
         NotComputedError: its guarantees are not computed yet; not for the command line.
     """
     require_address()
@@ -73,15 +77,18 @@ def simulation_start(
         guaranteed = guarantees_require(asked=RecipeDraft.from_mapping(members))
         guaranteed.require_kept()
     return simulation_publish(
-        members=members, workload=workload, seed=seed, actor=actor, guaranteed=guaranteed
+        members=members,
+        workload=workload,
+        seed=seed,
+        actor=actor,
+        private=not public,
+        guaranteed=guaranteed,
     )
 
 
 def _require_capacity() -> None:
-    # Simulations of visitors have places of their own, and those of commands need none.
-    running = Simulation.objects.filter(state=Simulation.State.RUNNING, try_number=None, at_once=None)
-    if running.count() >= MOST_AT_ONCE:
-        raise SimulationRefusedError(f"{MOST_AT_ONCE} simulations run already; wait for one, or cancel one")
+    if simulations_in_line().count() >= MOST_IN_LINE:
+        raise SimulationRefusedError(f"{MOST_IN_LINE} simulations are in line already; cancel one first")
 
 
 def require_address() -> None:
@@ -96,6 +103,7 @@ def simulation_publish(
     workload: object,
     seed: object,
     actor: User | None,
+    private: bool = False,
     try_number: int | None = None,
     guaranteed: Guaranteed | None = None,
 ) -> Simulation:
@@ -103,6 +111,7 @@ def simulation_publish(
 
     Args:
         members, workload, seed: as of `simulation_start`, but times are kept.
+        private: as of `recipe_publish_file`.
         try_number: of a try (`simulations.tries`), one more than the last one's; None of others.
         guaranteed: as of `recipe_publish_file`.
 
@@ -128,6 +137,7 @@ def simulation_publish(
         devices, chunks = plan_cut(plan, draft, simulated)
     simulation = _new(plan.workload, number)
     simulation.devices, simulation.try_number = devices, try_number
+    simulation.estimated_seconds = work_seconds(plan, draft, simulated)
 
     def store(recipe: Recipe) -> None:
         if try_number is None:
@@ -137,9 +147,13 @@ def simulation_publish(
         simulation.recipe = recipe
         simulation.save(force_insert=True)
         chunks_store(simulation, chunks)
+        if private:
+            entry_append(action=SIMULATION_STARTED, subject=simulation.subject, actor=actor, details={})
 
     # With the recipe or not at all: the devices of a recipe that was published alone would never report.
-    recipe_publish_file(members=members, actor=actor, simulation=True, stored=store, guaranteed=guaranteed)
+    recipe_publish_file(
+        members=members, actor=actor, simulation=True, private=private, stored=store, guaranteed=guaranteed
+    )
     return simulation
 
 

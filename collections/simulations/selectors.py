@@ -1,26 +1,34 @@
 """Reading simulations."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
+from devices_sim.devices import simulated_class
+from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
 from recipes.numbers import margins_with, numbers_of
 from results.models import Release, SimulatedTruth
 from results.rates import held_of
 from simulations import device_counts
+from simulations.chunk_sizes import seconds_per_device
 from simulations.models import Simulation
 from simulations.outcome import CollectionResult, rejections, seconds_shared
 from storage.answers.questions import State
+from storage.columns import stored
 
 
 class Stage(StrEnum):
     """How far a simulation is, as it is told to people and programs."""
+
+    WAITING = "waiting"
+    """Other simulations come first, or no worker has begun."""
 
     RUNNING = "running"
     """Devices report."""
@@ -35,6 +43,18 @@ class Stage(StrEnum):
     FAILED = "failed"
 
 
+MOST_AT_ONCE = 4
+"""Simulations of analysts that run at a time; others wait for their turn."""
+
+WORKER_WAIT = timedelta(seconds=15)
+"""For so long after its devices were sent to workers, a simulation does not seem to wait for one."""
+
+ABOUT_SECONDS = 6
+"""What a simulation takes besides the work of its devices: polls, sums and the release."""
+
+MEASURED = 10
+"""Latest simulations by which the next one is estimated."""
+
 ENDED = (Stage.FINISHED, Stage.CANCELLED, Stage.FAILED)
 
 HELD = "the result is held, as more reports came than its tokens explain; an administrator decides"
@@ -46,15 +66,59 @@ class Progress:
 
     Attributes:
         seconds_left: until every device has reported, at the speed so far; None where nothing tells.
+        ahead: simulations that come first.
     """
 
     stage: Stage
     seconds_left: int | None
+    ahead: int = 0
 
 
 def simulations_running() -> QuerySet[Simulation]:
     """Those whose devices still report, the oldest first."""
     return Simulation.objects.filter(state=Simulation.State.RUNNING).order_by("started_at")
+
+
+def simulations_in_line() -> QuerySet[Simulation]:
+    """Those of analysts that run or wait for their turn: those of visitors have places of their own, and
+    those of commands need none."""
+    return simulations_running().filter(try_number=None, at_once=None)
+
+
+def ahead_of(simulation: Simulation) -> int:
+    """How many simulations of analysts come before this one; 0 if a command or a visitor began it."""
+    if simulation.try_number is not None or simulation.at_once is not None:
+        return 0
+    earlier = Q(started_at__lt=simulation.started_at) | Q(
+        started_at=simulation.started_at, pk__lt=simulation.pk
+    )
+    return simulations_in_line().filter(earlier).count()
+
+
+def seconds_estimated(estimated: float) -> float:
+    """About how long a simulation takes from its turn to its result, by how long the latest ones took.
+
+    Args:
+        estimated: work of its devices for one process, by constants, in seconds.
+    """
+    measured = Simulation.objects.filter(
+        state=Simulation.State.REPORTED, begun_at__isnull=False, estimated_seconds__gt=0
+    ).values_list("begun_at", "ended_at", "estimated_seconds")[:MEASURED]
+    taken = sum((stored(ended) - stored(begun)).total_seconds() for begun, ended, _ in measured)
+    expected = sum(seconds for _, _, seconds in measured)
+    # Without any, as if one process worked.
+    factor = max(taken, 0.0) / expected if expected else 1.0
+    return ABOUT_SECONDS + factor * estimated
+
+
+def seconds_expected(draft: RecipeDraft, statistic: Statistic[Any], devices: int) -> float:
+    """`seconds_estimated` of so many devices of a recipe.
+
+    Args:
+        statistic: the draft's, calibrated.
+    """
+    simulated = simulated_class(draft)(statistic)
+    return seconds_estimated(devices * seconds_per_device(draft, simulated))
 
 
 def simulation_of(recipe: Recipe) -> Simulation | None:
@@ -69,9 +133,14 @@ def progress_of(simulation: Simulation, now: datetime) -> Progress:
         return Progress(Stage.FINISHED if is_there else Stage.SUMMING, None)
     if simulation.state != Simulation.State.RUNNING:
         return Progress(Stage(simulation.state), None)
+    begun_at = simulation.begun_at
+    if begun_at is None:
+        ahead = ahead_of(simulation)
+        return Progress(Stage.WAITING if ahead >= MOST_AT_ONCE else Stage.RUNNING, None, ahead)
+    taken = max(0.0, (now - begun_at).total_seconds())
     if not simulation.done:
-        return Progress(Stage.RUNNING, None)
-    taken = max(0.0, (now - simulation.started_at).total_seconds())
+        waits = simulation.devices > 0 and not simulation.problem and taken >= WORKER_WAIT.total_seconds()
+        return Progress(Stage.WAITING if waits else Stage.RUNNING, None)
     return Progress(Stage.RUNNING, round(taken / simulation.done * (simulation.devices - simulation.done)))
 
 
@@ -88,8 +157,10 @@ def outcome_of(simulation: Simulation) -> CollectionResult | None:
     if release is None or truth is None or simulation.ended_at is None or simulation.recipe.unreadable:
         return None
     fleet = device_counts.of_json(simulation.totals)
-    total = (release.released_at - simulation.started_at).total_seconds()
-    reporting = (simulation.ended_at - simulation.started_at).total_seconds()
+    # Without the time in line.
+    begun_at = simulation.begun_at or simulation.started_at
+    total = (release.released_at - begun_at).total_seconds()
+    reporting = (simulation.ended_at - begun_at).total_seconds()
     return CollectionResult(
         recipe=simulation.recipe,
         fleet=fleet,

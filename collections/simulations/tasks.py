@@ -9,6 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from panprivacy.device.transport import HttpTransport
+from recipes.access import DEVICE_KEY, device_key
 from results.aggregation.tasks import steps_send
 from simulations.chunks import chunk_run, chunks_take, try_end
 from simulations.models import DeviceChunk, Simulation
@@ -34,14 +35,16 @@ def advance_simulations() -> None:
 @shared_task
 def simulate_devices(chunk: str) -> None:
     """Simulate the devices of one chunk, and send for the next one; safe to run any number of times."""
-    row = DeviceChunk.objects.select_related("simulation").filter(pk=uuid.UUID(chunk)).first()
+    row = DeviceChunk.objects.select_related("simulation__recipe").filter(pk=uuid.UUID(chunk)).first()
     if row is None or not settings.SITE_URL:
         return
-    with HttpTransport(settings.SITE_URL) as transport:
+    recipe = row.simulation.recipe
+    fields = {DEVICE_KEY: device_key(str(recipe.identifier))} if recipe.private else {}
+    with HttpTransport(settings.SITE_URL, fields=fields) as transport:
         chunk_run(chunk=row.pk, transport=transport)
     chunks_send(simulation=row.simulation)
     # The last one closes the recipe.
-    steps_send(only=row.simulation.recipe)
+    steps_send(only=recipe)
 
 
 def chunks_send(*, simulation: Simulation) -> None:

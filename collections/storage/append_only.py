@@ -52,6 +52,8 @@ class Guard:
         insert_when: SQL condition over NEW under which an insertion is refused.
         update_when: SQL condition over OLD and NEW under which an update is refused.
         delete_when: SQL condition over OLD under which a deletion is refused.
+        delete_unless: SQL condition over OLD under which it is allowed all the same. Unlike the others, it
+            may ask other tables.
     """
 
     table: str
@@ -62,6 +64,7 @@ class Guard:
     insert_when: str = NEVER
     update_when: str = ALWAYS
     delete_when: str = ALWAYS
+    delete_unless: str = NEVER
 
     def install_statements(self, vendor: str) -> Sequence[str]:
         """CREATE statements for `sqlite` or `postgresql`."""
@@ -73,8 +76,10 @@ class Guard:
             ]
         function = f"{self.table}_{self.name}_refuse"
         return [
+            # WHEN of a trigger may not ask other tables; its function may.
             f"CREATE OR REPLACE FUNCTION {function}() RETURNS trigger LANGUAGE plpgsql AS "
-            f"$$ BEGIN RAISE EXCEPTION '{self.message}' "
+            f"$$ BEGIN IF TG_OP = 'DELETE' THEN IF {self.delete_unless} THEN RETURN OLD; END IF; END IF; "
+            f"RAISE EXCEPTION '{self.message}' "
             "USING ERRCODE = 'integrity_constraint_violation'; END $$",
             *(
                 f"CREATE TRIGGER {self._trigger(event)} BEFORE {event.upper()} ON {self.table} "
@@ -116,7 +121,8 @@ class Guard:
     def _conditions(self, vendor: str) -> Iterator[tuple[str, str]]:
         yield "insert", self.insert_when
         yield "update", self.update_when
-        yield "delete", self.delete_when
+        allowed = f" AND NOT ({self.delete_unless})" if vendor == "sqlite" else ""
+        yield "delete", f"({self.delete_when}){allowed}"
         if vendor == "sqlite":
             # INSERT OR REPLACE and UPDATE OR REPLACE delete the rows in their way without firing
             # any trigger for it. So whatever would push a protected row aside is refused itself.

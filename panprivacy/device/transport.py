@@ -345,6 +345,7 @@ class HttpTransport(Transport):
         timeout: seconds to wait for the server at each read or write.
         retries: how often a request is repeated, and after which pauses.
         largest_answer: bytes of an answer's body; a longer one is refused unread.
+        fields: further fields of the header of every request to this server; others do not get them.
 
     Raises:
         ValueError: `base_url` is not an http(s) URL.
@@ -357,6 +358,7 @@ class HttpTransport(Transport):
         timeout: float = TIMEOUT_SECONDS,
         retries: urllib3.Retry = RETRIES,
         largest_answer: int = ANSWER_BYTES,
+        fields: Mapping[str, str] | None = None,
     ) -> None:
         parts = urlsplit(base_url)
         has_host = parts.hostname and parts.port != 0  # reading the port raises if it is no number
@@ -368,6 +370,7 @@ class HttpTransport(Transport):
         self._timeout = timeout
         self.retries = retries
         self._largest_answer = largest_answer
+        self._fields = dict(fields or {})
         self._connections = urllib3.PoolManager(timeout=timeout)
 
     def close(self) -> None:
@@ -395,7 +398,7 @@ class HttpTransport(Transport):
         fields: Mapping[str, str] | None = None,
     ) -> Answer:
         # A server need not know with which program it speaks.
-        headers = {"Accept": accept, "User-Agent": urllib3.util.SKIP_HEADER, **(fields or {})}
+        headers = {"Accept": accept, "User-Agent": urllib3.util.SKIP_HEADER, **self._fields, **(fields or {})}
         if content_type:
             headers["Content-Type"] = content_type
         try:

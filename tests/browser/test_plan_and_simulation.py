@@ -88,9 +88,13 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     visitor.sign_in("ana", PASSWORD)
     page = visitor.open(f"/recipes/drafts/{recipe.pk}/")
     page.get_by_role("link", name="Simulate it").click()
-    expect(page.get_by_label("Workload")).to_be_visible()
+    about = page.locator("#about")
+    expect(about).to_contain_text("It takes about 5 seconds.")
+    page.get_by_label("Devices").fill("1000000")
+    expect(about).not_to_contain_text("5 seconds")
     assert violations(visitor) == []
-    page.get_by_label("Workload").select_option("events")
+    page.get_by_role("link", name="A CSV file").click()
+    assert violations(visitor) == []
     latin = tmp_path / "latin.csv"
     latin.write_bytes(CSV.encode() + b"b\xe9,1,1\n")
     box = page.locator("#id_csv")

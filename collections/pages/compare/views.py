@@ -32,14 +32,14 @@ class CompareView(View):
         recipes: list[Recipe] = []
         segment = ""
         try:
-            recipes = recipes_to_compare(chosen, least=0)
+            recipes = recipes_to_compare(request.user, chosen, least=0)
             segment = segment_to_compare(recipes, request.GET.get("segment", ""))
         except FieldError as error:
             context["problem"] = f"This cannot be compared: a {error.field} {error.message}."
         context |= _comparison(recipes, segment) if len(recipes) > 1 else {}
         if len(recipes) < MOST:
-            comparable = comparable_with(recipes[0]) if recipes else []
-            context["choices"] = choices_of(comparable, latest_results(), recipes)
+            comparable = comparable_with(request.user, recipes[0]) if recipes else []
+            context["choices"] = choices_of(comparable, latest_results(request.user), recipes)
         context |= {"chosen": recipes, "segment": segment}
         context["segments"] = recipes[0].published.segments if recipes else ()
         return render(request, "compare/compare.html", context, status=422 if "problem" in context else 200)
@@ -50,7 +50,7 @@ class ComparisonCsvView(View):
 
     def get(self, request: HttpRequest) -> HttpResponse:
         try:
-            recipes = recipes_to_compare(request.GET.getlist("recipe"))
+            recipes = recipes_to_compare(request.user, request.GET.getlist("recipe"))
             segment = segment_to_compare(recipes, request.GET.get("segment", ""))
         except FieldError as error:
             raise Http404(f"{error}.") from None

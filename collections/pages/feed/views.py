@@ -4,6 +4,7 @@ import hashlib
 from datetime import UTC, datetime
 
 from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.urls import reverse
@@ -34,7 +35,7 @@ class FeedView(View):
 
     def get(self, request: HttpRequest) -> HttpResponseBase:
         name, title, home = "all", "Results · Private telemetry", reverse("overview")
-        results = overview_search(status="released").filter(simulation=False)
+        results = overview_search(user=AnonymousUser(), status="released").filter(simulation=False)
         if population := text_of(request.GET, "population"):
             found(Population.objects.all(), "population", name=population)
             results = results.filter(population=population)

@@ -73,7 +73,7 @@ class OverviewView(View):
         filters = filters_of(request.GET)
         context: dict[str, Any] = {"filters": filters, "cards": []}
         if not filters.problems:
-            recipes = overview_search(**filters.given)
+            recipes = overview_search(user=request.user, **filters.given)
             if not filters.text:
                 # One a minute would hide all others; a search finds them.
                 recipes = recipes.exclude(pk__in=recipes_of_tries())
@@ -88,7 +88,7 @@ class OverviewView(View):
         partial = htmx and not htmx.history_restore_request
         if not partial:
             context["balances"] = shown_spending(STRIPS)
-            context["events"] = event_names(EVENTS)
+            context["events"] = event_names(request.user, EVENTS)
             context["try_it"] = settings.TRY
             if may_publish(request.user):
                 drafts = drafts_list()[:PAGE_SIZE]

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 
 from log.audit.access import signed_in_user
 from pages.access import AdministratorsOnly
-from pages.not_found import found
+from pages.not_found import found, visible
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from recipes.errors import RecipeStateError
@@ -32,7 +32,7 @@ class HeldView(AdministratorsOnly):
         return self._page(request, identifier, DecisionForm())
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe, form = _recipe(identifier), DecisionForm(request.POST)
+        recipe, form = _recipe(request, identifier), DecisionForm(request.POST)
         if not form.is_valid():
             return self._page(request, identifier, form, status=422)
         reason, actor = form.cleaned_data["reason"], signed_in_user(request)
@@ -53,7 +53,7 @@ class HeldView(AdministratorsOnly):
     def _page(
         self, request: HttpRequest, identifier: str, form: DecisionForm, status: int = 200
     ) -> HttpResponse:
-        recipe = _recipe(identifier)
+        recipe = _recipe(request, identifier)
         held = held_of(recipe)
         if held is None:
             messages.info(request, "The result is not held.")
@@ -63,5 +63,5 @@ class HeldView(AdministratorsOnly):
         )
 
 
-def _recipe(identifier: str) -> Recipe:
-    return found(Recipe.objects.all(), "recipe", identifier=identifier)
+def _recipe(request: HttpRequest, identifier: str) -> Recipe:
+    return visible(request, found(Recipe.objects.all(), "recipe", identifier=identifier))

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from log.audit.access import signed_in_user
 from pages.access import AnnouncersOnly
-from pages.not_found import found, readable
+from pages.not_found import found, readable, visible
 from pages.recipe.seen_states import arrays_seen
 from pages.recipe.stream_section import looks_shown, wonders
 from panprivacy.formats.display import sentence
@@ -41,7 +41,7 @@ class AnnounceView(AnnouncersOnly):
         return self._page(request, identifier, None)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        _stream_recipe(identifier)
+        _stream_recipe(request, identifier)
         form = ReasonForm(request.POST)
         if not form.is_valid():
             return self._page(request, identifier, form, status=422)
@@ -65,7 +65,7 @@ class AnnounceView(AnnouncersOnly):
     def _page(
         self, request: HttpRequest, identifier: str, form: ReasonForm | None, status: int = 200
     ) -> HttpResponse:
-        recipe = _stream_recipe(identifier)
+        recipe = _stream_recipe(request, identifier)
         statistic, made = statistic_as(recipe.published, StreamStatistic), intrusions_of(identifier).count()
         left = intrusions_left(recipe.published)
         if recipe.status != Recipe.Status.PUBLISHED or left < 1:
@@ -90,7 +90,7 @@ class SeenView(AnnouncersOnly):
     """What was seen at one announced intrusion."""
 
     def get(self, request: HttpRequest, identifier: str, number: int) -> HttpResponse:
-        recipe, intrusion = _stream_recipe(identifier), _intrusion(identifier, number)
+        recipe, intrusion = _stream_recipe(request, identifier), _intrusion(identifier, number)
         seen = _seen(intrusion)
         statistic = statistic_as(recipe.published, StreamStatistic)
         context = {
@@ -114,8 +114,8 @@ class SeenFileView(AnnouncersOnly):
         return response
 
 
-def _stream_recipe(identifier: str) -> Recipe:
-    recipe = readable(found(Recipe.objects.all(), "recipe", identifier=identifier))
+def _stream_recipe(request: HttpRequest, identifier: str) -> Recipe:
+    recipe = readable(visible(request, found(Recipe.objects.all(), "recipe", identifier=identifier)))
     if recipe.published.servers.report_format is not None:
         raise Http404("There is no state of such a recipe here.")
     return recipe

@@ -22,7 +22,7 @@ from pages.access import PublishersOnly
 from pages.all_rounds import beside_round
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
-from pages.not_found import found, readable
+from pages.not_found import found, missing, readable, visible
 from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
 from pages.recipe.cohort_progress import Standing, standing_of
 from pages.recipe.counters import signers_sentence
@@ -91,8 +91,13 @@ class TabView(View):
     tab: ClassVar[str]
     """Name of its address and, below `recipe/`, of its template."""
 
+    of_private: ClassVar[bool] = True
+    """Whether a private simulation has it."""
+
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = _stored_recipe(identifier)
+        recipe = _stored_recipe(request, identifier)
+        if recipe.private and not self.of_private:
+            raise missing("recipe")
         if recipe.unreadable:
             return _unreadable_page(request, recipe)
         release = release_of(recipe)
@@ -171,6 +176,7 @@ class VerifyView(TabView):
     """How to check that nothing was changed."""
 
     tab = "recipe-verify"
+    of_private = False  # The log has nothing of it.
 
     def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
         server = request.build_absolute_uri("/").rstrip("/")
@@ -195,6 +201,7 @@ class TakePartView(TabView):
     """How devices take part, for those who write them."""
 
     tab = "recipe-take-part"
+    of_private = False
 
     def context(self, request: HttpRequest, recipe: Recipe, release: Release | None) -> dict[str, Any]:
         statistic = recipe.published.calibrated_statistic
@@ -211,7 +218,7 @@ class ProgressView(View):
     """The progress alone, polled by HTMX; nothing is sent if nothing has changed."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = _recipe(identifier)
+        recipe = _recipe(request, identifier)
         context = _progress_context(request, recipe)
         shown = text_of(request.GET, "shown")
         if release_of(recipe) is not None or not shown.startswith(f"{context['status'].key} "):
@@ -225,7 +232,7 @@ class CloseView(PublishersOnly):
     """Published → closed, after a page that states what this means."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = _stored_recipe(identifier)
+        recipe = _stored_recipe(request, identifier)
         if recipe.status != Recipe.Status.PUBLISHED:
             return redirect("recipe", identifier=identifier)
         context = {"recipe": recipe} if recipe.unreadable else _progress_context(request, recipe)
@@ -234,7 +241,7 @@ class CloseView(PublishersOnly):
         return page
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        recipe = _stored_recipe(identifier)
+        recipe = _stored_recipe(request, identifier)
         try:
             recipe_close(recipe=recipe, actor=signed_in_user(request))
         except RecipeStateError as error:
@@ -250,7 +257,7 @@ class ResultCsvView(View):
     """The result as CSV, exact."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
-        recipe, release = _with_release(identifier)
+        recipe, release = _with_release(request, identifier)
         if release.outcome != Release.Outcome.RELEASED:
             raise Http404("Nothing was released.")
         return _file(
@@ -266,7 +273,7 @@ class ResultJsonView(View):
     """The result as JSON, exact, with the recipe and the guarantees."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
-        recipe, release = _with_release(identifier)
+        recipe, release = _with_release(request, identifier)
         return _file(
             request,
             recipe,
@@ -280,7 +287,7 @@ class ResultSvgView(View):
     """The result as a picture, for pages of others. It never changes, but how it is drawn may."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponseBase:
-        recipe, release = _with_release(identifier)
+        recipe, release = _with_release(request, identifier)
         if release.outcome != Release.Outcome.RELEASED:
             raise Http404("Nothing was released.")
         picture = result_picture(recipe, release, _truth(recipe)).encode()
@@ -289,9 +296,10 @@ class ResultSvgView(View):
         if response is None:
             response = HttpResponse(picture, content_type="image/svg+xml")
         response["ETag"] = etag
-        response["Cache-Control"] = PICTURE_KEPT
-        # Pages of others may show it, also those that require an explicit permission.
-        response["Cross-Origin-Resource-Policy"] = "cross-origin"
+        if not recipe.private:
+            response["Cache-Control"] = PICTURE_KEPT
+            # Pages of others may show it, also those that require an explicit permission.
+            response["Cross-Origin-Resource-Policy"] = "cross-origin"
         return response
 
 
@@ -302,13 +310,13 @@ def _refresh(page: HttpResponse, context: Mapping[str, Any]) -> None:
         standing.awaited.refresh(page)
 
 
-def _recipe(identifier: str) -> Recipe:
-    return readable(_stored_recipe(identifier))
+def _recipe(request: HttpRequest, identifier: str) -> Recipe:
+    return readable(_stored_recipe(request, identifier))
 
 
-def _stored_recipe(identifier: str) -> Recipe:
+def _stored_recipe(request: HttpRequest, identifier: str) -> Recipe:
     recipes = with_release(Recipe.objects.select_related("guarantees"))
-    return found(recipes, "recipe", identifier=identifier)
+    return visible(request, found(recipes, "recipe", identifier=identifier))
 
 
 def _unreadable_page(request: HttpRequest, recipe: Recipe) -> HttpResponse:
@@ -322,8 +330,8 @@ def _unreadable_page(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     return render(request, "recipe/unreadable.html", context)
 
 
-def _with_release(identifier: str) -> tuple[Recipe, Release]:
-    recipe = _recipe(identifier)
+def _with_release(request: HttpRequest, identifier: str) -> tuple[Recipe, Release]:
+    recipe = _recipe(request, identifier)
     release = release_of(recipe)
     if release is None:
         raise Http404("There is no result yet.")

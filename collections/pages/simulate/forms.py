@@ -1,4 +1,4 @@
-"""The form of a simulation: which devices, how many, and a seed."""
+"""The form of a simulation: the fields of one workload, who may see it, and a seed."""
 
 from typing import Any
 
@@ -8,26 +8,22 @@ from pages.publish.fields import number_field
 from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
-from panprivacy.formats.parameters import Description
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.interface import Statistic
+from publishing import others_of
 from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, WEIGHTS, header_of, kinds_of
 from web.numbers import number
 
 KINDS = {
-    "bernoulli": "Random events: each step has one with a fixed probability",
-    "poisson": "Random events: a mean number in each step",
-    "flights": "Aircraft: real data of January 2013",
-    "events": "A CSV file of events",
-    "values": "A CSV file of values",
+    "bernoulli": "Random events",
+    "poisson": "Several events a step",
+    "flights": "Aircraft of 2013",
+    "events": "A CSV file",
+    "values": "A CSV file",
 }
+"""Kinds of workload, as the form and the page of a simulation name them."""
 
-RATE = Description(
-    label="Rate",
-    help="For random events: the probability of one in a step, or their mean number in a step.",
-    minimum=0,
-    maximum=RANDOM["poisson"].maximum,
-)
+PUBLIC = "Its question and its result stay public for good. Otherwise only analysts of this site see them."
 
 
 def _segment(draft: RecipeDraft) -> str:
@@ -46,19 +42,18 @@ def _number(text: str) -> float | str:
 
 
 class SimulationForm(forms.Form):
-    """What `simulation_start` needs besides the recipe.
+    """What `simulation_start` needs besides the recipe: the fields of one kind of workload.
 
     Args:
         draft: of the recipe; FieldError if no devices take part in it.
         statistic: the draft's, calibrated.
+        kind: of the workload; the recipe's first one if it has no such kind.
+        public: whether the simulation of it is public unless the reader decides otherwise.
     """
 
-    kind = forms.ChoiceField(label="Workload")
-    devices = number_field(DEVICES, int, required=False)
-    rate = number_field(RATE, float, required=False)
+    kind = forms.ChoiceField(widget=forms.HiddenInput)
     csv = forms.CharField(
         label="CSV",
-        required=False,
         strip=False,
         widget=forms.Textarea(attrs={"rows": 6, "spellcheck": "false", "autocomplete": "off"}),
     )
@@ -68,6 +63,7 @@ class SimulationForm(forms.Form):
         max_length=400,
         widget=forms.TextInput(attrs={"autocomplete": "off", "inputmode": "text"}),
     )
+    public = forms.BooleanField(label="Make it public", required=False, help_text=PUBLIC)
     seed = forms.IntegerField(
         label=SEED.label,
         required=False,
@@ -78,38 +74,65 @@ class SimulationForm(forms.Form):
     )
 
     def __init__(
-        self, *arguments: Any, draft: RecipeDraft, statistic: Statistic[Any], **options: Any
+        self,
+        *arguments: Any,
+        draft: RecipeDraft,
+        statistic: Statistic[Any],
+        kind: str = "",
+        public: bool = False,
+        **options: Any,
     ) -> None:
-        kinds = kinds_of(draft, statistic)
+        self.kinds = kinds_of(draft, statistic)
+        self.shown_kind = kind if kind in self.kinds else self.kinds[0]
         parameters = statistic.parameters
         enough = max(1_000, parameters.cohort_size) / parameters.sampling_rate
-        options["initial"] = {"devices": min(round(1.1 * enough), 1_000_000), "rate": 0.05}
+        options["initial"] = {
+            "kind": self.shown_kind,
+            "devices": min(round(1.1 * enough), 1_000_000),
+            "rate": 0.05,
+            "public": public,
+            **options.get("initial", {}),
+        }
         super().__init__(*arguments, **options)
-        self.fields["devices"].help_text = f"For random events: {self.fields['devices'].help_text}"
-        # From nothing to a million, and mostly below 1: no slider shows that.
-        self.fields["rate"].widget.attrs.pop("data-slider", None)
         field = self.fields["kind"]
         if not isinstance(field, forms.ChoiceField):
             raise TypeError("kind is a choice")
-        field.choices = [(kind, KINDS[kind]) for kind in kinds]
-        header = header_text(header_of(draft, statistic))
-        self.fields["csv"].help_text = (
-            f"For a CSV file: paste it here. Its header is {header}{_segment(draft)}; at most "
-            f"{number(CSV_BYTES // 1024**2)} MiB."
-        )
+        field.choices = [(one, KINDS[one]) for one in self.kinds]
+        if self.shown_kind in RANDOM:
+            self.fields["devices"] = number_field(DEVICES, int, required=True)
+            self.fields["rate"] = number_field(RANDOM[self.shown_kind], float, required=True)
+            # From nothing to a million, and mostly below 1: no slider shows that.
+            self.fields["rate"].widget.attrs.pop("data-slider", None)
+        if self.shown_kind in (*RANDOM, "flights"):
+            del self.fields["csv"]
+        else:
+            header = header_text(header_of(draft, statistic))
+            self.fields["csv"].help_text = (
+                f"Paste the file. Its header is {header}{_segment(draft)}; at most "
+                f"{number(CSV_BYTES // 1024**2)} MiB."
+            )
         self.fields["weights"].help_text = f"{WEIGHTS.help} The order is {', '.join(draft.segments)}."
         if not draft.segments:
             del self.fields["weights"]
-        if not set(kinds) & set(RANDOM):
-            del self.fields["devices"], self.fields["rate"]
+        if others := others_of(draft):
+            self.fields["public"].help_text = f"It must be: {others}, whose log is public. {PUBLIC}"
+        self.order_fields(("kind", "devices", "rate", "csv", "weights", "public", "seed"))
+
+    @property
+    def devices(self) -> int | None:
+        """The number of random devices that the form shows; None of other workloads, or if it is none."""
+        if "devices" not in self.fields:
+            return None
+        try:
+            return int(DEVICES.check("devices", int, int(self["devices"].value())))
+        except (FieldError, TypeError, ValueError):
+            return None
 
     def workload(self) -> dict[str, Any]:
-        """The workload of a valid form, with what belongs to its kind only."""
+        """The workload of a valid form."""
         cleaned = self.cleaned_data
-        names = ("devices", "rate") if cleaned["kind"] in RANDOM else ("csv",)
-        workload = {"kind": cleaned["kind"]}
-        if cleaned["kind"] != "flights":
-            workload |= {name: cleaned[name] for name in names}
+        names = [name for name in ("devices", "rate", "csv") if name in self.fields]
+        workload = {name: cleaned[name] for name in ("kind", *names)}
         if cleaned.get("weights"):
             workload["weights"] = [_number(part) for part in cleaned["weights"].replace(",", " ").split()]
         return workload

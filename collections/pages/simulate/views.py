@@ -1,10 +1,11 @@
-"""Pages on which analysts simulate a recipe: choose devices, follow them, cancel, see what came out."""
+"""Pages on which analysts simulate a recipe: choose devices, follow them, see what came out, delete it."""
 
 import uuid
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
@@ -23,21 +24,40 @@ from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from recipes.planner.guarantees import NotComputedError
 from results.models import Release
-from simulations.access import may_simulate
+from simulations.access import may_delete, may_simulate
+from simulations.deletion import simulation_delete
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
 from simulations.operations import simulation_cancel, simulation_start
-from simulations.selectors import ENDED, Stage, outcome_of, planned_margin, problem_of, progress_of
+from simulations.selectors import (
+    ENDED,
+    MOST_AT_ONCE,
+    Stage,
+    outcome_of,
+    planned_margin,
+    problem_of,
+    progress_of,
+    seconds_expected,
+    simulations_in_line,
+)
 from storage.answers.questions import State
 from web.htmx import htmx_of
+from web.paging import text_of
 
 STAGES = {
+    Stage.WAITING: "Waiting for a worker",
     Stage.RUNNING: "Devices report",
     Stage.SUMMING: "Every device has reported; the reports are added up",
     Stage.FINISHED: "Finished",
     Stage.CANCELLED: "Cancelled",
     Stage.FAILED: "Failed",
 }
+
+
+SOME_DEVICES = 1_000
+"""For how many devices the time is shown if the form does not say how many there are."""
+
+NOT_DELETED = "Only the owner of a private simulation and administrators may delete it."
 
 
 class SimulatorsOnly(AccessCheckedView):
@@ -73,7 +93,7 @@ class SimulationView(SimulatorsOnly):
     def get(self, request: HttpRequest, simulation: uuid.UUID) -> HttpResponse:
         found = _simulation(simulation)
         readable(found.recipe)
-        context = _context(found)
+        context = _context(request, found)
         partial = bool(htmx_of(request))
         if partial and request.GET.get("shown") == context["shown"]:
             return HttpResponse(status=204)
@@ -100,6 +120,20 @@ class CancelView(SimulatorsOnly):
         return redirect("simulation", simulation=simulation)
 
 
+class DeleteView(SimulatorsOnly):
+    """Delete a private simulation and everything that is stored of it."""
+
+    http_method_names = ("post",)
+
+    def post(self, request: HttpRequest, simulation: uuid.UUID) -> HttpResponse:
+        own = _simulation(simulation)
+        if not may_delete(request.user, own):
+            raise PermissionDenied(NOT_DELETED)
+        simulation_delete(simulation=own, actor=signed_in_user(request))
+        messages.success(request, "Deleted, with its recipe, its reports and its result.")
+        return redirect("overview")
+
+
 def _simulation(key: uuid.UUID) -> Simulation:
     return get_object_or_404(Simulation.objects.select_related("recipe"), pk=key)
 
@@ -111,11 +145,17 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         else redirect("recipe", identifier=recipe.identifier)
     )
     given = request.POST if request.method == "POST" else None
+    kind = text_of(request.GET if given is None else given, "kind")
+    initial = {name: request.GET[name] for name in ("devices",) if name in request.GET}
+    # A copy of what is public tells nothing new.
+    public = recipe.status != Recipe.Status.DRAFT and not recipe.private
     try:
         draft = RecipeDraft.from_mapping(recipe.draft)
         is_draft = recipe.status == Recipe.Status.DRAFT
         statistic = draft.calibrated if is_draft else recipe.published.calibrated_statistic
-        form = SimulationForm(given, draft=draft, statistic=statistic)
+        form = SimulationForm(
+            given, draft=draft, statistic=statistic, kind=kind, public=public, initial=initial
+        )
     except FieldError as error:
         messages.info(request, f"It cannot be simulated: {error}.")
         return back
@@ -125,6 +165,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
                 members=recipe.draft,
                 workload=form.workload(),
                 seed=form.cleaned_data["seed"],
+                public=form.cleaned_data["public"],
                 actor=signed_in_user(request),
             )
         except FieldError as error:
@@ -133,11 +174,29 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
             form.add_error(None, f"Nothing was started: {error}.")
         else:
             return redirect("simulation", simulation=simulation.pk)
-    context = {"recipe": recipe, "form": form, "back": back.url}
-    return render(request, "simulate/form.html", context, status=422 if form.errors else 200)
+    devices = form.devices
+    context = {
+        "recipe": recipe,
+        "form": form,
+        "back": back.url,
+        "kinds": [(one, KINDS[one], one == form.shown_kind) for one in form.kinds],
+        "devices": devices or SOME_DEVICES,
+        "counted": devices is not None,
+        "about": _rounded(seconds_expected(draft, draft.calibrated, devices or SOME_DEVICES)),
+        "ahead": simulations_in_line().count(),
+        "at_once": MOST_AT_ONCE,
+    }
+    page = "simulate/_about.html" if htmx_of(request) else "simulate/form.html"
+    return render(request, page, context, status=422 if form.errors else 200)
 
 
-def _context(simulation: Simulation) -> dict[str, Any]:
+def _rounded(seconds: float) -> int:
+    """For “about”: to 5 seconds, 30 beyond one minute, and minutes beyond ten."""
+    step = next((step for most, step in ((60, 5), (600, 30)) if seconds < most), 60)
+    return max(step, step * round(seconds / step))
+
+
+def _context(request: HttpRequest, simulation: Simulation) -> dict[str, Any]:
     progress, recipe = progress_of(simulation, timezone.now()), simulation.recipe
     outcome, problem = outcome_of(simulation), problem_of(simulation)
     statistic = recipe.published.calibrated_statistic
@@ -146,10 +205,13 @@ def _context(simulation: Simulation) -> dict[str, Any]:
     context: dict[str, Any] = {
         "simulation": simulation,
         "recipe": recipe,
+        "may_delete": may_delete(request.user, simulation),
         "workload": KINDS.get(simulation.workload["kind"], simulation.workload["kind"]),
-        "stage": STAGES[progress.stage],
+        "stage": "In line" if progress.ahead >= MOST_AT_ONCE else STAGES[progress.stage],
         "ended": progress.stage in ENDED,
-        "running": progress.stage == Stage.RUNNING,
+        "running": progress.stage in (Stage.RUNNING, Stage.WAITING),
+        "waits_for_worker": progress.stage == Stage.WAITING and not progress.ahead,
+        "ahead": progress.ahead if progress.stage == Stage.WAITING else 0,
         "seconds_left": progress.seconds_left,
         "outcome": outcome,
         "planned": margin_text(planned, POINTS if counted else statistic.unit)
@@ -160,7 +222,7 @@ def _context(simulation: Simulation) -> dict[str, Any]:
         "without": "" if statistic.partial_errors is None else statistic.partial_errors.without,
         "unit": statistic.unit,
         "problem": problem,
-        "shown": f"{progress.stage} {simulation.done} {simulation.devices} {problem}"
+        "shown": f"{progress.stage} {progress.ahead} {simulation.done} {simulation.devices} {problem}"
         f"{'' if awaited is None else awaited.state}",
     }
     if outcome is not None and outcome.release.outcome == Release.Outcome.RELEASED:

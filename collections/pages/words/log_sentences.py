@@ -291,6 +291,8 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "api_token_revoked": _simple("{who} revoked an API token of {subject}."),
     "api_token_refused": _simple("An API token of {subject} was refused."),
     "access_denied": _denied,
+    "simulation_started": _simple("{who} started a private simulation."),
+    "simulation_deleted": _simple("{who} deleted a private simulation."),
     "account_changed": _account,
     "permission_changed": _permission,
 }

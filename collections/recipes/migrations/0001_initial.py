@@ -31,6 +31,7 @@ class Migration(migrations.Migration):
                 ('opens_at', models.DateTimeField(null=True)),
                 ('closes_at', models.DateTimeField(null=True)),
                 ('simulation', models.BooleanField(default=False, help_text='Reports come from simulated devices.')),
+                ('private', models.BooleanField(default=False, help_text='A simulation that only analysts of this site see; it can be deleted.')),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('published_at', models.DateTimeField(null=True)),
                 ('closed_at', models.DateTimeField(null=True)),
@@ -130,6 +131,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='recipe',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('identifier', None), ('status', 'draft')), models.Q(models.Q(('status', 'draft'), _negated=True), ('closes_at__isnull', False), ('identifier__isnull', False), ('published_at__isnull', False)), _connector='OR'), name='recipe_published_is_complete'),
+        ),
+        migrations.AddConstraint(
+            model_name='recipe',
+            constraint=models.CheckConstraint(condition=models.Q(('private', False), ('status', 'draft'), ('simulation', True), _connector='OR'), name='recipe_private_is_simulated'),
         ),
         migrations.AddIndex(
             model_name='approval',

@@ -26,6 +26,8 @@ class Migration(migrations.Migration):
                 ('totals', models.JSONField(default=dict, help_text='What they did, as `counted.as_json`.')),
                 ('problem', models.CharField(blank=True, help_text='What went wrong last, as a clause.', max_length=300)),
                 ('started_at', models.DateTimeField()),
+                ('begun_at', models.DateTimeField(help_text='When workers were first sent its devices; empty while it is in line.', null=True)),
+                ('estimated_seconds', models.FloatField(default=0.0, help_text='Work of its devices for one process, by constants; 0 if their number is unknown.')),
                 ('try_number', models.PositiveIntegerField(help_text="Of a try, which browsers join: one more than the last one's.", null=True, unique=True)),
                 ('ended_at', models.DateTimeField(help_text='When the last device had reported, or none will.', null=True)),
                 ('recipe', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='recipes.recipe')),

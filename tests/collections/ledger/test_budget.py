@@ -204,7 +204,7 @@ def test_spending_stands_and_falls_with_the_publishing(monkeypatch: pytest.Monke
     def failing(**_: Any) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(publication, "entry_append", failing)
+    monkeypatch.setattr(publication, "recipe_entry_append", failing)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
         published_recipe()
     assert not Spending.objects.exists()

@@ -118,6 +118,7 @@ def restricted(settings: Any) -> dict[str, Any]:
         workload=BODIES["POST", "api-simulations"]["workload"],
         seed=None,
         actor=None,
+        public=True,
     )
     user = account("ada", is_superuser=True)
     hook, _ = webhook_create(user=user, **BODIES["POST", "api-webhooks"])

@@ -93,7 +93,7 @@ class StoreContract:
         assert not isinstance(report_store_of(published_recipe(name="Other")), self.store)
         settings.OBJECT_STORE = here
         assert isinstance(report_store_of(recipe), self.store)
-        assert report_store_set() is self.store
+        assert isinstance(report_store_set(recipe), self.store)
 
     def test_reports_that_were_submitted_wait_for_work(self) -> None:
         recipe = published_recipe(cohort_size=2)

@@ -1,6 +1,7 @@
 """Simulations, and tries that are small, brought to their end without workers; of the site, only HTTP is left
 out."""
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from django.test import Client
 
 from panprivacy.device.transport import JSON, Answer, Transport
+from recipes.access import DEVICE_KEY, device_key
 from recipes.models import Recipe
 from results.aggregation.operations import chunk_process, chunks_plan
 from results.models import Release
@@ -26,7 +28,7 @@ DEVICES = 40
 
 
 class Site(Transport):
-    """Requests to the site's own addresses."""
+    """Requests to the site's own addresses, as simulated devices send them."""
 
     def at(self, base_url: str) -> Transport:
         raise ValueError(f"there is no server {base_url} in this process")
@@ -42,14 +44,20 @@ class Site(Transport):
         fields: Mapping[str, str] | None = None,
     ) -> Answer:
         given = {"Accept": accept, **(fields or {})}
+        if named := re.search("[0-9a-f]{64}", target):
+            given[DEVICE_KEY] = device_key(named[0])
         answer = Client().generic(method, target, body, content_type=content_type, headers=given)
         headers = {name.lower(): value for name, value in answer.headers.items()}
         return Answer(answer.status_code, headers, answer.getvalue())
 
 
-def start(workload: dict[str, Any] | None = None, seed: int | None = 7, **changes: Any) -> Simulation:
+def start(
+    workload: dict[str, Any] | None = None, seed: int | None = 7, public: bool = True, **changes: Any
+) -> Simulation:
     members = recipe_members(**changes)
-    return simulation_start(members=members, workload=workload or BERNOULLI, seed=seed, actor=None)
+    return simulation_start(
+        members=members, workload=workload or BERNOULLI, seed=seed, actor=None, public=public
+    )
 
 
 def run(simulation: Simulation, site: Transport) -> Simulation:

@@ -17,8 +17,8 @@ from results.models import Release, SimulatedTruth
 from simulations import chunk_sizes, chunks, workloads
 from simulations.chunks import chunks_take
 from simulations.models import DeviceChunk, Simulation
-from simulations.operations import MOST_AT_ONCE, devices_add, simulation_cancel, simulation_open
-from simulations.selectors import outcome_of
+from simulations.operations import devices_add, simulation_cancel, simulation_open
+from simulations.selectors import MOST_AT_ONCE, outcome_of
 from tests.collections.simulations.scene import Site, released, run, small_chunks, start
 from tests.factories import recipe_members
 from tests.page_text import page_text
@@ -53,7 +53,7 @@ def with_devices(simulation: Simulation, devices: Any = EVENTS) -> Simulation:
 def test_simulations_of_commands_take_no_place_of_others() -> None:
     for _ in range(MOST_AT_ONCE):
         opened()
-    assert start().at_once is None
+    assert chunks_take(simulation=start())
 
 
 def test_devices_of_a_command_report_and_its_page_shows_them(site: Site) -> None:

@@ -11,11 +11,11 @@ from ledger.models import Spending
 from log.audit.models import Entry
 from recipes.models import Recipe
 from results.models import SimulatedTruth
-from simulations import tries
+from simulations import operations, tries
 from simulations.chunks import try_end
 from simulations.errors import SimulationRefusedError
 from simulations.models import Simulation
-from simulations.operations import MOST_AT_ONCE, simulation_cancel
+from simulations.operations import simulation_cancel
 from simulations.tasks import advance_simulations
 from simulations.tries import latest_try, simulated_devices, try_join, try_members, try_of
 from tests.clock import time_is
@@ -131,7 +131,8 @@ def test_no_more_tries_run_than_workers_come_to(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_tries_and_simulations_have_places_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    for _ in range(MOST_AT_ONCE):
+    monkeypatch.setattr(operations, "MOST_IN_LINE", 2)
+    for _ in range(2):
         started = start()
     apart(monkeypatch, tries.TRIES_AT_ONCE)
     cancelled(started)

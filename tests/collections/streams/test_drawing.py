@@ -111,7 +111,7 @@ def test_release_that_crashed_is_repeated_with_exactly_the_same_numbers(
 
     monkeypatch.setattr(Release, "save", noting)
     with monkeypatch.context() as patched:
-        patched.setattr(release_operations, "entry_append", crash)
+        patched.setattr(release_operations, "recipe_entry_append", crash)
         for _ in range(2):
             with pytest.raises(CrashError):
                 result_release(recipe=closed)
@@ -155,7 +155,7 @@ def test_impossible_estimate_is_not_tried_again(closed: Recipe, monkeypatch: pyt
         raise OverflowError
 
     monkeypatch.setattr(Density, "estimate", overflowing)
-    with crashing(release_operations, "entry_append"):
+    with crashing(release_operations, "recipe_entry_append"):
         result_release(recipe=closed)
     collections_advance()
     release = Release.objects.get()
@@ -352,7 +352,7 @@ def test_a_recipe_that_is_not_published_leaves_no_stream(monkeypatch: pytest.Mon
     def fail(**named: object) -> None:
         raise RecipeStateError("no")
 
-    monkeypatch.setattr(publication, "entry_append", fail)
+    monkeypatch.setattr(publication, "recipe_entry_append", fail)
     with pytest.raises(RecipeStateError):
         published_stream()
     assert nothing_is_left()

@@ -4,6 +4,7 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test import Client
 from django.utils import timezone
@@ -48,7 +49,7 @@ def test_population_and_event_are_found_by_an_index() -> None:
         with connection.cursor() as cursor:
             if connection.vendor == "postgresql":
                 cursor.execute("SET LOCAL enable_seqscan = off")
-        assert index in overview_search(**narrowed).explain()
+        assert index in overview_search(user=AnonymousUser(), **narrowed).explain()
 
 
 def test_filter_that_means_nothing_is_named_and_shows_nothing(client: Client) -> None:

@@ -51,7 +51,7 @@ def simulated(settings: Any) -> Simulation:
     settings.SITE_URL = "http://localhost"
     members = recipe_members(segments=SEGMENTS, epsilon=9.0, cohort_size=20)
     simulation = simulation_start(
-        members=members, workload={"kind": "events", "csv": CSV}, seed=1, actor=None
+        members=members, workload={"kind": "events", "csv": CSV}, seed=1, actor=None, public=True
     )
     released(run(simulation, Site()))
     return simulation

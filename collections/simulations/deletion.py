@@ -1,0 +1,54 @@
+"""Deleting a private simulation with everything that is stored of it."""
+
+from typing import Any
+
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import ManyToOneRel, Model, QuerySet
+
+from log.audit.operations import entry_append
+from recipes.models import Recipe
+from reports.partitions import REPORTS
+from results.models import Release
+from simulations.actions import SIMULATION_DELETED
+from simulations.errors import SimulationRefusedError
+from simulations.models import Simulation
+from simulations.operations import simulation_cancel
+
+
+@transaction.atomic
+def simulation_delete(*, simulation: Simulation, actor: User | None) -> None:
+    """Delete a private simulation: its recipe, keys, reports, sums, result and devices, all or nothing. One
+    that runs is cancelled first. The log keeps that there was one, and that it was deleted.
+
+    Raises:
+        SimulationRefusedError: it is public, and stays for good.
+        Simulation.DoesNotExist: it is deleted already.
+    """
+    # In this order everywhere: the simulation's row first.
+    simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
+    recipe = Recipe.objects.select_for_update().get(pk=simulation.recipe_id)
+    if not recipe.private:
+        raise SimulationRefusedError("the simulation is public, and public recipes stay")
+    if not Release.objects.filter(recipe=recipe).exists():
+        # Keys, reports and sums go as at every end without a result.
+        simulation_cancel(simulation=simulation, actor=actor)
+    REPORTS.clear(recipe.pk)
+    _delete(Recipe.objects.filter(pk=recipe.pk))
+    entry_append(action=SIMULATION_DELETED, subject=simulation.subject, actor=actor, details={})
+
+
+def _delete(rows: QuerySet[Any]) -> None:
+    """Delete rows, and first all rows that point at them, of whatever app. The database refuses this of what
+    belongs to a public recipe."""
+    for relation in rows.model._meta.get_fields(include_hidden=True):
+        if isinstance(relation, ManyToOneRel):
+            model: type[Model] = relation.related_model
+            # Those were cleared: on PostgreSQL directly after the commit.
+            if model._meta.db_table not in _CLEARED:
+                _delete(model._base_manager.filter(**{f"{relation.field.name}__in": rows}))
+    # Without asking all pointing rows once more, and without loading any.
+    rows._raw_delete(rows.db)
+
+
+_CLEARED = {table.name for table in REPORTS.tables}
