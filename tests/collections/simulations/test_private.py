@@ -196,10 +196,13 @@ def rows() -> dict[str, set[Any]]:
 
 
 @pytest.mark.parametrize("make", [private, finished], ids=["running", "finished"])
-def test_delete_leaves_no_row_but_entries_of_the_log(make: Any) -> None:
+def test_delete_leaves_no_row_but_entries_of_the_log(
+    make: Any, django_capture_on_commit_callbacks: Any
+) -> None:
     kept = released(run(start(), Site()))
     before = rows()
-    simulation_delete(simulation=make(), actor=None)
+    with django_capture_on_commit_callbacks(execute=True):
+        simulation_delete(simulation=make(), actor=None)
     assert rows() == before
     assert Release.objects.get() == kept
     assert Entry.objects.latest("index").action == "simulation_deleted"
