@@ -24,6 +24,7 @@ from publishing.admission import (
 from publishing.approvals import approval_require, approval_spend
 from publishing.interface import Partners, Prepared, Wish
 from publishing.target import Targeted, target_require
+from recipes.access import device_key_new
 from recipes.actions import RECIPE_CLOSED, RECIPE_PUBLISHED
 from recipes.budget import Affordable, affordable_require, saying_what_fits, spend, spent_with
 from recipes.cost import Cost
@@ -136,7 +137,7 @@ def recipe_publish_file(
 
         @transaction.atomic
         def write(affordable: Affordable | None) -> Recipe:
-            recipe, approval = Recipe(created_by=actor, private=private), ""
+            recipe, approval = Recipe(created_by=actor, device_key=device_key_new() if private else ""), ""
             recipe_fill(recipe, draft)
             if not exempt:
                 approval = approval_spend(

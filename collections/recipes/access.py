@@ -1,9 +1,11 @@
 """Permission to draft, publish and close recipes, and to see private simulations."""
 
+import secrets
+
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.db.models import QuerySet
 from django.http import HttpRequest
-from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.crypto import constant_time_compare
 
 from recipes.models import Recipe
 
@@ -22,7 +24,7 @@ def recipes_visible_to(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Recip
     """The recipes that an account may know of: analysts all, others none of the private simulations. For
     lists; `may_see` is the same for one recipe."""
     recipes = Recipe.objects.all()
-    return recipes if may_publish(user) else recipes.filter(private=False)
+    return recipes if may_publish(user) else recipes.filter(device_key="")
 
 
 def may_see(request: HttpRequest, recipe: Recipe) -> bool:
@@ -34,11 +36,11 @@ def may_see(request: HttpRequest, recipe: Recipe) -> bool:
     # The account is read for private recipes only: other answers do not depend on it.
     return (
         not recipe.private
-        or constant_time_compare(request.headers.get(DEVICE_KEY, ""), device_key(str(recipe.identifier)))
+        or constant_time_compare(request.headers.get(DEVICE_KEY, ""), recipe.device_key)
         or may_publish(getattr(request, "user", AnonymousUser()))
     )
 
 
-def device_key(identifier: str) -> str:
-    """What only processes of this site can compute of an identifier: 64 hexadecimal digits."""
-    return salted_hmac("recipes.device_key", identifier, algorithm="sha256").hexdigest()
+def device_key_new() -> str:
+    """A device key: 64 hexadecimal digits."""
+    return secrets.token_hex(32)

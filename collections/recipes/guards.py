@@ -17,7 +17,7 @@ _COLUMNS = (
     "opens_at",
     "closes_at",
     "simulation",
-    "private",
+    "device_key",
     "created_by_id",
     "created_at",
     "published_at",
@@ -33,7 +33,9 @@ def _differs(column: str) -> str:
     return f"(CAST({old} AS TEXT) <> CAST({new} AS TEXT) OR ({old} IS NULL) <> ({new} IS NULL))"
 
 
-OF_PRIVATE = "EXISTS (SELECT 1 FROM recipes_recipe WHERE recipes_recipe.id = OLD.recipe_id AND private)"
+OF_PRIVATE = (
+    "EXISTS (SELECT 1 FROM recipes_recipe WHERE recipes_recipe.id = OLD.recipe_id AND device_key <> '')"
+)
 """Of a row that belongs to a recipe: that this is a private simulation, whose rows go before it does."""
 
 PUBLISHED = Guard(
@@ -48,7 +50,7 @@ PUBLISHED = Guard(
     + " OR ".join(_differs(column) for column in _COLUMNS if column not in _MAY_CHANGE)
     + " OR NOT (OLD.status = 'published' AND NEW.status = 'closed'"
     " AND OLD.closed_at IS NULL AND NEW.closed_at IS NOT NULL)))",
-    delete_when="OLD.status <> 'draft' AND NOT OLD.private",
+    delete_when="OLD.status <> 'draft' AND OLD.device_key = ''",
 )
 STATED = Guard(
     "recipes_recipeguarantees",

@@ -69,8 +69,12 @@ class Recipe(models.Model):
     opens_at = models.DateTimeField(null=True)
     closes_at = models.DateTimeField(null=True)
     simulation = models.BooleanField(default=False, help_text="Reports come from simulated devices.")
-    private = models.BooleanField(
-        default=False, help_text="A simulation that only analysts of this site see; it can be deleted."
+    device_key = models.CharField(
+        max_length=64,
+        blank=True,
+        default="",
+        editable=False,
+        help_text="What simulated devices of a private simulation show; empty of all others.",
     )
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     editors = models.ManyToManyField(
@@ -99,12 +103,17 @@ class Recipe(models.Model):
             ),
             models.CheckConstraint(
                 name="recipe_private_is_simulated",
-                condition=models.Q(private=False) | models.Q(status="draft") | models.Q(simulation=True),
+                condition=models.Q(device_key="") | models.Q(status="draft") | models.Q(simulation=True),
             ),
         )
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def private(self) -> bool:
+        """Whether it is a simulation that only analysts of this site see, and that can be deleted."""
+        return self.device_key != ""
 
     @property
     def draft_hash(self) -> str:

@@ -27,6 +27,6 @@ SIGNED = Guard(
     unique=("release_id",),
     delete_unless="EXISTS (SELECT 1 FROM releases_release "
     "JOIN recipes_recipe ON recipes_recipe.id = releases_release.recipe_id "
-    "WHERE releases_release.id = OLD.release_id AND private)",
+    "WHERE releases_release.id = OLD.release_id AND device_key <> '')",
 )
 GUARDS = (RELEASES, TRUTHS, SIGNED)

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.db import transaction
 
 from panprivacy.device.transport import HttpTransport
-from recipes.access import DEVICE_KEY, device_key
+from recipes.access import DEVICE_KEY
 from results.aggregation.tasks import steps_send
 from simulations.chunks import chunk_run, chunks_take, try_end
 from simulations.models import DeviceChunk, Simulation
@@ -39,7 +39,7 @@ def simulate_devices(chunk: str) -> None:
     if row is None or not settings.SITE_URL:
         return
     recipe = row.simulation.recipe
-    fields = {DEVICE_KEY: device_key(str(recipe.identifier))} if recipe.private else {}
+    fields = {DEVICE_KEY: recipe.device_key} if recipe.private else {}
     with HttpTransport(settings.SITE_URL, fields=fields) as transport:
         chunk_run(chunk=row.pk, transport=transport)
     chunks_send(simulation=row.simulation)

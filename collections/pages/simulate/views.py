@@ -182,7 +182,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "kinds": [(one, KINDS[one], one == form.shown_kind) for one in form.kinds],
         "devices": devices or SOME_DEVICES,
         "counted": devices is not None,
-        "about": _rounded(seconds_expected(draft, draft.calibrated, devices or SOME_DEVICES)),
+        "about": _rounded(seconds_expected(draft, statistic, devices or SOME_DEVICES)),
         "ahead": simulations_in_line().count(),
         "at_once": MOST_AT_ONCE,
     }

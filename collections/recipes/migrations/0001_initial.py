@@ -31,7 +31,7 @@ class Migration(migrations.Migration):
                 ('opens_at', models.DateTimeField(null=True)),
                 ('closes_at', models.DateTimeField(null=True)),
                 ('simulation', models.BooleanField(default=False, help_text='Reports come from simulated devices.')),
-                ('private', models.BooleanField(default=False, help_text='A simulation that only analysts of this site see; it can be deleted.')),
+                ('device_key', models.CharField(blank=True, default='', editable=False, help_text='What simulated devices of a private simulation show; empty of all others.', max_length=64)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('published_at', models.DateTimeField(null=True)),
                 ('closed_at', models.DateTimeField(null=True)),
@@ -134,7 +134,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name='recipe',
-            constraint=models.CheckConstraint(condition=models.Q(('private', False), ('status', 'draft'), ('simulation', True), _connector='OR'), name='recipe_private_is_simulated'),
+            constraint=models.CheckConstraint(condition=models.Q(('device_key', ''), ('status', 'draft'), ('simulation', True), _connector='OR'), name='recipe_private_is_simulated'),
         ),
         migrations.AddIndex(
             model_name='approval',

@@ -18,7 +18,7 @@ from log.public_log.tree_growth import integrate
 from log.public_log.verification import log_verify
 from panprivacy.formats.errors import FieldError
 from publishing.publication import recipe_publish_file
-from recipes.access import DEVICE_KEY, device_key
+from recipes.access import DEVICE_KEY
 from recipes.converters import IdentifierConverter
 from recipes.models import Recipe
 from results.models import Release
@@ -168,8 +168,8 @@ def test_only_its_own_device_key_lets_a_device_in(monkeypatch: pytest.MonkeyPatc
     identifier = str(simulation.recipe.identifier)
     address = reverse("api-recipe", args=[identifier])
     for key, status in (
-        (device_key(identifier), 200),
-        (device_key(str(other.recipe.identifier)), 404),
+        (simulation.recipe.device_key, 200),
+        (other.recipe.device_key, 404),
         ("", 404),
         ("\xe9", 404),
     ):
@@ -183,7 +183,7 @@ def test_only_its_own_device_key_lets_a_device_in(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tasks, "HttpTransport", Noted)
     for one in (simulation, start()):
         tasks.simulate_devices(str(chunks_take(simulation=one)[0]))
-    assert sent == [{DEVICE_KEY: device_key(identifier)}, {}]
+    assert sent == [{DEVICE_KEY: simulation.recipe.device_key}, {}]
 
 
 def rows() -> dict[str, set[Any]]:
