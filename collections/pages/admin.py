@@ -106,8 +106,8 @@ class RecipeAdmin(ReadOnlyAdmin):
     exclude = ("signature", "draft", "editors")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Recipe]:
-        """What is public: drafts are seen by analysts only, on the site's own pages."""
-        return super().get_queryset(request).exclude(status=Recipe.Status.DRAFT)
+        """What is public: analysts alone see drafts and private simulations, on the site's own pages."""
+        return super().get_queryset(request).exclude(status=Recipe.Status.DRAFT).filter(device_key="")
 
 
 @admin.register(Release)
@@ -119,7 +119,7 @@ class ReleaseAdmin(ReadOnlyAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Release]:
         # The list shows none of them; the page of one release loads them as it comes to them.
-        return super().get_queryset(request).defer(*NUMBERS)
+        return super().get_queryset(request).filter(recipe__device_key="").defer(*NUMBERS)
 
 
 @admin.register(Population)
