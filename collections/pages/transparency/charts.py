@@ -1,6 +1,5 @@
 """The timeline of the public log."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,14 +40,6 @@ class Moment:
     kind: str
     at: datetime
     link: Link | None = None
-
-
-@dataclass(frozen=True)
-class Month:
-    """How often each kind happened in a month; kinds with their counts, in the order of `KINDS`."""
-
-    name: str
-    counts: tuple[tuple[str, int], ...]
 
 
 def moments_of(entries: Iterable[Entry], spent: Iterable[tuple[str, datetime]]) -> list[Moment]:
@@ -92,17 +83,10 @@ def timeline_chart(moments: Sequence[Moment]) -> Chart | None:
     return Chart(
         title="Timeline of the public log",
         description="When recipes were published and closed, results released and withheld, intrusions "
-        "announced, and privacy budgets spent. Each mark leads to its recipe or series. The tables have the "
-        "same by month and by recipe.",
+        "announced, and privacy budgets spent: the entries of this page. Each mark leads to its recipe or "
+        "series. The tables have the same by recipe and by entry.",
         panels=(
             Panel(x=Axis(scale=Scale.TIME), y=Axis(scale=Scale.CATEGORY, categories=rows), series=drawn),
         ),
         height=_ROW * len(rows),
     )
-
-
-def months_of(moments: Sequence[Moment]) -> list[Month]:
-    """The timeline as a table, newest month first."""
-    counted = Counter((moment.at.strftime("%Y-%m"), moment.kind) for moment in moments)
-    names = sorted({name for name, _ in counted}, reverse=True)
-    return [Month(name, tuple((kind, counted[name, kind]) for kind in KINDS)) for name in names]

@@ -1,10 +1,11 @@
 """The outcome of each recipe, from the public log and the populations' books: one line for each."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from ledger.selectors import Spent, spent_by
 from log.audit.models import Entry
+from log.audit.selectors import public_entries
 from pages.transparency.charts import KINDS
 from recipes.selectors import recipes_of_subjects
 
@@ -48,20 +49,15 @@ class History:
         return self.entries.get("Announced")
 
 
-def histories_of(entries: Iterable[Entry], most: int) -> list[History]:
-    """What became of the first `most` recipes among these entries, in their order.
-
-    Args:
-        entries: newest first.
-    """
+def histories_of(entries: Sequence[Entry]) -> list[History]:
+    """What became of each recipe that these entries are about, in their order, by all entries about it."""
     kind_of = {action: kind for kind, actions in KINDS.items() for action in actions}
+    recipes = recipes_of_subjects(entry.subject for entry in entries if entry.action in kind_of)
+    spent = spent_by(list(recipes))
     by_subject: dict[str, dict[str, Entry]] = {}
-    for entry in entries:
-        if entry.action in kind_of:
-            by_subject.setdefault(entry.subject, {}).setdefault(kind_of[entry.action], entry)
-    recipes = recipes_of_subjects(by_subject)
-    known = [subject for subject in by_subject if subject in recipes][:most]
-    spent = spent_by(known)
+    for entry in public_entries().filter(subject__in=recipes, action__in=kind_of):
+        by_subject.setdefault(entry.subject, {}).setdefault(kind_of[entry.action], entry)
+    known = dict.fromkeys(entry.subject for entry in entries if entry.subject in by_subject)
     return [
         History(
             name=recipes[subject].name,

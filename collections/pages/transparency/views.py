@@ -22,22 +22,17 @@ from log.public_log.selectors import checkpoint_note, recent_checkpoints, troubl
 from pages.charts.shown import shown_chart
 from pages.feed.atom import FeedEntry, atom_document
 from pages.feed.views import BEGUN, feed_response, site_of
-from pages.transparency.charts import KINDS, moments_of, months_of, timeline_chart
+from pages.transparency.charts import KINDS, moments_of, timeline_chart
 from pages.transparency.checks import verification_context
 from pages.transparency.histories import histories_of
 from pages.words.public_sentences import PublicEntry, told_publicly
 from recipes.selectors import subjects_named, subjects_of_population
 from web.paging import page_of, text_of
 
-PAGE_SIZE = 50
+PAGE_SIZE = 40
+"""Entries of a page: with as many recipes, it has at most 150 kB."""
 
 FEED_ENTRIES = 50
-
-DRAWN = 1_000
-"""Entries in the timeline: the newest."""
-
-RECIPES = 50
-"""Recipes in the table below it."""
 
 CHECKPOINTS = 10
 
@@ -48,13 +43,9 @@ class PublicLogView(View):
     """Entries, newest first; search, filters and page are in the address."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        matching = _matching(request.GET)
-        page = page_of(matching, request, PAGE_SIZE)
-        drawn = list(matching[:DRAWN])
-        published = [entry.subject for entry in drawn if entry.action in KINDS["Published"]]
-        moments = moments_of(drawn, spending_times(published))
-        chart = timeline_chart(moments)
-        histories = histories_of(drawn, RECIPES + 1)
+        page = page_of(_matching(request.GET), request, PAGE_SIZE)
+        published = [entry.subject for entry in page.rows if entry.action in KINDS["Published"]]
+        chart = timeline_chart(moments_of(page.rows, spending_times(published)))
         checkpoints = recent_checkpoints(CHECKPOINTS)
         query = request.GET.copy()
         query.pop("before", None)
@@ -65,12 +56,7 @@ class PublicLogView(View):
             "actions": public_action_choices(),
             "populations": Population.objects.order_by("name").values_list("name", flat=True),
             "chart": None if chart is None else shown_chart(chart, "timeline"),
-            "kinds": list(KINDS),
-            "months": months_of(moments),
-            "histories": histories[:RECIPES],
-            "more_recipes": len(histories) > RECIPES,
-            "drawn": len(drawn),
-            "most_drawn": DRAWN,
+            "histories": histories_of(page.rows),
             "checkpoint": checkpoints[0] if checkpoints else None,
             "note": checkpoint_note(checkpoints[0]).decode() if checkpoints else "",
             "checkpoints": _told(checkpoints),
