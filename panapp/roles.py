@@ -46,6 +46,8 @@ _SITE_APPS = (
     "simulations",
     "notifications",
     "pages",
+    "pages.dashboards",
+    "pages.overview",
     "panapp",
 )
 _SITE_MIDDLEWARE = (

@@ -11,7 +11,7 @@ from web.not_found import MissingError
 
 M = TypeVar("M", bound=Model)
 
-KINDS = ("recipe", "series", "population", "draft", "entry")
+KINDS = ("recipe", "series", "population", "draft", "entry", "dashboard")
 
 
 def missing(kind: str) -> MissingError:

@@ -20,6 +20,10 @@ from web.strict_json import JSONRefusedError, json_of
 
 NOTE_LENGTH = 300
 
+TAG_LENGTH = 40
+MOST_TAGS = 10
+"""Of one recipe."""
+
 APPROVAL_VALID = timedelta(days=7)
 """For which something can be published after it was approved."""
 
@@ -258,6 +262,21 @@ class AskedAgain(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recipe_id} asks {self.origin_id} again"
+
+
+class Tag(models.Model):
+    """A word under which accounts of this site find a recipe or a draft. It is in no document and in no entry
+    of the log, can be changed at any time, and is shown to signed-in accounts only."""
+
+    recipe = models.ForeignKey(Recipe, models.CASCADE, related_name="tags")
+    name = models.CharField(max_length=TAG_LENGTH, db_index=True)
+
+    class Meta:
+        ordering = ("name",)
+        constraints = (models.UniqueConstraint(fields=("recipe", "name"), name="tag_of_recipe_once"),)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 LIVE = ("asked", "approved")

@@ -9,14 +9,16 @@ from django.db import transaction
 from log.audit.operations import entry_append
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import RecipeLimits, local_epsilon
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
 from recipes.errors import RecipeStateError
-from recipes.models import LIVE, Approval, AskedAgain, Recipe, RecipeKey
+from recipes.models import LIVE, MOST_TAGS, TAG_LENGTH, Approval, AskedAgain, Recipe, RecipeKey, Tag
 from recipes.planner.guarantees import Guaranteed
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_unseal
+from web.strict_json import CONTROLS
 
 
 @transaction.atomic
@@ -99,6 +101,33 @@ def recipe_draft_delete(*, recipe: Recipe, actor: User | None) -> None:
     subject, details = _subject(locked), {"name": locked.name, "content": locked.draft_hash}
     locked.delete()
     entry_append(action=DRAFT_DELETED, subject=subject, actor=actor, details=details)
+
+
+@transaction.atomic
+def recipe_tag(*, recipe: Recipe, tags: object) -> list[str]:
+    """Replace the tags of a recipe or a draft; spaces around a tag and repetitions are dropped.
+
+    Returns:
+        The tags that it has, in their order.
+
+    Raises:
+        FieldError: named `tags`: no list, too many, or one that is no text, too long, or has a comma or a
+            control character.
+    """
+    if not isinstance(tags, list) or not all(isinstance(tag, str) for tag in tags):
+        raise FieldError("tags", "must be a list of texts")
+    if any("," in tag or CONTROLS.search(tag) for tag in tags):
+        raise FieldError("tags", "must have no commas and no control characters")
+    names = sorted({tag.strip() for tag in tags} - {""})
+    if any(len(name) > TAG_LENGTH for name in names):
+        raise FieldError("tags", f"must have 1 to {TAG_LENGTH} characters each")
+    if len(names) > MOST_TAGS:
+        raise FieldError("tags", f"must be at most {MOST_TAGS}, not {len(names):,}")
+    # Two requests at once leave the tags of the one that came last.
+    Recipe.objects.select_for_update(no_key=True).get(pk=recipe.pk)
+    recipe.tags.exclude(name__in=names).delete()
+    Tag.objects.bulk_create((Tag(recipe=recipe, name=name) for name in names), ignore_conflicts=True)
+    return names
 
 
 def recipe_private_key(*, recipe: Recipe) -> PrivateKey:

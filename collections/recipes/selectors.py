@@ -11,7 +11,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.access import recipes_visible_to
-from recipes.models import AskedAgain, Recipe
+from recipes.models import AskedAgain, Recipe, Tag
 
 IDENTIFIER_LENGTH = 64
 
@@ -19,13 +19,18 @@ IDENTIFIER_LENGTH = 64
 def recipes_search(
     *, user: AbstractBaseUser | AnonymousUser, text: str = "", status: str = "all"
 ) -> QuerySet[Recipe]:
-    """Published and closed recipes that an account may know of, newest first.
+    """Published and closed recipes that an account may know of, newest first; or drafts, which only analysts
+    may see.
 
     Args:
         text: words of name or question, the name of an event, or the beginning of an identifier.
-        status: `open` (published), `closed` or `all`.
+        status: `draft`, `open` (published), `closed` or `all`, which has no drafts.
     """
-    statuses = {"open": [Recipe.Status.PUBLISHED], "closed": [Recipe.Status.CLOSED]}
+    statuses = {
+        "draft": [Recipe.Status.DRAFT],
+        "open": [Recipe.Status.PUBLISHED],
+        "closed": [Recipe.Status.CLOSED],
+    }
     recipes = recipes_visible_to(user).filter(
         status__in=statuses.get(status, [Recipe.Status.PUBLISHED, Recipe.Status.CLOSED])
     )
@@ -117,6 +122,17 @@ def event_names(user: AbstractBaseUser | AnonymousUser, most: int) -> list[str]:
     """Names of events in published recipes that an account may know of, at most this many, by name."""
     named = recipes_visible_to(user).exclude(status=Recipe.Status.DRAFT).exclude(event="")
     return list(named.order_by("event").values_list("event", flat=True).distinct()[:most])
+
+
+def tag_names(most: int) -> list[str]:
+    """Tags that recipes have, at most this many, by name."""
+    return list(Tag.objects.order_by("name").values_list("name", flat=True).distinct()[:most])
+
+
+def owner_names() -> list[str]:
+    """Accounts that drafted a recipe, by name."""
+    owners = Recipe.objects.order_by("created_by__username").exclude(created_by=None)
+    return list(owners.values_list("created_by__username", flat=True).distinct())
 
 
 def drafts_list() -> QuerySet[Recipe]:

@@ -6,11 +6,22 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
+from django.db.models.functions import Lower
 
 from recipes.models import Recipe
 from recipes.selectors import recipes_search
 from results.models import NUMBERS, Release, SignedResult
+
+
+SORTS = {
+    # Open recipes come after all results, however many there are.
+    "result": (F("release__released_at").desc(nulls_last=True), "-pk"),
+    # The open ones first, the next to close before others; then the closed ones, newest first.
+    "closing": (F("closed_at").desc(nulls_first=True), "closes_at", "-pk"),
+    "name": (Lower("name"), "-pk"),
+}
+"""Name of an order → columns."""
 
 
 def overview_search(
@@ -23,25 +34,32 @@ def overview_search(
     event: str = "",
     since: date | None = None,
     until: date | None = None,
+    owner: str = "",
+    tag: str = "",
+    sort: str = "result",
 ) -> QuerySet[Recipe]:
-    """Published and closed recipes with their releases, newest first.
+    """Published and closed recipes, or drafts, with their releases.
 
     Args:
         user, text: as in `recipes_search`.
         status: as there, or an outcome: `released` or `withheld`.
         statistic, population, event: their names; empty for all.
         since, until: the first and the last day (in UTC) on which they were published; None for no limit.
+        owner: username of the account that drafted them; empty for all.
+        tag: one that they have; empty for all.
+        sort: one of `SORTS`.
     """
     recipes = with_release(recipes_search(user=user, text=text, status=status))
     if status in Release.Outcome.values:
         recipes = recipes.filter(release__outcome=status)
     named = {"statistic": statistic, "population": population, "event": event}
+    named |= {"created_by__username": owner, "tags__name": tag}
     recipes = recipes.filter(**{column: name for column, name in named.items() if name})
     if since is not None:
         recipes = recipes.filter(published_at__gte=_midnight(since))
     if until is not None and until < date.max:
         recipes = recipes.filter(published_at__lt=_midnight(until + timedelta(days=1)))
-    return recipes
+    return recipes.order_by(*SORTS[sort])
 
 
 def unfinished_recipes(*, closing_before: datetime) -> QuerySet[Recipe]:

@@ -5,16 +5,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
-from django.db.models import QuerySet
+from django.db.models import Count, F, QuerySet, Window
+from django.db.models.functions import RowNumber
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.intervals.estimate import Interval
 from panprivacy.recipe.series import MOST_ROUNDS
 from panprivacy.statistics.segments import FIELD
+from recipes.models import Recipe
 from results.changes import Change, change_between
 from results.models import Release
 from results.parts import Part, hidden_reason, joint_part
+from results.selectors import with_release
 from series.models import Round, Series
 from storage.columns import stored
 
@@ -145,6 +148,56 @@ def trend(series: Series, rounds: Sequence[Round], segment: str = "") -> list[Po
     hidden = sum(_outcome(found) == Release.Outcome.RELEASED for found in rounds) - len(told)
     among = _released(series).count() - hidden
     before = _told_before(series, rounds[0], segment) if told else None
+    return _points(rounds, results, before, among, segment)
+
+
+def latest_trends(followed: Sequence[Series], most: int) -> dict[int, list[Point]]:
+    """The trend of each series over its newest rounds, by its primary key: of the whole population.
+
+    The number of statements does not depend on that of series. Intervals hold together as those of `trend`.
+
+    Args:
+        followed: with one number each in a result; others may have millions.
+        most: rounds of each.
+    """
+    newest = Window(RowNumber(), partition_by="series", order_by=F("pk").desc())
+    asked = Round.objects.filter(series__in=followed).exclude(state=Round.State.PLANNED)
+    loaded = asked.annotate(place=newest).filter(place__lte=most).order_by("pk")
+    rounds: dict[int, list[Round]] = {series.pk: [] for series in followed}
+    for found in loaded.select_related("recipe__release").defer(*_UNREAD):
+        rounds[found.series_id].append(found)
+    released = Round.objects.filter(series__in=followed, recipe__release__outcome=Release.Outcome.RELEASED)
+    among = dict(released.order_by().values_list("series").annotate(Count("pk")))
+    return {
+        series: _points(own, [_told(found, "") for found in own], None, among.get(series, 0), "")
+        for series, own in rounds.items()
+    }
+
+
+def newest_results(followed: Sequence[Series]) -> dict[int, Recipe]:
+    """The newest round of each series that has a result, as a recipe with its release, by the series' primary
+    key. The number of statements does not depend on that of series."""
+    newest = Window(RowNumber(), partition_by="series", order_by=F("pk").desc())
+    released = Round.objects.filter(series__in=followed, recipe__release__outcome=Release.Outcome.RELEASED)
+    rounds = released.order_by().annotate(place=newest).filter(place=1).values_list("series", "recipe")
+    recipes = with_release(Recipe.objects.all()).in_bulk([recipe for _, recipe in rounds])
+    return {series: recipes[recipe] for series, recipe in rounds}
+
+
+def _points(
+    rounds: Sequence[Round],
+    results: Sequence[Release | None],
+    before: Release | None,
+    among: int,
+    segment: str,
+) -> list[Point]:
+    """Rounds that follow each other, as points.
+
+    Args:
+        results: of each round, if it has a part for the segment.
+        before: the last result before them.
+        among: number of results whose intervals hold together.
+    """
     points = []
     for found, release in zip(rounds, results, strict=True):
         change = part = None

@@ -1,10 +1,12 @@
-"""Reading a list's query string, and cutting it into pages by key: for people, and for the API."""
+"""Reading a list's query string, and cutting it into pages: by key for people and the API, or by number for
+lists that people sort."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import BadRequest
+from django.core.paginator import Paginator
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, QueryDict
 from rest_framework.serializers import BaseSerializer
@@ -56,6 +58,54 @@ def page_of(rows: QuerySet[M], request: HttpRequest, size: int, *, fits: Fits[M]
     except ValueError:
         raise BadRequest("`before` must be taken from the link to the next page.") from None
     return Page(found, f"?{older}" if older else "", f"?{first.urlencode()}" if started_at else "")
+
+
+@dataclass(frozen=True)
+class NumberedPage(Generic[M]):
+    """One page of a list that has any order.
+
+    Attributes:
+        rows: what it shows.
+        number: of this page, from 1.
+        total: rows of all pages.
+        links: number of a page that can be gone to, and its query string; both empty for pages left out.
+    """
+
+    rows: Sequence[M]
+    number: int
+    total: int
+    links: Sequence[tuple[str, str]]
+
+
+def numbered_page_of(rows: QuerySet[M], request: HttpRequest, size: int) -> NumberedPage[M]:
+    """The page of `rows` with the number in the request's `page`, or the last if there are fewer; the filters
+    stay in the address.
+
+    Raises:
+        BadRequest: `page` is no number of a page.
+    """
+    asked = request.GET.get("page") or "1"
+    if not (asked.isascii() and asked.isdigit() and len(asked) < 10 and int(asked)):
+        raise BadRequest("`page` must be the number of a page, from 1.")
+    page = Paginator(rows, size).get_page(asked)
+    shown = page.paginator.get_elided_page_range(page.number, on_each_side=2, on_ends=1)
+    # Left out, the pages between are no link.
+    links = [
+        (str(each), query_with(request.GET, page=str(each))) if isinstance(each, int) else ("", "")
+        for each in shown
+    ]
+    return NumberedPage(list(page.object_list), page.number, page.paginator.count, links)
+
+
+def query_with(query: QueryDict, **changes: str) -> str:
+    """A query string, from its question mark on, with these parameters changed and without empty ones."""
+    changed = query.copy()
+    for name, value in changes.items():
+        changed[name] = value
+    kept = QueryDict(mutable=True)
+    for name, values in changed.lists():
+        kept.setlist(name, [value for value in values if value])
+    return f"?{kept.urlencode()}"
 
 
 def api_results(

@@ -18,6 +18,9 @@ LONGEST_SHOWN = 200
 UNSTORABLE = re.compile("[\0\ud800-\udfff]")
 """JSON can spell NUL and lone surrogates; no database takes them for text."""
 
+CONTROLS = re.compile("[\0-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters and lone surrogates. Joiners and marks of direction are none: names have them."""
+
 
 class JSONRefusedError(ValueError):
     """It is not JSON, or not as it is read here. The message names in a word or a clause what is wrong.

@@ -1,4 +1,4 @@
-"""What an analyst who publishes should check first."""
+"""What an account should see first: what is new to it, and what waits for it."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -6,28 +6,61 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from pages.recipe.presentation import headline
 from pages.recipe.troubles import troubles_of
 from publishing.approvals import approvals_answered, approvals_waiting
 from recipes.models import Approval, Recipe
+from results.models import Release
 from results.progress import progress_text
-from results.selectors import unfinished_recipes
+from results.selectors import overview_search, unfinished_recipes
 from results.trust_models import collection_model_of
+from simulations.tries import recipes_of_tries
 
 SOON = timedelta(days=1)
 """Time before its end at which a recipe that may release nothing is listed."""
 
 MOST = 10
 
+NEW = 5
+"""Results that are listed as new; the list of all has more."""
+
 
 @dataclass(frozen=True)
-class Attention:
-    """A recipe and why it is shown, as a sentence."""
+class Notice:
+    """Something to see: its address, its question, and why it is shown, as a sentence."""
 
-    recipe: Recipe
+    url: str
+    question: str
     why: str
 
 
-def attention_of(now: datetime) -> list[Attention]:
+@dataclass(frozen=True)
+class News:
+    """What is new since a time: how many results, and the newest of them."""
+
+    since: datetime
+    results: int
+    notices: list[Notice]
+
+
+def news_of(since: datetime) -> News:
+    """Results that were released or withheld since then, newest first."""
+    results = overview_search().filter(release__released_at__gt=since).exclude(pk__in=recipes_of_tries())
+    return News(since, results.count(), [_result(recipe) for recipe in results[:NEW]])
+
+
+def _result(recipe: Recipe) -> Notice:
+    release: Release = recipe.release
+    if recipe.unreadable:
+        why = "Its document cannot be read."
+    elif release.outcome == Release.Outcome.RELEASED:
+        why = f"{headline(recipe, release).text}."
+    else:
+        why = "Nothing was released."
+    return Notice(_address(recipe), recipe.question, why)
+
+
+def attention_of(now: datetime) -> list[Notice]:
     """Recipes that wait for a server, and those that close soon below their cohort size; at most `MOST`.
 
     It shows no more than the recipes' own pages show to analysts who publish: counts are coarse.
@@ -35,30 +68,25 @@ def attention_of(now: datetime) -> list[Attention]:
     found = []
     for recipe in unfinished_recipes(closing_before=now + SOON)[:MOST]:
         if recipe.unreadable:
-            found.append(Attention(recipe, "Its document cannot be read."))
+            found.append(Notice(_address(recipe), recipe.question, "Its document cannot be read."))
             continue
         so_far = collection_model_of(recipe).progress(recipe)
         troubles = troubles_of(recipe, so_far, everything=True)
         if troubles:
             names = " and ".join(trouble.name for trouble in troubles)
-            found.append(Attention(recipe, f"Waits for the {names}."))
+            found.append(Notice(_address(recipe), recipe.question, f"Waits for the {names}."))
         elif recipe.status == Recipe.Status.PUBLISHED and so_far.received < recipe.cohort_size:
             clause = progress_text(so_far.received, recipe.cohort_size)
-            found.append(Attention(recipe, f"Closes within a day, with {clause} reports."))
+            why = f"Closes within a day, with {clause} reports."
+            found.append(Notice(_address(recipe), recipe.question, why))
     return found
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Something that waits for an approval, or has got its answer: its address, its question, and why it is
-    shown, as a sentence."""
-
-    url: str
-    question: str
-    why: str
+def _address(recipe: Recipe) -> str:
+    return reverse("recipe", args=[recipe.identifier])
 
 
-def approvals_of(user: User) -> list[Asked]:
+def approvals_of(user: User) -> list[Notice]:
     """What waits for this account's approval, then what was answered to its own requests."""
     waiting = [
         _asked(one, f"Waits for your approval. {one.asked_by.get_username()} asked.")
@@ -71,9 +99,9 @@ def approvals_of(user: User) -> list[Asked]:
     return waiting + answered
 
 
-def _asked(approval: Approval, why: str) -> Asked:
+def _asked(approval: Approval, why: str) -> Notice:
     if approval.recipe_id:
         url = reverse("recipe-draft", args=[approval.recipe_id])
     else:
         url = reverse("series-proposal", args=[approval.pk])
-    return Asked(url, str(approval.document.get("question", "")), why)
+    return Notice(url, str(approval.document.get("question", "")), why)

@@ -4,12 +4,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from django import forms
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.validators import RegexValidator
 from django.http import QueryDict
 
 from ledger.selectors import population_names
 from panprivacy.recipe.parts.event import EVENT_LENGTH, EVENT_PATTERN
 from panprivacy.statistics.catalogue import STATISTICS
+from recipes.access import may_publish
+from recipes.models import TAG_LENGTH
+from recipes.selectors import owner_names
 from web.paging import text_of
 
 STATUSES = (
@@ -19,6 +23,15 @@ STATUSES = (
     ("released", "Released"),
     ("withheld", "Withheld"),
 )
+
+DRAFTS = ("draft", "Drafts")
+
+SORTS = (("result", "Newest result"), ("closing", "Closing next"), ("name", "Name"))
+
+VIEWS = (("cards", "Cards"), ("table", "Table"))
+
+ARRANGING = ("sort", "view")
+"""Choices that leave nothing out."""
 
 UNKNOWN = "“%(value)s” is none of the choices."
 NO_DATE = "Give a date as 2026-01-31."
@@ -46,10 +59,19 @@ class FilterForm(forms.Form):
     )
     since = forms.DateField(label="Published since", widget=DAY, input_formats=["%Y-%m-%d"])
     until = forms.DateField(label="Published until", widget=DAY, input_formats=["%Y-%m-%d"])
+    owner = forms.ChoiceField(choices=lambda: [("", "All"), *((one, one) for one in owner_names())])
+    tag = forms.CharField(max_length=TAG_LENGTH, widget=forms.TextInput({"list": "tags"}))
+    sort = forms.ChoiceField(label="Sort by", choices=SORTS)
+    view = forms.ChoiceField(choices=VIEWS, widget=forms.HiddenInput)
 
-    def __init__(self, query: QueryDict) -> None:
+    def __init__(self, query: QueryDict, reader: AbstractBaseUser | AnonymousUser) -> None:
         given = {name: query.get(name, "") for name in self.base_fields}
         super().__init__(given, auto_id="filter-%s", label_suffix="")
+        # Owners and tags are an organization's own: they are in no public document.
+        if not reader.is_authenticated:
+            del self.fields["owner"], self.fields["tag"]
+        if may_publish(reader):
+            self.fields["status"].choices = (*STATUSES, DRAFTS)  # type: ignore[attr-defined]  # a ChoiceField's
         for field in self.fields.values():
             field.required = False
             field.error_messages |= {"invalid_choice": UNKNOWN, "invalid": NO_DATE}
@@ -70,14 +92,14 @@ class Filters:
         text: words to search for.
         problems: label and message of each wrong choice.
         given: the arguments for `overview_search`; empty if a choice is wrong.
-        more: whether one of the choices other than the status is made.
+        view: how the list is shown, one of `VIEWS`.
     """
 
     form: FilterForm
     text: str
     problems: list[tuple[str, str]]
     given: dict[str, Any]
-    more: bool
+    view: str
 
     @property
     def chosen(self) -> list[str]:
@@ -86,27 +108,32 @@ class Filters:
         return words + [
             f"{str(field.label).lower()} {dict(getattr(field.field, 'choices', ())).get(value, value)}"
             for field in self.form
-            if (value := self.form.data.get(field.name))
+            if field.name not in ARRANGING and (value := self.form.data.get(field.name))
         ]
+
+    @property
+    def more(self) -> bool:
+        """Whether one of the folded choices is made."""
+        return bool(self.given.keys() - {"text", "status", *ARRANGING})
 
     @property
     def narrowed(self) -> bool:
         """Whether the list is less than everything."""
-        return bool(self.text) or any(self.form.data.values())
+        return bool(self.chosen)
 
 
-def filters_of(query: QueryDict) -> Filters:
+def filters_of(query: QueryDict, reader: AbstractBaseUser | AnonymousUser) -> Filters:
     """The filters of a query string. Other parameters are ignored; a value that means nothing is
     a problem."""
-    form, text = FilterForm(query), text_of(query, "q")
+    form, text = FilterForm(query, reader), text_of(query, "q")
     problems = [
         (str(form[name].label), str(message))
         for name, messages in form.errors.items()
         for message in messages
     ]
     given = {} if problems else {name: value for name, value in form.cleaned_data.items() if value}
-    more = any(value for name, value in form.data.items() if name != "status")
-    return Filters(form, text, problems, given | {"text": text}, more)
+    view = given.pop("view", VIEWS[0][0])
+    return Filters(form, text, problems, given | {"text": text}, view)
 
 
 def _titles() -> list[tuple[str, str]]:

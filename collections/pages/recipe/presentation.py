@@ -36,7 +36,9 @@ class Status:
 
 
 def status_of(recipe: Recipe, release: Release | None, now: datetime) -> Status:
-    """The state of a published recipe at `now`."""
+    """The state of a recipe at `now`."""
+    if recipe.status == Recipe.Status.DRAFT:
+        return Status("draft", "Draft")
     if release is not None:
         return Status(release.outcome, release.get_outcome_display())
     if recipe.status == Recipe.Status.CLOSED:

@@ -116,6 +116,18 @@ class Migration(migrations.Migration):
                 ('recipe', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='key', to='recipes.recipe')),
             ],
         ),
+        migrations.CreateModel(
+            name='Tag',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(db_index=True, max_length=40)),
+                ('recipe', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='tags', to='recipes.recipe')),
+            ],
+            options={
+                'ordering': ('name',),
+                'constraints': [models.UniqueConstraint(fields=('recipe', 'name'), name='tag_of_recipe_once')],
+            },
+        ),
         migrations.AddIndex(
             model_name='recipe',
             index=models.Index(fields=['status', 'closes_at'], name='recipes_rec_status_ddc1e8_idx'),

@@ -12,7 +12,8 @@ from django.urls import URLPattern, URLResolver, get_resolver
 from ledger.models import Population
 from log.audit.models import Entry
 from notifications.models import Delivery, Subscription
-from recipes.models import Approval, Recipe
+from pages.dashboards.models import Dashboard
+from recipes.models import Approval, Recipe, Tag
 from results.models import HeldResult, Release
 from series.models import Mark, PublicInput, Round, Series
 from simulations.models import Simulation
@@ -49,6 +50,11 @@ BODIES = {
     ("POST", "api-webhooks"): {"url": "https://receiver.example/", "events": ["result.released"]},
     ("POST", "api-mails"): {"address": "ana@example.org", "events": ["result.released"]},
     ("POST", "api-intrusions"): {"number": 1, "reason": "court order 4711"},
+    ("POST", "api-dashboards"): {"title": "Crashes", "cards": []},
+    ("PUT", "api-dashboard"): {"title": "Crashes of the week", "cards": []},
+    ("PATCH", "api-dashboard"): {"public": True},
+    ("PUT", "api-recipe-tags"): {"tags": ["android"]},
+    ("PUT", "api-draft-tags"): {"tags": ["android"]},
     ("POST", "api-accounts"): {"username": "nova", "password": "correct horse battery", "groups": []},
     ("PUT", "api-account"): {"active": False, "groups": ["Auditors"]},
     ("PUT", "api-population"): {"description": "All.", "budget": {"epsilon": 1.0, "delta": 1e-6}},
@@ -75,6 +81,7 @@ class Operation:
             "<identifier:identifier>": str(recipe.identifier),
             "<slug:name>": "everyone",
             "<slug:series>": str(Series.objects.values_list("identifier", flat=True).first()),
+            "<slug:dashboard>": str(Dashboard.objects.values_list("identifier", flat=True).first()),
             "<slug:webhook>": subscription_of("webhook"),
             "<slug:mail>": subscription_of("email"),
             "<int:approval>": str(Approval.objects.values_list("pk", flat=True).last()),
@@ -131,6 +138,8 @@ def state() -> tuple[Any, ...]:
         list(Simulation.objects.order_by("pk").values_list("pk", "state")),
         list(Round.objects.order_by("pk").values_list("pk", "state")),
         Mark.objects.count(),
+        list(Tag.objects.values_list("recipe", "name")),
+        list(Dashboard.objects.order_by("pk").values_list("title", "public", "cards")),
         PublicInput.objects.count(),
         AnnouncedIntrusion.objects.count(),
         list(User.objects.order_by("pk").values_list("username", "is_active", "groups")),

@@ -14,6 +14,7 @@ from accounts.api_tokens.operations import token_create
 from ledger.models import Population
 from notifications.models import Delivery, Event, Subscription
 from notifications.operations import mail_subscribe, webhook_create
+from pages.dashboards.operations import dashboard_create
 from publishing.approvals import draft_approval_ask
 from publishing.publication import recipe_close
 from recipes.models import Recipe
@@ -42,16 +43,18 @@ WITHIN = {
     "webhooks:write": {"webhooks:write", "webhooks:read"},
     "mail:write": {"mail:write", "mail:read"},
     "accounts:write": {"accounts:write", "accounts:read"},
+    "dashboards:write": {"dashboards:write", "dashboards:read"},
 }
 """What a scope allows, where that is more than itself."""
 
-OWN = {"webhooks:read", "webhooks:write", "mail:read", "mail:write"}
+OWN = {"webhooks:read", "webhooks:write", "mail:read", "mail:write", "dashboards:read"}
 ROLES = {
-    "analyst": {"recipes:read", "recipes:write", "recipes:approve", "log:read", *OWN},
+    "analyst": {"recipes:read", "recipes:write", "recipes:approve", "log:read", "dashboards:write", *OWN},
     "auditor": {"log:read", *OWN},
     "administrator": {
         *("recipes:read", "recipes:write", "recipes:approve", "populations:write", "log:read"),
         "results:allow",
+        "dashboards:write",
         *("accounts:read", "accounts:write", "intrusions:announce", *OWN),
     },
     "nobody": OWN,
@@ -93,6 +96,7 @@ def account_of(role: str) -> User:
         next_attempt_at=now,
         give_up_at=now,
     )
+    dashboard_create(title="Crashes", cards=[], actor=user)
     mail_subscribe(user=user, address="ana@example.org", events=["result.released"])
     Subscription.objects.filter(user=user).update(confirmed_at=now)
     return user

@@ -7,11 +7,16 @@ import pytest
 from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from ledger.operations import population_create
+from pages.overview.visits import APART, AT_FIRST, visit_note
+from panprivacy.formats.errors import FieldError
+from publishing.publication import recipe_publish
+from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_tag
 from results.selectors import overview_search
-from tests.factories import draft_recipe, published_recipe
+from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
 from tests.scenes import (
     account,
@@ -93,7 +98,7 @@ def test_attention_stands_first_and_only_for_publishers(client: Client) -> None:
     assert "For you to check" not in page_text(client.get("/"))
     client.force_login(analyst())
     page = page_text(client.get("/"))
-    attention = page[page.index("For you to check") : page.index("What is being asked")]
+    attention = page[page.index("For you to check") : page.index("Open, the next to close")]
     assert "Closes within a day, with about 20 of 400 reports." in attention
     for question, shown in (("Nearly over?", True), ("Draft?", True), ("Long?", False), ("Enough?", False)):
         assert (question in attention) is shown
@@ -132,18 +137,176 @@ def test_filters_and_words_narrow_the_list(client: Client) -> None:
     assert named["event"] == "app.crash"
 
 
-def test_overview_pages_by_key_and_keeps_the_filters(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_numbered_pages_keep_the_filters_and_the_order(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("pages.overview.views.PAGE_SIZE", 2)
-    for number in range(5):
-        published_recipe(question=f"Question {number}?")
-    seen: list[str] = []
-    address = "/?q=question&status=open"
-    while address:
-        context = client.get(address).context
-        seen += [card.recipe.question for card in context["cards"]]
-        assert "q=question" in (context["page"].older or "q=question")
-        address = f"/{context['page'].older}" if context["page"].older else ""
-    assert seen == [f"Question {number}?" for number in (4, 3, 2, 1, 0)]
+    for number in (3, 1, 4, 0, 2):
+        published_recipe(name=f"Name {number}", question=f"Question {number}?")
+    asked = "q=question&status=open&sort=name&view=table"
+    pages = [titles(client, f"{asked}&page={page}") for page in (1, 2, 3, 9)]
+    names = [f"Question {number}?" for number in range(5)]
+    assert pages == [names[:2], names[2:4], names[4:], names[4:]], "the last page stands for those after it"
+    response = client.get(f"/?{asked}&page=2&event=")
+    page = page_text(response)
+    assert [query for number, query in response.context["page"].links if number == "3"] == [
+        f"?{asked}&page=3"
+    ]
+    assert "5 in all" in page
+    assert f'href="/?{asked.replace("view=table", "view=cards").replace("&", "&amp;")}&amp;page=2"' in page
+
+
+def test_list_is_sorted_by_result_closing_or_name(client: Client) -> None:
+    for question, days in (("Far?", 9), ("Near?", 5)):
+        ends = (timezone.now() + timedelta(days=days)).isoformat()
+        published_recipe(name=question, question=question, closes_at=ends)
+    finished_recipe([[1]] * 6, name="a", question="First?")
+    finished_recipe([[1]] * 6, name="B", question="Second?")
+    for sort, order in (
+        ("", ["Second?", "First?", "Near?", "Far?"]),
+        ("closing", ["Near?", "Far?", "Second?", "First?"]),
+        ("name", ["First?", "Second?", "Far?", "Near?"]),
+    ):
+        assert titles(client, f"sort={sort}") == order, sort
+
+
+def test_open_recipes_do_not_hide_results(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pages.overview.views.PAGE_SIZE", 2)
+    monkeypatch.setattr("pages.overview.views.OPEN", 2)
+    finished_recipe([[1]] * 6, question="Result?")
+    for number in range(4):
+        published_recipe(question=f"Open {number}?")
+    page = page_text(client.get("/"))
+    assert titles(client, "")[0] == "Result?"
+    assert "All 4 open recipes" in page
+    assert page.index("All 4 open recipes") < page.index("Result?")
+
+
+def test_list_asks_the_same_statements_for_few_and_many(client: Client) -> None:
+    client.force_login(analyst())
+
+    def statements(address: str) -> int:
+        client.get(address)
+        with CaptureQueriesContext(connection) as asked:
+            client.get(address)
+        return len(asked)
+
+    def more(count: int) -> None:
+        for number in range(count):
+            recipe_tag(recipe=published_recipe(question=f"Open {number}?"), tags=["q3"])
+            finished_recipe([[1]] * 6, question=f"Done {number}?")
+            draft_recipe()
+
+    more(1)
+    few = [statements(address) for address in ("/", "/?view=table", "/?status=draft")]
+    more(4)
+    assert [statements(address) for address in ("/", "/?view=table", "/?status=draft")] == few
+    assert max(few) <= 30
+
+
+def test_owner_and_tags_are_for_signed_in_accounts_only(client: Client) -> None:
+    ana, otto = analyst(), account("otto", "Analysts")
+    for owner in (ana, otto):
+        draft = recipe_draft_save(members=recipe_members(question=f"By {owner}?"), actor=owner)
+        recipe_tag(recipe=recipe_publish(recipe=draft, actor=owner), tags=[f" {owner}'s <b> ", ""])
+    both = ["By otto?", "By ana?"]
+    for query in ("owner=ana", "tag=ana's <b>"):
+        assert titles(client, query) == both, "a choice that is not offered is ignored"
+    for view in ("cards", "table"):
+        page = page_text(client.get(f"/?view={view}"))
+        assert not any(word in page for word in ("ana's", "by <bdi>", 'name="owner"', 'name="tag"'))
+    client.force_login(account("passerby"))
+    for query in ("owner=ana", "tag=ana's <b>"):
+        assert titles(client, query) == ["By ana?"]
+    for view in ("cards", "table"):
+        page = page_text(client.get(f"/?view={view}"))
+        assert "<bdi>ana&#x27;s &lt;b&gt;</bdi>" in page
+        assert "by <bdi>otto</bdi>" in page
+    assert client.get("/?owner=nobody").status_code == 422
+
+
+def test_drafts_are_listed_for_publishers_only(client: Client) -> None:
+    draft_recipe(question="Secret draft?")
+    assert client.get("/?status=draft").status_code == 422
+    client.force_login(auditor())
+    assert client.get("/?status=draft").status_code == 422
+    client.force_login(analyst())
+    for view in ("cards", "table"):
+        page = page_text(client.get(f"/?status=draft&view={view}"))
+        assert "Secret draft?" in page
+        assert "Only analysts see it." in page
+
+
+def test_results_since_the_last_visit_come_first(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    ana = analyst()
+    finished_recipe([[1]] * 6, question="Old?")
+    begun = timezone.now()
+    assert visit_note(user=ana, now=begun) == begun - AT_FIRST
+    assert visit_note(user=ana, now=begun + APART / 2) == begun - AT_FIRST, "the same visit"
+    seen = begun + APART / 2
+    assert visit_note(user=ana, now=seen + APART) == seen
+    assert visit_note(user=ana, now=seen + APART) == seen, "a page that is loaded again shows the same"
+    assert visit_note(user=account("otto"), now=seen) == seen - AT_FIRST
+    monkeypatch.setattr("pages.overview.views.visit_note", lambda user, now: begun)
+    finished_recipe([[1]] * 6, question="New <b>?")
+    finished_recipe([[1]] * 2, question="Withheld?")
+    assert "Since your last visit" not in page_text(client.get("/"))
+    client.force_login(ana)
+    page = page_text(client.get("/"))
+    news = page[page.index("Since your last visit") : page.index("Results and recipes")]
+    assert "2 results since" in news
+    assert news.index("Withheld?") < news.index("New &lt;b&gt;?")
+    assert "Old?" not in news
+    assert "Since your last visit" not in page_text(client.get("/?status=released")), (
+        "a list that was asked for"
+    )
+
+
+def test_tags_are_replaced_and_refused_out_of_range() -> None:
+    draft = draft_recipe()
+    assert recipe_tag(recipe=draft, tags=["b", "a", " a "]) == ["a", "b"]
+    assert recipe_tag(recipe=draft, tags=["c", "b"]) == ["b", "c"]
+    assert recipe_tag(recipe=draft, tags=["می\u200cشود", "b", "c"])[2] == "می\u200cشود"
+    recipe_tag(recipe=draft, tags=["b", "c"])
+    for wrong in (
+        "ab",
+        None,
+        {"a": 1},
+        [1],
+        [None],
+        ["x" * 41],
+        ["a,b"],
+        ["a\x00"],
+        ["\ud800"],
+        [str(each) for each in range(11)],
+    ):
+        with pytest.raises(FieldError) as refused:
+            recipe_tag(recipe=draft, tags=wrong)
+        assert refused.value.field == "tags"
+    assert list(draft.tags.values_list("name", flat=True)) == ["b", "c"]
+    recipe_draft_delete(recipe=draft, actor=None)
+
+
+def test_tags_are_set_on_pages_and_by_programs(client: Client) -> None:
+    recipe, draft = published_recipe(), draft_recipe()
+    pages = {recipe: f"/recipes/{recipe.identifier}/tags/", draft: f"/recipes/drafts/{draft.pk}/tags/"}
+    for address in pages.values():
+        assert client.post(address, {"tags": "a"}).status_code == 302
+        assert client.put(f"/api/v1{address}", {"tags": ["a"]}, "application/json").status_code == 401
+    client.force_login(analyst())
+    for tagged, address in pages.items():
+        assert client.post(address, {"tags": "a,, <b> "}).status_code == 302
+        assert 'value="&lt;b&gt;, a"' in page_text(client.get(address))
+        assert client.get(f"/api/v1{address}").json() == {"tags": ["<b>", "a"]}
+        answer = client.put(f"/api/v1{address}", {"tags": ["q4", "q4"]}, "application/json")
+        assert answer.json() == {"tags": ["q4"]}
+        refused = client.post(address, {"tags": "x" * 41})
+        assert refused.status_code == 422
+        assert "Tags must have 1 to 40 characters each." in page_text(refused)
+        answer = client.put(f"/api/v1{address}", {"tags": ["x" * 41]}, "application/json")
+        assert (answer.status_code, answer.json()["field"]) == (400, "tags")
+        assert [tag.name for tag in tagged.tags.all()] == ["q4"]
+    assert client.get(f"/recipes/{'0' * 64}/tags/").status_code == 404
 
 
 def test_overview_offers_what_each_visitor_may_do(client: Client) -> None:
@@ -176,7 +339,7 @@ def test_overview_titles_each_recipe_and_shows_drafts_to_analysts_only(client: C
 
 def test_overview_bears_any_query(client: Client) -> None:
     for query, status in (
-        *((f"before={before}", 400) for before in ("-1", "x", "9" * 40, "1.5")),
+        *((f"page={page}", 400) for page in ("0", "-1", "x", "9" * 40, "1.5")),
         *(("q=%00", 400), ("q=%ff", 200), ("status=%00", 400), (f"q={'a' * 5000}", 200)),
     ):
         assert client.get(f"/?{query}").status_code == status

@@ -1,0 +1,138 @@
+"""What a reader sees of a dashboard: a few statements, however many cards it has."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from django.urls import reverse
+from django.utils.safestring import SafeString
+
+from pages.charts.shown import small_chart
+from pages.dashboards.models import Dashboard
+from pages.overview.cards import Card, card_of
+from pages.series.charts import trend_chart
+from pages.series.trend import trend_rows
+from panprivacy.formats.errors import FieldError
+from panprivacy.statistics.catalogue import statistic_class
+from recipes.models import Recipe
+from recipes.selectors import names_of
+from results.selectors import with_release
+from series.models import Series
+from series.selectors import Point, latest_trends, newest_results
+
+ROUNDS = 20
+"""Rounds of a trend: its newest. Its own page has all."""
+
+
+@dataclass(frozen=True)
+class ShownCard:
+    """One card.
+
+    Attributes:
+        place: in the dashboard, from 0.
+        type: as it is stored.
+        title: its own, or the question that is asked; empty for a text.
+        address: of the page with everything; empty for a text, and if that page is not there.
+        card: of the result, or of a series' newest one; None if there is none.
+        chart: None without a result.
+        change: of a series, since the result before its newest; empty if there is none.
+        changed: whether that is more than noise.
+        paragraphs: of a text.
+    """
+
+    place: int
+    type: str
+    title: str
+    address: str = ""
+    card: Card | None = None
+    chart: SafeString | None = None
+    change: str = ""
+    changed: bool = False
+    paragraphs: tuple[str, ...] = ()
+
+
+def shown_cards(dashboard: Dashboard) -> list[ShownCard]:
+    """Its cards in their order.
+
+    A result or a series that is not there is left out: a reader learns no more than from its own page.
+    """
+    recipes = _recipes(dashboard)
+    followed = _series(dashboard)
+    newest = newest_results(list(followed.values()))
+    trends = latest_trends([one for one in followed.values() if _has_one_number(one)], ROUNDS)
+    shown = []
+    for place, card in enumerate(dashboard.cards):
+        if card["type"] == "text":
+            paragraphs = tuple(part for part in card["text"].split("\n\n") if part.strip())
+            shown.append(ShownCard(place, "text", "", paragraphs=paragraphs))
+        elif card["type"] == "result" and (recipe := recipes.get(card["recipe"])):
+            shown.append(_result(place, card["title"], recipe))
+        elif card["type"] == "series" and (series := followed.get(card["series"])):
+            points = trends.get(series.pk, [])
+            shown.append(_trend(place, card["title"], series, newest.get(series.pk), points))
+    return shown
+
+
+@dataclass(frozen=True)
+class EditedCard:
+    """One card in the form: its name, and what can be changed."""
+
+    type: str
+    name: str
+    title: str = ""
+    text: str = ""
+    recipe: str = ""
+    series: str = ""
+
+
+def edited_cards(cards: Sequence[Mapping[str, str]]) -> list[EditedCard]:
+    """Cards, stored or typed, as the form shows them."""
+    followed = Series.objects.filter(identifier__in={card["series"] for card in cards if "series" in card})
+    names = {series.identifier: series.name for series in followed}
+    names |= names_of(card["recipe"] for card in cards if "recipe" in card)
+    return [
+        EditedCard(name=names.get(card.get("recipe") or card.get("series", ""), ""), **card) for card in cards
+    ]
+
+
+def _recipes(dashboard: Dashboard) -> dict[str, Recipe]:
+    """Identifier → published recipe with its release."""
+    asked = {card["recipe"] for card in dashboard.cards if card["type"] == "result"}
+    published = Recipe.objects.exclude(status=Recipe.Status.DRAFT).filter(identifier__in=asked)
+    return {str(recipe.identifier): recipe for recipe in with_release(published)}
+
+
+def _series(dashboard: Dashboard) -> dict[str, Series]:
+    asked = {card["series"] for card in dashboard.cards if card["type"] == "series"}
+    return {series.identifier: series for series in Series.objects.filter(identifier__in=asked)}
+
+
+def _result(place: int, title: str, recipe: Recipe) -> ShownCard:
+    card = card_of(recipe, key=f"card-{place}")
+    return ShownCard(place, "result", title or recipe.question, card.address, card, card.chart)
+
+
+def _trend(
+    place: int, title: str, series: Series, newest: Recipe | None, points: Sequence[Point]
+) -> ShownCard:
+    card = None if newest is None else card_of(newest, key=f"card-{place}")
+    drawn = None if card is None else card.chart
+    rows = trend_rows([point for point in points if point.values])
+    chart = trend_chart(series, list(points), [])
+    return ShownCard(
+        place,
+        "series",
+        title or str(series.draft.get("question", series.name)),
+        reverse("series", args=[series.identifier]),
+        card,
+        drawn if chart is None else small_chart(chart, f"card-{place}"),
+        rows[0].change if rows else "",
+        bool(rows and rows[0].changed),
+    )
+
+
+def _has_one_number(series: Series) -> bool:
+    """Whether a result has one number: only of such ones rounds are read together."""
+    try:
+        return statistic_class(str(series.draft.get("statistic"))).scalar
+    except FieldError:  # published with another version
+        return False
