@@ -6,7 +6,7 @@ helper and shuffler), `api_docs`, `admin_sign_in`, and `charts` and `papers` for
 its numbers.
 
 It must not know how anything is computed or stored, and decides nothing: its views parse, call one
-operation, present.
+operation, present. Two sub-apps have tables about pages: `dashboards`, and `overview` for visits.
 """
 
 __all__ = ["admin_sign_in", "api_docs", "charts", "papers", "status"]

@@ -134,7 +134,7 @@ def told_of_check(recipe: Recipe, check: RateCheck | None) -> dict[str, Any] | N
 def issuer_trouble(recipe: Recipe) -> Trouble | None:
     """The trouble that the issuer does not report how many tokens it issued; None if it did, or is
     not asked."""
-    issuance = issuance_of(recipe)
+    issuance = issuance_of(recipe) if has_tokens(recipe) else None
     if issuance is None or issuance.failing_since is None or issuance.send_after is None:
         return None
     return Trouble(

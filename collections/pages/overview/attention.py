@@ -27,11 +27,19 @@ NEW = 5
 
 @dataclass(frozen=True)
 class Notice:
-    """Something to see: its address, its question, and why it is shown, as a sentence."""
+    """Something to see.
+
+    Attributes:
+        url: its address.
+        question: what it asks.
+        why: why it is shown, as a sentence.
+        name: of the recipe, if others on the list may ask the same.
+    """
 
     url: str
     question: str
     why: str
+    name: str = ""
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ def _result(recipe: Recipe) -> Notice:
         why = f"{headline(recipe, release).text}."
     else:
         why = "Nothing was released."
-    return Notice(_address(recipe), recipe.question, why)
+    return Notice(_address(recipe), recipe.question, why, recipe.name)
 
 
 def attention_of(now: datetime) -> list[Notice]:

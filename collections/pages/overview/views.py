@@ -71,7 +71,7 @@ class OverviewView(View):
             context["try_it"] = settings.TRY
             if request.user.is_authenticated:
                 context["tags"] = tag_names(NAMES)
-            if not filters.narrowed and not filters.problems:
+            if not (filters.problems or filters.narrowed or context["page"].number > 1):
                 context |= _first(request)
         if not context["cards"]:
             context["nobody_yet"] = not get_user_model().objects.exists()
