@@ -17,6 +17,7 @@ from ledger.operations import population_create
 from notifications.kinds import KINDS
 from notifications.mail import confirm_address, unsubscribe_address
 from notifications.operations import mail_subscribe
+from pages.dashboards.operations import dashboard_create
 from pages.new.goals import GOALS
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
@@ -129,6 +130,12 @@ def scene(user: User) -> EXAMPLES:
     waiting = recipe_draft_save(members=recipe_members(population="wards"), actor=account("otto", "Analysts"))
     draft_approval_ask(recipe=waiting, reviewed=waiting.draft_hash, actor=waiting.created_by)
     series = [_trend(user), _trend(user, name="Waits", failing=True), _in_rounds(user)]
+    cards = [
+        {"type": "text", "text": "Read this first."},
+        {"type": "series", "series": series[0]},
+        *({"type": "result", "recipe": str(recipe.identifier)} for recipe in recipes),
+    ]
+    dashboard = dashboard_create(title="Crashes of the week", cards=cards, actor=user, public=True)
     token, _ = token_create(user=user, name="nightly", scopes=["log:read"], days=1, actor=None)
     simulation = simulation_start(
         members=recipe_members(),
@@ -138,7 +145,8 @@ def scene(user: User) -> EXAMPLES:
     )
     recipes.append(try_join(asker="").recipe)
     return {
-        "identifier": [recipe.identifier for recipe in recipes] + series + [subscription.identifier],
+        "identifier": [recipe.identifier for recipe in recipes]
+        + [*series, subscription.identifier, dashboard.identifier],
         "pk": [draft_recipe(population="clinics").pk, draft_recipe(name="Fits").pk, waiting.pk, proposed.pk],
         "expires": [confirming[-2]],
         "code": [confirming[-1], ending[-1]],

@@ -45,7 +45,7 @@ def tab_link(page: Page, name: str) -> Locator:
     return page.get_by_role("navigation", name="Parts of this recipe").get_by_role("link", name=name)
 
 
-@pytest.mark.parametrize("path", ["/nothing/", "/?before=x", "/audit/"])
+@pytest.mark.parametrize("path", ["/nothing/", "/?page=x", "/audit/"])
 def test_error_pages_are_accessible(visit: Visit, path: str) -> None:
     User.objects.create_user("passerby", password=PASSWORD)
     visitor = visit()
