@@ -8,7 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from recipes.api import published_recipe
+from recipes.converters import published_recipe
 from recipes.drafts_api import REFUSED, numbered_recipe
 from recipes.models import MOST_TAGS, TAG_LENGTH, Recipe
 from recipes.operations import recipe_tag

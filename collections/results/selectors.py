@@ -13,7 +13,6 @@ from recipes.models import Recipe
 from recipes.selectors import recipes_search
 from results.models import NUMBERS, Release, SignedResult
 
-
 SORTS = {
     # Open recipes come after all results, however many there are.
     "result": (F("release__released_at").desc(nulls_last=True), "-pk"),

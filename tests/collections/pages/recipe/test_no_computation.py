@@ -8,6 +8,7 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
 from django.core.cache import cache
 from django.http import HttpResponse
 from django.test import Client
@@ -15,6 +16,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from pages.awaited_numbers import SENTENCES
+from pages.dashboards.operations import dashboard_create
 from recipes.models import Recipe
 from series.models import Series
 from series.operations import rounds_advance, series_publish
@@ -211,9 +213,14 @@ def test_pages_about_several_recipes_compute_nothing(
     series = series_publish(members=every, actor=None)
     rounds_advance()
     finish(Series.objects.get().rounds.get(number=1).recipe)
+    cards = [{"type": "result", "recipe": one.identifier} for one in results]
+    cards.append({"type": "series", "series": series.identifier})
+    owner = User.objects.get(username="ada")
+    dashboard = dashboard_create(title="Week", public=True, cards=cards, actor=owner)
     query = urlencode({"recipe": [one.identifier for one in results]}, doseq=True)
     paths = [
         "/",
+        *(reverse(name, args=[dashboard.identifier]) for name in ("dashboard", "dashboard-embed")),
         reverse("populations"),
         reverse("population", args=["everyone"]),
         reverse("series", args=[series.identifier]),
