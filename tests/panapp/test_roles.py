@@ -32,7 +32,7 @@ SITE = {
         "dap",
     ),
     *("gateway", "leader", "ledger", "recipes", "releases", "reports", "series", "notifications"),
-    *("simulations", "storage", "streams"),
+    *("simulations", "storage", "streams", "dashboards", "overview"),
 }
 
 

@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from django.urls import reverse
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -11,6 +11,7 @@ from rest_framework.views import APIView
 
 from log.audit.access import signed_in_user
 from pages.dashboards.access import may_change
+from pages.dashboards.cards import readable_cards
 from pages.dashboards.content import FIELDS, MOST_CARDS, TEXT_LENGTH
 from pages.dashboards.models import TITLE_LENGTH, Dashboard
 from pages.dashboards.operations import (
@@ -91,7 +92,11 @@ class DashboardSummarySerializer(serializers.Serializer[Dashboard]):
 
 
 class DashboardSerializer(DashboardSummarySerializer):
-    cards = CardSerializer(many=True)
+    cards = serializers.SerializerMethodField(help_text="In their order, without what you may not see.")
+
+    @extend_schema_field(CardSerializer(many=True))
+    def get_cards(self, dashboard: Dashboard) -> Any:
+        return readable_cards(dashboard, self.context["reader"])
 
 
 class DashboardListView(APIView):
@@ -126,7 +131,7 @@ class DashboardListView(APIView):
         with as_problems(conflicts=DashboardStateError):
             made = dashboard_create(actor=signed_in_user(request._request), **asked)
         location = reverse("api-dashboard", args=[made.identifier])
-        return Response(DashboardSerializer(made).data, status=201, headers={"Location": location})
+        return Response(_document(made, request), status=201, headers={"Location": location})
 
 
 class DashboardView(APIView):
@@ -141,7 +146,7 @@ class DashboardView(APIView):
 
     @extend_schema(summary="Fetch one dashboard", operation_id="dashboard", responses=DashboardSerializer)
     def get(self, request: Request, dashboard: str) -> Response:
-        return Response(DashboardSerializer(_dashboard(dashboard)).data)
+        return Response(_document(_dashboard(dashboard), request))
 
     @extend_schema(
         summary="Replace a dashboard",
@@ -175,6 +180,10 @@ class DashboardView(APIView):
         return Response(status=204)
 
 
+def _document(dashboard: Dashboard, request: Request) -> dict[str, Any]:
+    return dict(DashboardSerializer(dashboard, context={"reader": request.user}).data)
+
+
 def _dashboard(identifier: str) -> Dashboard:
     rows = Dashboard.objects.select_related("owner")
     return row_found(rows, "No dashboard has this identifier.", identifier=identifier)
@@ -192,4 +201,4 @@ def _changed(request: Request, identifier: str, asked: dict[str, Any]) -> Respon
     own = _changeable(request, identifier)
     with as_problems(conflicts=DashboardStateError):
         changed = dashboard_change(dashboard=own, actor=signed_in_user(request._request), **asked)
-    return Response(DashboardSerializer(changed).data)
+    return Response(_document(changed, request))

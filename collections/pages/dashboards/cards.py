@@ -7,6 +7,7 @@ from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from pages.charts.shown import small_chart
+from pages.dashboards.access import Reader, readable_recipes
 from pages.dashboards.models import Dashboard
 from pages.overview.cards import Card, card_of
 from pages.series.charts import trend_chart
@@ -14,7 +15,6 @@ from pages.series.trend import trend_rows
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
 from recipes.models import Recipe
-from recipes.selectors import names_of
 from results.selectors import with_release
 from series.models import Series
 from series.selectors import Point, latest_trends, newest_results
@@ -50,12 +50,13 @@ class ShownCard:
     paragraphs: tuple[str, ...] = ()
 
 
-def shown_cards(dashboard: Dashboard) -> list[ShownCard]:
+def shown_cards(dashboard: Dashboard, reader: Reader) -> list[ShownCard]:
     """Its cards in their order.
 
-    A result or a series that is not there is left out: a reader learns no more than from its own page.
+    A result that the reader does not find on the site is left out, and so is a series that is not there: a
+    reader learns no more than from their own pages.
     """
-    recipes = _recipes(dashboard)
+    recipes = _recipes(dashboard, reader)
     followed = _series(dashboard)
     newest = newest_results(list(followed.values()))
     trends = latest_trends([one for one in followed.values() if _has_one_number(one)], ROUNDS)
@@ -72,6 +73,13 @@ def shown_cards(dashboard: Dashboard) -> list[ShownCard]:
     return shown
 
 
+def readable_cards(dashboard: Dashboard, reader: Reader) -> list[dict[str, str]]:
+    """The stored cards, without results that the reader does not find on the site."""
+    asked = {card["recipe"] for card in dashboard.cards if card["type"] == "result"}
+    found = set(readable_recipes(reader).filter(identifier__in=asked).values_list("identifier", flat=True))
+    return [card for card in dashboard.cards if card["type"] != "result" or card["recipe"] in found]
+
+
 @dataclass(frozen=True)
 class EditedCard:
     """One card in the form: its name, and what can be changed."""
@@ -84,21 +92,25 @@ class EditedCard:
     series: str = ""
 
 
-def edited_cards(cards: Sequence[Mapping[str, str]]) -> list[EditedCard]:
-    """Cards, stored or typed, as the form shows them."""
+def edited_cards(cards: Sequence[Mapping[str, str]], reader: Reader) -> list[EditedCard]:
+    """Cards, stored or typed, as the form shows them; without the name of a result that the reader does not
+    find on the site."""
     followed = Series.objects.filter(identifier__in={card["series"] for card in cards if "series" in card})
     names = {series.identifier: series.name for series in followed}
-    names |= names_of(card["recipe"] for card in cards if "recipe" in card)
+    recipes = readable_recipes(reader).filter(
+        identifier__in={card["recipe"] for card in cards if "recipe" in card}
+    )
+    names |= {str(recipe.identifier): recipe.name for recipe in recipes.only("identifier", "name")}
     return [
         EditedCard(name=names.get(card.get("recipe") or card.get("series", ""), ""), **card) for card in cards
     ]
 
 
-def _recipes(dashboard: Dashboard) -> dict[str, Recipe]:
+def _recipes(dashboard: Dashboard, reader: Reader) -> dict[str, Recipe]:
     """Identifier → published recipe with its release."""
     asked = {card["recipe"] for card in dashboard.cards if card["type"] == "result"}
-    published = Recipe.objects.exclude(status=Recipe.Status.DRAFT).filter(identifier__in=asked)
-    return {str(recipe.identifier): recipe for recipe in with_release(published)}
+    recipes = with_release(readable_recipes(reader).filter(identifier__in=asked))
+    return {str(recipe.identifier): recipe for recipe in recipes}
 
 
 def _series(dashboard: Dashboard) -> dict[str, Series]:

@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
+from pages.dashboards.access import Reader, readable_recipes
 from pages.dashboards.models import TITLE_LENGTH
 from panprivacy.formats.display import as_typed
 from panprivacy.formats.errors import FieldError
-from recipes.models import Recipe
 from series.models import Series
 from web.strict_json import CONTROLS
 
@@ -28,20 +28,22 @@ def checked_title(title: object) -> str:
     return text
 
 
-def checked_cards(cards: object) -> list[Card]:
+def checked_cards(cards: object, author: Reader) -> list[Card]:
     """Cards as they are stored, in their order.
+
+    Args:
+        author: who puts them there.
 
     Raises:
         FieldError: named `cards`, or as `cards[2].text`: there are too many, one is no card, a text is too
-            long, or there is no published recipe or series with that identifier.
+            long, or the author finds no published recipe or series with that identifier on the site.
     """
     if not isinstance(cards, list):
         raise FieldError("cards", f"must be a list of at most {MOST_CARDS} cards, not {as_typed(cards)}")
     if len(cards) > MOST_CARDS:
         raise FieldError("cards", f"must be at most {MOST_CARDS}, not {len(cards):,}")
     checked = [_card(f"cards[{place}]", card) for place, card in enumerate(cards)]
-    published = Recipe.objects.exclude(status=Recipe.Status.DRAFT)
-    for name, rows in (("recipe", published), ("series", Series.objects.all())):
+    for name, rows in (("recipe", readable_recipes(author)), ("series", Series.objects.all())):
         asked = {card[name] for card in checked if name in card}
         known = (
             set(rows.filter(identifier__in=asked).values_list("identifier", flat=True)) if asked else set()

@@ -34,7 +34,7 @@ def dashboard_create(*, title: object, cards: object, actor: User, public: bool 
     if Dashboard.objects.filter(owner=actor).count() >= MOST_DASHBOARDS:
         raise DashboardStateError(f"an account has at most {MOST_DASHBOARDS} dashboards")
     made = Dashboard.objects.create(
-        title=checked_title(title), public=public, cards=checked_cards(cards), owner=actor
+        title=checked_title(title), public=public, cards=checked_cards(cards, actor), owner=actor
     )
     entry_append(action=DASHBOARD_CREATED, subject=made.subject, actor=actor, details={"public": made.public})
     return made
@@ -64,7 +64,7 @@ def dashboard_change(
         raise DashboardStateError("the dashboard was changed meanwhile")
     was_public = row.public
     row.title = row.title if title is None else checked_title(title)
-    row.cards = row.cards if cards is None else checked_cards(cards)
+    row.cards = row.cards if cards is None else checked_cards(cards, actor)
     row.public = row.public if public is None else public
     row.save()
     if row.public != was_public:

@@ -5,6 +5,7 @@ from typing import Any
 
 from csp.decorators import csp_replace
 from django.contrib import messages
+from django.contrib.auth.models import AnonymousUser
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
@@ -58,7 +59,7 @@ class DashboardView(View):
             return redirect_to_login(request.get_full_path())
         context = {
             "dashboard": dashboard,
-            "cards": shown_cards(dashboard),
+            "cards": shown_cards(dashboard, request.user),
             "may_change": may_change(request.user, dashboard),
             "embedded": request.build_absolute_uri(reverse("dashboard-embed", args=[identifier])),
         }
@@ -74,7 +75,8 @@ class EmbeddedView(View):
         dashboard = _dashboard(identifier)
         if not dashboard.public:
             raise missing("dashboard")
-        context = {"dashboard": dashboard, "cards": shown_cards(dashboard)}
+        # The same for all readers, so that it can be kept.
+        context = {"dashboard": dashboard, "cards": shown_cards(dashboard, AnonymousUser())}
         response = render(request, "dashboards/embedded.html", context)
         response["Cache-Control"] = KEPT
         # Pages of others may show it, also those that require an explicit permission.
@@ -140,7 +142,7 @@ class EditDashboardView(PublishersOnly):
             )
         except FieldError as error:
             shown = {"title": typed.title, "public": typed.public, "address": request.POST.get("address", "")}
-            shown["cards"] = edited_cards(typed.cards[:MOST_CARDS])
+            shown["cards"] = edited_cards(typed.cards[:MOST_CARDS], request.user)
             return _editing(request, dashboard, _words(error), status=422, **shown)
         except DashboardStateError as error:
             problem = f"Nothing was saved: {error}. This is what it holds."
@@ -192,7 +194,7 @@ def _editing(
         "text_length": TEXT_LENGTH,
         **typed,
     }
-    context.setdefault("cards", edited_cards(dashboard.cards))
+    context.setdefault("cards", edited_cards(dashboard.cards, request.user))
     return render(request, "dashboards/edit.html", context, status=status)
 
 

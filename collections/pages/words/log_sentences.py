@@ -226,6 +226,11 @@ def _series_marked(entry: Entry, what: SafeString) -> SafeString:
     return format_html("{} marked the series {}: “{}”.", _who(entry), what, entry.details["note"])
 
 
+def _shared(entry: Entry, _: SafeString) -> SafeString:
+    readers = "everyone" if entry.details["public"] else "accounts of this site only"
+    return format_html("{} made the {} readable for {}.", _who(entry), entry.subject, readers)
+
+
 def _round_skipped(entry: Entry, what: SafeString) -> SafeString:
     skipped, reason = entry.details["round"], entry.details["reason"]
     return format_html("Round {} of the series {} was skipped: {}.", skipped, what, reason)
@@ -287,6 +292,9 @@ _SENTENCES: dict[str, Callable[[Entry, SafeString], SafeString]] = {
     "subscription_created": _simple("{who} subscribed to notifications."),
     "subscription_deleted": _simple("A subscription of {subject} to notifications ended."),
     "webhook_secret_rotated": _simple("{who} rotated the secret of a webhook."),
+    "dashboard_created": _simple("{who} made the {subject}."),
+    "dashboard_shared": _shared,
+    "dashboard_deleted": _simple("{who} deleted the {subject}."),
     "api_token_created": _simple("{who} made an API token for {subject}."),
     "api_token_revoked": _simple("{who} revoked an API token of {subject}."),
     "api_token_refused": _simple("An API token of {subject} was refused."),

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
@@ -16,6 +17,7 @@ from pages.dashboards.content import MOST_CARDS, checked_cards
 from pages.dashboards.models import Dashboard
 from pages.dashboards.operations import DashboardStateError, dashboard_change, dashboard_create
 from panprivacy.formats.errors import FieldError
+from recipes.selectors import recipes_search
 from series.models import Series
 from series.operations import rounds_advance, series_publish
 from tests.clock import time_is
@@ -195,7 +197,7 @@ def test_statements_do_not_depend_on_the_number_of_cards(
     def statements(cards: list[Any]) -> int:
         dashboard = dashboard_create(title="x", cards=cards, actor=owner)
         with CaptureQueriesContext(connection) as asked:
-            assert len(shown_cards(dashboard)) == len(cards)
+            assert len(shown_cards(dashboard, owner)) == len(cards)
         return len(asked)
 
     owner = analyst()
@@ -216,6 +218,35 @@ def test_card_of_what_is_gone_is_left_out(client: Client) -> None:
     assert "Gone?" not in page
     client.force_login(dashboard.owner)
     assert page_of(client, dashboard, "dashboard-edit").count("not available") == 2
+
+
+def test_result_that_a_reader_may_not_see_is_left_out(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown, hidden = published_recipe(question="Shown?"), published_recipe(question="Hidden?")
+    dashboard = made([result(shown), result(hidden, "Hidden title")], public=True)
+    for name in ("cards", "content"):
+        monkeypatch.setattr(
+            f"pages.dashboards.{name}.readable_recipes",
+            lambda reader: recipes_search().exclude(pk=0 if reader == dashboard.owner else hidden.pk),
+        )
+    pages = [reverse(name, args=[dashboard.identifier]) for name in ("dashboard", "dashboard-embed")]
+    api = reverse("api-dashboard", args=[dashboard.identifier])
+
+    def found(address: str) -> bool:
+        content = client.get(address).content.decode()
+        assert str(shown.identifier) in content
+        return any(text in content for text in (str(hidden.identifier), "Hidden?", "Hidden title"))
+
+    assert not any(map(found, pages))
+    client.force_login(account("passerby"))
+    assert not any(map(found, [*pages, api]))
+    client.force_login(dashboard.owner)
+    assert found(pages[0])
+    assert found(api)
+    assert not found(pages[1]), "a page for everyone"
+    with pytest.raises(FieldError):
+        checked_cards([result(hidden)], account("otto", "Analysts"))
 
 
 @pytest.mark.parametrize(
@@ -242,7 +273,7 @@ def test_card_of_what_is_gone_is_left_out(client: Client) -> None:
 )  # fmt: skip
 def test_cards_out_of_range_are_refused_by_field(cards: Any, field: str, said: str) -> None:
     with pytest.raises(FieldError) as refused:
-        checked_cards(cards)
+        checked_cards(cards, AnonymousUser())
     assert refused.value.field == field
     assert said in refused.value.message
 
@@ -251,7 +282,7 @@ def test_card_that_names_a_draft_is_refused() -> None:
     draft = draft_recipe()
     for identifier in (str(draft.pk), "", str(draft)):
         with pytest.raises(FieldError):
-            checked_cards([{"type": "result", "recipe": identifier}])
+            checked_cards([{"type": "result", "recipe": identifier}], AnonymousUser())
 
 
 def edited(client: Client, dashboard: Dashboard, action: str, **changes: Any) -> Any:
@@ -285,6 +316,9 @@ def test_form_adds_moves_and_removes_cards_without_a_script(client: Client) -> N
         Entry.objects.filter(subject=dashboard.subject).order_by("index").values_list("action", flat=True)
     )
     assert list(actions) == ["dashboard_created", "dashboard_shared"]
+    log = page_text(client.get("/audit/"))
+    assert f"ana made the dashboard {dashboard.identifier} readable for everyone." in log
+    assert "Renamed" not in log
 
 
 def test_form_keeps_what_was_typed_if_it_is_refused(client: Client) -> None:
