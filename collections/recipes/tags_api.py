@@ -63,7 +63,7 @@ class RecipeTagsView(_TagsView):
     """Of a published recipe."""
 
     def tagged(self) -> Recipe:
-        return published_recipe(self.kwargs["identifier"])
+        return published_recipe(self.request._request, self.kwargs["identifier"])
 
 
 @extend_schema_view(

@@ -24,4 +24,4 @@ def may_change(user: Reader, dashboard: Dashboard) -> bool:
 
 def readable_recipes(reader: Reader) -> QuerySet[Recipe]:
     """The published recipes that a dashboard shows to this reader, who finds no others on the site either."""
-    return recipes_search()
+    return recipes_search(user=reader)

@@ -51,9 +51,10 @@ class News:
     notices: list[Notice]
 
 
-def news_of(since: datetime) -> News:
+def news_of(user: User, since: datetime) -> News:
     """Results that were released or withheld since then, newest first."""
-    results = overview_search().filter(release__released_at__gt=since).exclude(pk__in=recipes_of_tries())
+    found = overview_search(user=user).filter(release__released_at__gt=since)
+    results = found.exclude(pk__in=recipes_of_tries())
     return News(since, results.count(), [_result(recipe) for recipe in results[:NEW]])
 
 

@@ -84,10 +84,12 @@ class OverviewView(View):
 def _first(request: HttpRequest) -> dict[str, Any]:
     """What comes before the list of all: what is new, what waits, and what closes next."""
     now = timezone.now()
-    closing = overview_search(status="open", sort="closing").exclude(pk__in=recipes_of_tries())
+    closing = overview_search(user=request.user, status="open", sort="closing")
+    closing = closing.exclude(pk__in=recipes_of_tries())
     first: dict[str, Any] = {"open": closing[:OPEN], "open_count": closing.count()}
     if request.user.is_authenticated:
-        first["news"] = news_of(visit_note(user=signed_in_user(request), now=now))
+        user = signed_in_user(request)
+        first["news"] = news_of(user, visit_note(user=user, now=now))
     if may_publish(request.user):
         drafts = drafts_list()
         first |= {"drafts": drafts[:DRAFTS], "draft_count": drafts.count()}
