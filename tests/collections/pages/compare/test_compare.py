@@ -178,3 +178,10 @@ def test_a_hidden_segment_says_why_and_an_unknown_one_is_refused(client: Client)
     assert (refused.status_code, refused.json()["field"]) == (400, "segment")
     assert asked(client, one, other, segment="3.0").status_code == 422
     assert asked(client, counted(20, 0), one, path=path, segment="2.0").status_code == 400
+
+
+def test_each_row_of_a_comparison_begins_with_its_name(client: Client) -> None:
+    one, other = counted(20, 0, name="First week"), counted(0, 20, name="Second week")
+    page = page_text(asked(client, one, other))
+    assert f'1. <a href="/recipes/{one.identifier}/"><bdi>First week</bdi></a>' in page
+    assert f'2. <a href="/recipes/{other.identifier}/"><bdi>Second week</bdi></a>' in page
