@@ -29,6 +29,7 @@ class Axis:
         categories: of a category axis, in their order.
         ticks: places with their labels; empty to choose round ones.
         labelled: whether the ticks have labels.
+        brush: whether the interactive chart has a slider that picks a part of the axis.
     """
 
     title: str = ""
@@ -38,6 +39,7 @@ class Axis:
     categories: tuple[str, ...] = ()
     ticks: tuple[tuple[float, str], ...] = ()
     labelled: bool = True
+    brush: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Series:
         x, y: the points, equally many of both.
         width: of the line in pixels; 0 for none.
         dash: `solid`, `dash`, `dot` or `dashdot`.
+        filled: whether the line is the outline of an area, which is filled; None begins another area.
         steps: whether the line stays at a value until the next one.
         symbol: of the marks; empty for none. `line-ns` and `line-ew` are strokes up and across.
         size: of the marks in pixels, of all or of each; 0 for none.
@@ -77,6 +80,7 @@ class Series:
     y: Sequence[Value]
     width: float = 0
     dash: str = "solid"
+    filled: bool = False
     steps: bool = False
     symbol: str = ""
     size: float | Sequence[float] = 0

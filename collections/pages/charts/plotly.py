@@ -69,6 +69,8 @@ def _trace(series: Series, at: int, *, shown: bool) -> dict[str, Any]:
             "dash": series.dash,
             "shape": "hv" if series.steps else "linear",
         }
+    if series.filled:
+        trace |= {"fill": "toself", "hoverinfo": "skip"}
     if series.symbol:
         stroke = series.symbol in STROKES and not series.symbol.endswith(OPEN)
         trace["marker"] = {"symbol": series.symbol + (OPEN if stroke else ""), "line": {"width": 2}}
@@ -96,6 +98,8 @@ def _axis(axis: Axis, at_edge: bool) -> dict[str, Any]:
     }
     if axis.low is not None and axis.high is not None:
         of["range"] = [axis.low, axis.high]
+    if axis.brush:
+        of["rangeslider"] = {"visible": True}
     if axis.scale is Scale.CATEGORY:
         # Labels such as 0, 1, 2+ are names of buckets, not numbers.
         of |= {"categoryorder": "array", "categoryarray": list(axis.categories)}

@@ -52,6 +52,9 @@ ROLES = {
 DASHES = {"solid": "", "dash": "8 5", "dot": "2 4", "dashdot": "9 4 2 4"}
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Liberation Sans', sans-serif"
+SHADE = "0.25"
+"""Opacity of a filled area: lines show through it."""
+
 TEXT, LETTER, LINE = 13, 7.1, 20
 """Size of letters, about how wide one is, and the height of a line, in pixels."""
 
@@ -329,6 +332,8 @@ def _line_path(places: Sequence[Place | None], *, steps: bool) -> str:
 
 def _stroke(group: ET.Element, path: str, series: Series) -> None:
     attributes = {"d": path, "fill": "none", "stroke": "currentColor", "stroke-width": rounded(series.width)}
+    if series.filled:
+        attributes |= {"fill": "currentColor", "opacity": SHADE}
     if DASHES[series.dash]:
         attributes["stroke-dasharray"] = DASHES[series.dash]
     ET.SubElement(group, "path", attributes)

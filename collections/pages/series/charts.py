@@ -1,7 +1,10 @@
 """The chart of a trend."""
 
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
-from pages.recipe.drawn import drawn_together
+from pages.recipe.drawn import Drawn, drawn_together
 from series.models import Mark
 from series.models import Series as Repeated
 from series.selectors import Point
@@ -11,6 +14,9 @@ CAP = 14
 DOT = 9
 LINES = ("line-1", "line-2", "line-3", "line-4", "line-5")
 """Roles are drawn for at most this many numbers of a round."""
+
+BANDS_FROM = 60
+"""Points: so many bars touch each other, so a band joins them."""
 
 MARGIN = 0.06
 """Room above the highest end, as a share of the range."""
@@ -29,38 +35,26 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark], segmen
     drawn_results, unit = drawn_together(
         [stored(point.part) for point in results], recipe.published.calibrated_statistic.unit, segment
     )
-    estimates = {point.round.pk: drawn.value for point, drawn in zip(results, drawn_results, strict=True)}
-    times: list[Value] = []
-    ends: list[Value] = []
-    sizes: list[float] = []
-    shown = [0.0]
-    for point, result in zip(results, drawn_results, strict=True):
-        times += [point.round.opens_at, point.round.opens_at, None]
-        ends += [*result.reach, None]
-        sizes += [0 if result.low is None else CAP, 0 if result.high is None else CAP, 0]
-        shown += [result.value, *result.reach]
+    intervals = {point.round.pk: drawn for point, drawn in zip(results, drawn_results, strict=True)}
+    shown = [0.0, *(end for result in drawn_results for end in (result.value, *result.reach))]
     low_end, high_end = min(shown), max(shown)
     room = MARGIN * (high_end - low_end)
     top = high_end + room or 1.0
     level = stored(results[0].interval).level
+    name, is_dense = f"{level:.0%} intervals, of all rounds together", len(results) >= BANDS_FROM
     drawn = [
-        Series(
-            name=f"{level:.0%} intervals, of all rounds together",
-            role="interval-95",
-            width=2,
-            symbol="line-ew",
-            size=sizes,
-            x=times,
-            y=ends,
-        ),
+        _band(name, asked, intervals) if is_dense else _bars(name, results, drawn_results),
         Series(
             name="estimate",
             role="estimate",
             width=1,
             symbol="circle",
-            size=DOT,
+            size=0 if is_dense else DOT,
             x=[point.round.opens_at for point in asked],
-            y=[estimates.get(point.round.pk) for point in asked],
+            y=[
+                found.value if (found := intervals.get(point.round.pk)) is not None else None
+                for point in asked
+            ],
         ),
     ]
     if marks:
@@ -75,9 +69,42 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark], segmen
         title=f"Trend of {series.name}" + (f", segment {segment}" if segment else ""),
         description="The estimate of each round with an interval, by the time at which it opened. All "
         f"intervals together contain the truths with {level:.0%}.",
-        panels=(Panel(x=Axis(title="opened (UTC)", scale=Scale.TIME), y=quantity, series=tuple(drawn)),),
+        panels=(
+            Panel(
+                x=Axis(title="opened (UTC)", scale=Scale.TIME, brush=is_dense),
+                y=quantity,
+                series=tuple(drawn),
+            ),
+        ),
         height=240,
     )
+
+
+def _bars(name: str, results: Sequence[Point], drawn: Sequence[Drawn]) -> Series:
+    """A stroke for each interval, with a cap at each end that is known."""
+    times: list[Value] = []
+    ends: list[Value] = []
+    sizes: list[float] = []
+    for point, result in zip(results, drawn, strict=True):
+        times += [point.round.opens_at, point.round.opens_at, None]
+        ends += [*result.reach, None]
+        sizes += [0 if result.low is None else CAP, 0 if result.high is None else CAP, 0]
+    return Series(name=name, role="interval-95", width=2, symbol="line-ew", size=sizes, x=times, y=ends)
+
+
+def _band(name: str, asked: Sequence[Point], intervals: Mapping[int, Drawn]) -> Series:
+    """An area from the lower to the upper ends; rounds without a result part it."""
+    times: list[Value] = []
+    ends: list[Value] = []
+    for has_result, run in groupby(asked, key=lambda point: point.round.pk in intervals):
+        if not has_result:
+            continue
+        points = list(run)
+        opened: list[Value] = [point.round.opens_at for point in points]
+        reaches = [intervals[point.round.pk].reach for point in points]
+        times += [*opened, *reversed(opened), None]
+        ends += [*(low for low, _ in reaches), *(high for _, high in reversed(reaches)), None]
+    return Series(name=name, role="interval-95", width=1, filled=True, x=times, y=ends)
 
 
 def _values_chart(series: Repeated, points: list[Point]) -> Chart | None:
