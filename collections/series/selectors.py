@@ -141,14 +141,44 @@ def trend(series: Series, rounds: Sequence[Round], segment: str = "") -> list[Po
         segment: by `segment_to_follow`. Results of other pages count as if they had a part for it: intervals
             then are wider than they had to be, never narrower.
     """
+    (points,) = trends(series, rounds, [segment]).values()
+    return points
+
+
+def trends(series: Series, rounds: Sequence[Round], segments: Sequence[str]) -> dict[str, list[Point]]:
+    """The same of several segments, by their labels. The intervals of all segments hold together too.
+
+    Those of one result hold together already. A result in which some segments are hidden counts for all of
+    them, so that none gets more of the failure than another.
+    """
     loaded = Round.objects.select_related("recipe__release").defer(*_UNREAD)
     rounds = list(loaded.filter(pk__in=[found.pk for found in rounds]).order_by("pk"))
-    results = [_told(found, segment) for found in rounds]
-    told = [release for release in results if release is not None]
-    hidden = sum(_outcome(found) == Release.Outcome.RELEASED for found in rounds) - len(told)
-    among = _released(series).count() - hidden
-    before = _told_before(series, rounds[0], segment) if told else None
-    return _points(rounds, results, before, among, segment)
+    released = _released(series).count()
+    found = {}
+    for segment in segments:
+        results = [_told(one, segment) for one in rounds]
+        told = [release for release in results if release is not None]
+        shown = sum(_outcome(one) == Release.Outcome.RELEASED for one in rounds)
+        hidden = shown - len(told) if len(segments) == 1 else 0
+        before = _told_before(series, rounds[0], segment) if told else None
+        found[segment] = _points(rounds, results, before, released - hidden, segment)
+    return found
+
+
+def change_since(series: Series, baseline: int, point: Point, segment: str) -> Change | None:
+    """From the result of one round to that of a later one; it holds together with all other changes of the
+    series. None if one of the two has no part for the segment.
+
+    Args:
+        baseline: number of the round.
+    """
+    found = (
+        _released(series).select_related("recipe__release").defer(*_UNREAD).filter(number=baseline).first()
+    )
+    before = None if found is None else _told(found, segment)
+    if before is None or point.release is None or not point.values:
+        return None
+    return change_between(before, point.release, segment, among=_released(series).count())
 
 
 def latest_trends(followed: Sequence[Series], most: int) -> dict[int, list[Point]]:

@@ -1,6 +1,7 @@
 """The chart of a trend."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
@@ -77,6 +78,54 @@ def trend_chart(series: Repeated, points: list[Point], marks: list[Mark], segmen
             ),
         ),
         height=240,
+    )
+
+
+def segments_chart(series: Repeated, trends: Mapping[str, Sequence[Point]]) -> Chart | None:
+    """A line with a band for each segment, over time; None if no segment has two results."""
+    lines: list[Series] = []
+    reached, unit = [0.0], ""
+    left_out = len(trends) - len(LINES)
+    for role, (label, points) in zip(LINES, trends.items(), strict=False):
+        asked = [point for point in points if point.round.state != point.round.State.PLANNED]
+        results = [point for point in asked if len(point.values) == 1 and point.interval is not None]
+        if len(results) < 2:
+            continue
+        recipe = stored(results[0].release).recipe
+        drawn, unit = drawn_together(
+            [stored(point.part) for point in results], recipe.published.calibrated_statistic.unit, label
+        )
+        placed = {point.round.pk: one for point, one in zip(results, drawn, strict=True)}
+        reached += [end for one in drawn for end in (one.value, *one.reach)]
+        lines += [
+            replace(_band(f"{label}, interval", asked, placed), role=role, in_legend=False),
+            Series(
+                name=label,
+                role=role,
+                width=2,
+                symbol="circle",
+                size=DOT,
+                x=[point.round.opens_at for point in asked],
+                y=[found.value if (found := placed.get(point.round.pk)) else None for point in asked],
+            ),
+        ]
+    if not lines:
+        return None
+    low, high = min(reached), max(reached)
+    room = MARGIN * (high - low)
+    others = f" The table has {left_out} more." if left_out > 0 else ""
+    return Chart(
+        title=f"{series.name} by segment",
+        description="The estimate of each segment by the time at which its round opened, with a band: all "
+        f"intervals of all segments and rounds hold together.{others}",
+        panels=(
+            Panel(
+                x=Axis(title="opened (UTC)", scale=Scale.TIME),
+                y=Axis(title=unit, low=low - room if low < 0 else 0.0, high=high + room or 1.0),
+                series=tuple(lines),
+            ),
+        ),
+        height=280,
     )
 
 

@@ -1,7 +1,9 @@
 """Pages of series."""
 
 import json
+from collections.abc import Sequence
 from datetime import timedelta
+from typing import Any
 
 from django.contrib import messages
 from django.http import Http404, HttpRequest, HttpResponse
@@ -16,7 +18,8 @@ from pages.awaited_numbers import Awaited
 from pages.charts.shown import shown_chart
 from pages.not_found import found, readable
 from pages.publish.four_eyes import decided, four_eyes_of
-from pages.series.charts import trend_chart
+from pages.series.by_segment import SINCE, movement, newest_with_result, segment_rows
+from pages.series.charts import segments_chart, trend_chart
 from pages.series.forms import CHOICES, SeriesForm
 from pages.series.publishing import published_or_asked
 from pages.series.trend import trend_rows
@@ -36,12 +39,14 @@ from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import series_is_running, series_mark, series_publish, series_stop
 from series.selectors import (
     MOST_ON_PAGE,
+    change_since,
     fitting,
     rounds_of,
     segment_to_follow,
     segments_of,
     series_list,
     trend,
+    trends,
 )
 from storage.answers.questions import State
 from web.paging import page_of
@@ -143,6 +148,7 @@ def _page(
     except FieldError as error:
         raise Http404(f"The segment {error.message}.") from None
     page = page_of(rounds_of(series), request, MOST_ON_PAGE, fits=fitting(series))
+    by_segment = {} if segment else _by_segment(series, page.rows, request.GET.get("baseline", ""))
     points = trend(series, page.rows, segment)
     signed = RoundsDocument.objects.filter(series=series).first()
     guarantees = [] if signed is None else guarantees_together(signed)
@@ -152,6 +158,7 @@ def _page(
     chart = trend_chart(series, points, marks, segment)
     input_is_there = bool(planned) and series.inputs.filter(number=planned[0].number).exists()
     context = {
+        **by_segment,
         "series": series,
         "chart": None if chart is None else shown_chart(chart, "trend"),
         "joint": any(len(point.values) == 1 for point in points),
@@ -181,6 +188,49 @@ def _page(
         "problem": problem,
     }
     return render(request, "series/series.html", context, status=status)
+
+
+def _by_segment(series: Series, rounds: Sequence[Round], baseline: str) -> dict[str, Any]:
+    """What the page shows of all segments; nothing if there are none, or a result has several numbers."""
+    labels = segments_of(series)
+    if not labels or not rounds:
+        return {}
+    found = trends(series, rounds, labels)
+    newest = newest_with_result(point for points in found.values() for point in points)
+    if newest is None or len(newest.values) > 1:
+        return {}
+    at_newest = {
+        label: point
+        for label, points in found.items()
+        for point in points
+        if point.round.pk == newest.round.pk
+    }
+    rows, unit = segment_rows(found)
+    every = str(series.draft.get("every"))
+    changes = {label: point.change for label, point in at_newest.items()}
+    movements = [movement(changes, newest, SINCE.get(every, "since the round before"))]
+    earlier = [row.round.number for row in rows if row.round.number < newest.round.number and row.has_result]
+    problem = ""
+    if baseline:
+        if baseline in map(str, earlier):
+            changes = {
+                label: change_since(series, int(baseline), point, label) for label, point in at_newest.items()
+            }
+            movements.append(movement(changes, newest, f"since round {baseline}"))
+        else:
+            problem = "Choose a round with a result before the newest one."
+    chart = segments_chart(series, found)
+    return {
+        "labels": labels,
+        "movements": [one for one in movements if one is not None],
+        "newest": newest.round,
+        "segment_rows": rows,
+        "segment_unit": unit,
+        "segments_chart": None if chart is None else shown_chart(chart, "by-segment"),
+        "earlier": earlier,
+        "baseline": baseline,
+        "baseline_problem": problem,
+    }
 
 
 def _begins(series: Series, planned: list[Round], rounds: int, *, waits_for_input: bool) -> bool:

@@ -7,9 +7,10 @@ from django.test import Client
 from django.urls import reverse
 
 from results.excerpt import interval_of
+from results.parts import joint_part
 from series.models import Series
 from series.operations import rounds_advance, series_mark
-from series.selectors import trend
+from series.selectors import trend, trends
 from tests.clock import time_is
 from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.page_text import page_text
@@ -207,3 +208,40 @@ def test_a_trend_follows_one_segment_and_says_where_it_is_hidden(client, signed_
     assert (third["outcome"], third["values"], third["change"]) == ("released", [], None)
     refused = client.get(reverse("api-series", args=[series.identifier]), {"segment": "3"})
     assert (refused.status_code, refused.json()["field"]) == (400, "segment")
+
+
+def test_series_by_segment_says_what_moved_since_the_round_before_and_a_baseline(client, signed_in, now):
+    series = repeated(signed_in, segments=["2.0", "2.1"])
+    still, never, often = [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]
+    for week, moved in enumerate((never, often, often)):
+        now[0] = START + timedelta(days=7 * week)
+        asked(series, [moved] * 40 + [still] * 60)
+    path = reverse("series", args=[series.identifier])
+    page = client.get(path)
+    text = page_text(page)
+    assert "No segment shows a change beyond noise since the week before." in text
+    rows = page.context["segment_rows"]
+    assert [row.round.number for row in rows] == [3, 2, 1]
+    assert all(text for row in rows for _, text in row.named)
+    compared = client.get(path, {"baseline": "1"})
+    (_, since), text = compared.context["movements"], page_text(compared)
+    assert [moved.label for moved in since.moved] == ["2.0"]
+    assert since.still == 1
+    assert "is up by" in text
+    assert "since round 1" in text
+    for wrong in ("3", "9", "x"):
+        assert "Choose a round with a result" in page_text(client.get(path, {"baseline": wrong}))
+
+
+def test_intervals_of_all_segments_count_every_result_of_the_series(client, signed_in, now):
+    """A segment that is hidden in a round gets no more of the failure than the others."""
+    series = repeated(signed_in, segments=["2.0", "2.1"])
+    for week in range(3):
+        now[0] = START + timedelta(days=7 * week)
+        asked(series, [[1, 0, 0, 0]] * 40 + [[0, 0, 0, 1]] * (60 if week else 0))
+    found = trends(series, list(series.rounds.all()), ["2.0", "2.1"])
+    for label, points in found.items():
+        for point in points:
+            if point.values:
+                assert point.part == joint_part(point.release, label, among=3)
+    assert [bool(point.values) for point in found["2.1"]][:3] == [False, True, True]

@@ -1,0 +1,115 @@
+"""A series by segment: what moved, in sentences, and every round as a row."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pages.recipe.drawn import drawn_together
+from pages.words.changes import difference_texts
+from results.changes import Change
+from results.parts import hidden_reason
+from series.models import Round
+from series.selectors import Point
+from storage.columns import stored
+from web.numbers import at_place, place_of
+
+SINCE = {"day": "since the day before", "week": "since the week before", "month": "since the month before"}
+"""How often a series is asked → how its sentences call the round before; any other is `the round before`."""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A segment that changed by more than noise.
+
+    Attributes:
+        label: of the segment.
+        said: what happened to it, as the rest of a sentence that begins with it.
+    """
+
+    label: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Movement:
+    """What changed from one round to the newest one with a result.
+
+    Attributes:
+        moved: segments that changed by more than noise.
+        still: how many show no change beyond noise.
+        since: from when, as the end of a sentence.
+    """
+
+    moved: tuple[Moved, ...]
+    still: int
+    since: str
+
+
+@dataclass(frozen=True)
+class SegmentRow:
+    """One round: a text for each segment, by its label."""
+
+    round: Round
+    named: tuple[tuple[str, str], ...]
+
+    @property
+    def has_result(self) -> bool:
+        """Whether any segment has a text."""
+        return any(text for _, text in self.named)
+
+
+def movement(changes: Mapping[str, Change | None], newest: Point, since: str) -> Movement | None:
+    """What moved up to a point, by segment; None if nothing can be compared.
+
+    Args:
+        changes: segment → its change; None if there is none.
+        since: as of `Movement`.
+    """
+    known = {label: change for label, change in changes.items() if change is not None}
+    if not known:
+        return None
+    statistic = stored(newest.release).recipe.published.calibrated_statistic
+    moved = []
+    for label, change in known.items():
+        texts = difference_texts(statistic, change, 0)
+        if texts is None or not change.told.more_than_noise[0]:
+            continue
+        size, ends = texts
+        moved.append(Moved(label, f"is {'up' if change.told.values[0] > 0 else 'down'} by {size} ({ends})"))
+    return Movement(tuple(moved), len(known) - len(moved), since)
+
+
+def newest_with_result(points: Iterable[Point]) -> Point | None:
+    """The last point of any segment that has a result."""
+    return max((one for one in points if one.values), key=lambda one: one.round.pk, default=None)
+
+
+def segment_rows(trends: Mapping[str, Sequence[Point]]) -> tuple[list[SegmentRow], str]:
+    """The rounds, newest first, and the unit of their texts; rounds that were not asked are left out."""
+    shown = {label: [one for one in points if len(one.values) == 1] for label, points in trends.items()}
+    texts: dict[tuple[str, int], str] = {}
+    unit = ""
+    for label, points in shown.items():
+        bounded = [one for one in points if one.interval is not None]
+        if not bounded:
+            continue
+        statistic = stored(bounded[0].release).recipe.published.calibrated_statistic
+        drawn, unit = drawn_together([stored(one.part) for one in bounded], statistic.unit, label)
+        for point, one in zip(bounded, drawn, strict=True):
+            low, high = one.reach
+            place = place_of(max(one.value - low, high - one.value))
+            ends = f"{at_place(low, place)} to {at_place(high, place)}"
+            texts[label, point.round.pk] = f"{at_place(one.value, place)} ({ends})"
+    rounds = next(iter(trends.values()))
+    asked = [one for one in rounds if one.round.state != Round.State.PLANNED]
+    return [
+        SegmentRow(one.round, tuple((label, _cell(texts, one, label)) for label in trends))
+        for one in reversed(asked)
+    ], unit
+
+
+def _cell(texts: Mapping[tuple[str, int], str], point: Point, label: str) -> str:
+    if (label, point.round.pk) in texts:
+        return texts[label, point.round.pk]
+    if point.release is None or point.release.recipe.unreadable:
+        return ""
+    return "hidden" if point.release.segments and hidden_reason(point.release, label) else ""
