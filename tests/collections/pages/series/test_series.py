@@ -210,7 +210,7 @@ def test_a_trend_follows_one_segment_and_says_where_it_is_hidden(client, signed_
     assert (refused.status_code, refused.json()["field"]) == (400, "segment")
 
 
-def test_series_by_segment_says_what_moved_since_the_round_before_and_a_baseline(client, signed_in, now):
+def test_series_by_segment_says_what_moved_and_since_a_baseline(client, signed_in, now):
     series = repeated(signed_in, segments=["2.0", "2.1"])
     still, never, often = [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]
     for week, moved in enumerate((never, often, often)):
