@@ -2,8 +2,11 @@ from django.urls import path
 
 from notifications.api import AgainView, DeliveriesView, RotateView, TestView, WebhooksView, WebhookView
 from notifications.mail_api import MailDeliveriesView, MailsView, MailTestView, MailView
+from notifications.rules_api import RulesView, RuleView
 
 urlpatterns = [
+    path("rules/", RulesView.as_view(), name="api-rules"),
+    path("rules/<slug:rule>/", RuleView.as_view(), name="api-rule"),
     path("webhooks/", WebhooksView.as_view(), name="api-webhooks"),
     path("webhooks/<slug:webhook>/", WebhookView.as_view(), name="api-webhook"),
     path("webhooks/<slug:webhook>/rotate/", RotateView.as_view(), name="api-webhook-rotate"),

@@ -95,7 +95,7 @@ def _with_room(due: QuerySet[Delivery], now: datetime) -> list[int]:
 def delivery_send(*, delivery: int, transport: Transport = webhook_transport) -> None:
     """One attempt; nothing if the delivery is not queued, such as if its task comes twice."""
     row = (
-        Delivery.objects.select_related("subscription__user", "event")
+        Delivery.objects.select_related("subscription__user", "event__rule")
         .filter(pk=delivery, state=State.WAITING, queued=True)
         .first()
     )

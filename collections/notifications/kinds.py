@@ -14,7 +14,7 @@ class Kind:
         name: as programs read it; it stays for good.
         title: what people read instead.
         page: name of the address of the page that it is about, which shows the same to every reader.
-        action: of the audit entries that report it; empty if no entry does, and `watching` detects it.
+        action: of the audit entries that report it; empty if no entry does, and `outbox` detects it.
     """
 
     name: str
@@ -26,6 +26,7 @@ class Kind:
 RECIPE, SERIES, POPULATION = "recipe", "series", "population"
 
 COHORT_REACHED = Kind("recipe.cohort_reached", "Enough devices reported", RECIPE)
+RULE_FIRED = Kind("rule_fired", "Rule fired", RECIPE)
 BUDGET_NEARLY_SPENT = Kind("budget.nearly_spent", "Budget nearly spent", POPULATION)
 
 KINDS = {
@@ -38,6 +39,7 @@ KINDS = {
         Kind("result.held", "Result held: too many reports", RECIPE, "result_held"),
         Kind("result.withheld", "Result withheld", RECIPE, "result_withheld"),
         Kind("series.round_skipped", "Round of a series skipped", SERIES, "series_round_skipped"),
+        RULE_FIRED,
         BUDGET_NEARLY_SPENT,
     )
 }

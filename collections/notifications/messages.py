@@ -25,6 +25,8 @@ def document_of(delivery: Delivery) -> dict[str, Any]:
         data = {"name": "A test", "url": f"{settings.SITE_URL}{reverse('notifications')}"}
         return _envelope(TEST, delivery, format_time(delivery.created_at), data)
     data = {event.its_kind.page: event.subject, "name": event.name, "url": page_of_event(event)}
+    if event.rule is not None:
+        data["rule"] = event.rule.identifier
     return _envelope(event.kind, delivery, format_time(event.at), data)
 
 

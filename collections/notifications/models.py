@@ -1,4 +1,4 @@
-"""Subscriptions, their events, and the outcome of each delivery."""
+"""Subscriptions, rules, their events, and the outcome of each delivery."""
 
 import uuid
 
@@ -6,8 +6,11 @@ from django.conf import settings
 from django.db import models
 
 from notifications.kinds import KINDS, Kind
+from recipes.models import Recipe
+from series.models import Series
 
 TARGET_LENGTH = 500
+UNIT_LENGTH = 100
 
 
 class Subscription(models.Model):
@@ -47,6 +50,78 @@ class Subscription(models.Model):
         return [KINDS[name].title for name in self.events if name in KINDS]
 
 
+class Rule(models.Model):
+    """When an account wants to know of a result: of one recipe, or of the rounds of a series."""
+
+    class When(models.TextChoices):
+        ABOVE = "above", "Above a value"
+        BELOW = "below", "Below a value, or below the cohort"
+        CHANGED = "changed", "Changed by more than noise"
+
+    identifier = models.CharField(
+        max_length=32, unique=True, help_text="Random, in hexadecimal digits: the address of its feed."
+    )
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="rules")
+    series = models.ForeignKey(Series, models.CASCADE, null=True, related_name="rules")
+    recipe = models.ForeignKey(Recipe, models.CASCADE, null=True, related_name="rules")
+    when = models.CharField(max_length=10, choices=When)
+    value = models.FloatField(null=True, help_text="A share from 0 to 1, or in the unit.")
+    unit = models.CharField(
+        max_length=UNIT_LENGTH, blank=True, help_text="Of the estimates that it compares; empty for shares."
+    )
+    watched = models.JSONField(help_text="Labels of segments; an empty one for all devices.")
+    over_rounds = models.PositiveIntegerField(help_text="For which its false alarm rate holds.")
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ("-pk",)
+        constraints = (
+            models.CheckConstraint(
+                name="rule_of_series_or_recipe",
+                condition=models.Q(series=None, recipe__isnull=False)
+                | models.Q(series__isnull=False, recipe=None),
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"rule {self.identifier[:8]}: {self.when}"
+
+    @property
+    def is_of_cohort(self) -> bool:
+        """Whether it fires if too few devices reported, whatever they reported."""
+        return self.when == self.When.BELOW and self.value is None
+
+    @property
+    def segment(self) -> str | None:
+        """Label of the one that it watches; None if it watches all devices."""
+        return self.watched[0] or None if len(self.watched) == 1 else None
+
+
+class Check(models.Model):
+    """One result that a rule waits for, or has compared: a firing if its state is `fired`."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", "Waiting"
+        QUIET = "quiet", "Did not fire"
+        FIRED = "fired", "Fired"
+        UNKNOWN = "unknown", "Has nothing to compare"
+        FAILED = "failed", "Could not be compared"
+
+    rule = models.ForeignKey(Rule, models.CASCADE, related_name="checks")
+    recipe = models.ForeignKey(Recipe, models.CASCADE, related_name="+")
+    at = models.DateTimeField(help_text="When the recipe ended.")
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    segments = models.JSONField(default=list, help_text="Of those watched, which fired.")
+
+    class Meta:
+        ordering = ("-pk",)
+        indexes = (models.Index(fields=("state",)),)
+        constraints = (models.UniqueConstraint(fields=("rule", "recipe"), name="result_checked_once"),)
+
+    def __str__(self) -> str:
+        return f"{self.rule}, {self.recipe_id}: {self.state}"
+
+
 class Event(models.Model):
     """One thing that happened. It has no number: a notification cannot reveal anything finer than
     its page."""
@@ -56,6 +131,9 @@ class Event(models.Model):
     at = models.DateTimeField()
     subject = models.CharField(max_length=200, help_text="Recipe's or series' identifier, population's name.")
     name = models.CharField(max_length=200)
+    rule = models.ForeignKey(
+        Rule, models.CASCADE, null=True, related_name="+", help_text="The one that fired, for its account."
+    )
 
     def __str__(self) -> str:
         return f"{self.kind} {self.subject}"

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from datetime import datetime
 
 import structlog
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from ledger.models import Population
 from ledger.selectors import balances_of
 from log.audit.models import Entry, Head
-from notifications.kinds import BUDGET_NEARLY_SPENT, BY_ACTION, COHORT_REACHED, Kind
-from notifications.models import Delivery, Event, NearlySpent, Subscription, Watched
+from notifications.kinds import BUDGET_NEARLY_SPENT, BY_ACTION, COHORT_REACHED, RULE_FIRED, Kind
+from notifications.models import Check, Delivery, Event, NearlySpent, Subscription, Watched
 from notifications.pauses import LONGEST
+from notifications.rule_checks import check_decide, checks_plan
 from recipes.models import Recipe
 from results.trust_models import collection_model_of
 from series.models import Series
@@ -25,6 +26,7 @@ from storage import clock
 logger = structlog.get_logger(__name__)
 
 ENTRIES_AT_ONCE = 200
+CHECKS_AT_ONCE = 200
 
 NEARLY = 0.9
 """The part of a budget from which on it is nearly spent."""
@@ -49,10 +51,31 @@ def log_read() -> int:
         told = [entry for entry in entries if entry.action in BY_ACTION]
         if told:
             _store([event for entry in told if (event := _of_entry(entry)) is not None])
+            checks_plan(told)
         if entries:
             read.log_index = entries[-1].index
             read.save(update_fields=["log_index"])
     return len(entries)
+
+
+def rules_check() -> None:
+    """Compare results with the rules that wait for them, and notify of those that fire; once for each. Safe
+    to run at any time, even twice."""
+    waiting = Check.objects.filter(state=Check.State.WAITING)
+    loaded = waiting.select_related("rule__series", "recipe__release", "recipe__round__series")
+    for check in loaded.order_by("pk")[:CHECKS_AT_ONCE]:
+        try:
+            state, segments = check_decide(check)
+        except DatabaseError:
+            raise
+        except Exception:
+            # One result that cannot be compared must not hold up all others. Its rule's page shows it.
+            logger.exception("rule_not_checked", rule=check.rule.pk, recipe=check.recipe.identifier)
+            state, segments = Check.State.FAILED, []
+        with transaction.atomic():
+            decided = waiting.filter(pk=check.pk).update(state=state, segments=segments)
+            if decided and state == Check.State.FIRED:
+                _store([_of_firing(check)])
 
 
 def cohorts_watch() -> None:
@@ -107,20 +130,36 @@ def _of_entry(entry: Entry) -> Event | None:
     return None if name is None else _event(kind, f"log {entry.index}", subject, name, entry.at)
 
 
+def _of_firing(check: Check) -> Event:
+    recipe, rule = check.recipe, check.rule
+    event = _event(RULE_FIRED, f"{rule.pk} {recipe.pk}", str(recipe.identifier), recipe.name, check.at)
+    event.rule = rule
+    return event
+
+
 def _event(kind: Kind, of: str, subject: str, name: str, at: datetime) -> Event:
     return Event(key=f"{kind.name} {of}", kind=kind.name, at=at, subject=subject, name=name)
 
 
 def _store(events: Sequence[Event]) -> None:
-    """Store events that are new, each with a delivery for every subscription to its type."""
+    """Store events that are new, each with a delivery for every subscription to its type; that a rule fired
+    is for subscriptions of its account only."""
     for event in events:
         made, is_new = Event.objects.get_or_create(
             key=event.key,
-            defaults={"kind": event.kind, "at": event.at, "subject": event.subject, "name": event.name},
+            defaults={
+                "kind": event.kind,
+                "at": event.at,
+                "subject": event.subject,
+                "name": event.name,
+                "rule": event.rule,
+            },
         )
         if not is_new:
             continue
         told = Subscription.objects.filter(confirmed_at__isnull=False, disabled_at=None, user__is_active=True)
+        if made.rule is not None:
+            told = told.filter(user=made.rule.user_id)
         now = clock.database_now()
         Delivery.objects.bulk_create(
             Delivery(

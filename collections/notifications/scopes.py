@@ -22,3 +22,7 @@ MAIL_READ = scope_declare(
 MAIL_WRITE = scope_declare(
     "mail:write", "Subscribe by e-mail, and end it", may=may_subscribe, includes=(MAIL_READ,)
 )
+RULES_READ = scope_declare("rules:read", "See your rules and when they fired", may=may_subscribe)
+RULES_WRITE = scope_declare(
+    "rules:write", "Add and delete your rules", may=may_subscribe, includes=(RULES_READ,)
+)

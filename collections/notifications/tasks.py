@@ -4,7 +4,7 @@ import structlog
 from celery import shared_task
 
 from notifications.delivery import deliveries_forget, deliveries_take, delivery_send
-from notifications.outbox import budgets_watch, cohorts_watch, log_read
+from notifications.outbox import budgets_watch, cohorts_watch, log_read, rules_check
 from storage.periodic import PeriodicTask
 
 logger = structlog.get_logger(__name__)
@@ -12,8 +12,10 @@ logger = structlog.get_logger(__name__)
 
 @shared_task(base=PeriodicTask)
 def advance_notifications() -> None:
-    """Store the events of the log, and send the tasks of what is due; safe to run at any time, even twice."""
+    """Store the events of the log, compare results with rules, and send the tasks of what is due; safe to run
+    at any time, even twice."""
     log_read()
+    rules_check()
     for delivery in deliveries_take():
         deliver.delay(delivery)
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.interface import Statistic
 from recipes.models import Recipe
 from results.models import Release
 
@@ -64,6 +65,15 @@ def shares_of(recipe: Recipe, release: Release) -> Shares | None:
         is_exact=not statistic.noisy_count,
         is_sampled=statistic.reporting_rate < 1,
     )
+
+
+def shares_have_intervals(statistic: Statistic[Any]) -> bool:
+    """Whether its results, if there are any, are shares with intervals: of whole populations, not segments.
+    It may be uncalibrated."""
+    if not statistic.counts_devices or statistic.noisy_count:
+        return False
+    lowest, highest = statistic.reporting_rates
+    return lowest == highest
 
 
 def shares_document(

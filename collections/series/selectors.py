@@ -160,7 +160,7 @@ def trends(series: Series, rounds: Sequence[Round], segments: Sequence[str]) -> 
         told = [release for release in results if release is not None]
         shown = sum(_outcome(one) == Release.Outcome.RELEASED for one in rounds)
         hidden = shown - len(told) if len(segments) == 1 else 0
-        before = _told_before(series, rounds[0], segment) if told else None
+        before = result_before(series, rounds[0], segment) if told else None
         found[segment] = _points(rounds, results, before, released - hidden, segment)
     return found
 
@@ -243,9 +243,9 @@ def _released(series: Series) -> QuerySet[Round]:
     return series.rounds.filter(recipe__release__outcome=Release.Outcome.RELEASED)
 
 
-def _told_before(series: Series, first: Round, segment: str) -> Release | None:
-    """The last result before a round that has a part for the segment. Only a few are searched; if none has
-    one, no change is shown."""
+def result_before(series: Series, first: Round, segment: str) -> Release | None:
+    """The last result before a round that has a part for the segment, with which the round is compared. Only
+    a few are searched; None if none has one."""
     loaded = _released(series).select_related("recipe__release").defer(*_UNREAD)
     earlier = loaded.filter(pk__lt=first.pk).order_by("-pk")
     return next(

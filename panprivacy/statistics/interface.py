@@ -17,12 +17,12 @@ from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.parameters import PublicParameters
 from panprivacy.formats.value_labels import numbers_of
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.robustness import Robustness
 
 if TYPE_CHECKING:  # a document can be read without it
-    from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentEstimate
+    from panprivacy.intervals.segment_estimates import ExpectedSegments, SegmentBounds, SegmentEstimate
 
 P = TypeVar("P", bound=PublicParameters)
 
@@ -61,6 +61,19 @@ class Segmentation(ABC):
     @abstractmethod
     def estimates(self, total: Sequence[int], reports: int) -> tuple["SegmentEstimate", ...]:
         """The answer within each segment. Arguments as in `Estimator.estimate`."""
+
+    @abstractmethod
+    def bounds_at(
+        self, level: float, devices: float, answers: Sequence[float], reports: int
+    ) -> "SegmentBounds":
+        """The intervals of one segment at another level than those that are stated, by the same tests. Those
+        of all segments hold together.
+
+        Args:
+            level: above 0 and below 1.
+            devices, answers: of `estimates`, for a segment that is shown.
+            reports: as in `Estimator.estimate`.
+        """
 
     @abstractmethod
     def truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:
@@ -233,6 +246,22 @@ class Statistic(Accountant, Generic[P]):
     @property
     def segmentation(self) -> Segmentation | None:
         """The segments within which it is estimated, too; None if there are none."""
+        return None
+
+    def interval_at(
+        self,
+        level: float,  # noqa: ARG002  # for statistics with exact tests, as the others
+        values: Sequence[float],  # noqa: ARG002
+        reports: int,  # noqa: ARG002
+    ) -> Interval | None:
+        """The interval of an estimate at another level than those that are stated, by the same exact tests;
+        None if it is made otherwise. Takes milliseconds for each value.
+
+        Args:
+            level: above 0 and below 1.
+            values: of an estimate: they show the sum from which they were made.
+            reports: as in `Estimator.estimate`.
+        """
         return None
 
     @property

@@ -17,6 +17,8 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('ledger', '0001_initial'),
+        ('recipes', '0001_initial'),
+        ('series', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
@@ -128,6 +130,56 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='delivery',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('event__isnull', False), ('purpose', 'event')), models.Q(models.Q(('purpose', 'event'), _negated=True), ('event', None)), _connector='OR'), name='delivery_of_event_has_one'),
+        ),
+        migrations.CreateModel(
+            name='Rule',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('identifier', models.CharField(help_text='Random, in hexadecimal digits: the address of its feed.', max_length=32, unique=True)),
+                ('when', models.CharField(choices=[('above', 'Above a value'), ('below', 'Below a value, or below the cohort'), ('changed', 'Changed by more than noise')], max_length=10)),
+                ('value', models.FloatField(help_text='A share from 0 to 1, or in the unit.', null=True)),
+                ('unit', models.CharField(blank=True, help_text='Of the estimates that it compares; empty for shares.', max_length=100)),
+                ('watched', models.JSONField(help_text='Labels of segments; an empty one for all devices.')),
+                ('over_rounds', models.PositiveIntegerField(help_text='For which its false alarm rate holds.')),
+                ('created_at', models.DateTimeField()),
+                ('recipe', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='rules', to='recipes.recipe')),
+                ('series', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='rules', to='series.series')),
+                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='rules', to=settings.AUTH_USER_MODEL)),
+            ],
+            options={
+                'ordering': ('-pk',),
+            },
+        ),
+        migrations.CreateModel(
+            name='Check',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('at', models.DateTimeField(help_text='When the recipe ended.')),
+                ('state', models.CharField(choices=[('waiting', 'Waiting'), ('quiet', 'Did not fire'), ('fired', 'Fired'), ('unknown', 'Has nothing to compare'), ('failed', 'Could not be compared')], default='waiting', max_length=10)),
+                ('segments', models.JSONField(default=list, help_text='Of those watched, which fired.')),
+                ('recipe', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='recipes.recipe')),
+                ('rule', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='notifications.rule')),
+            ],
+            options={
+                'ordering': ('-pk',),
+            },
+        ),
+        migrations.AddField(
+            model_name='event',
+            name='rule',
+            field=models.ForeignKey(help_text='The one that fired, for its account.', null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='notifications.rule'),
+        ),
+        migrations.AddConstraint(
+            model_name='rule',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('recipe__isnull', False), ('series', None)), models.Q(('recipe', None), ('series__isnull', False)), _connector='OR'), name='rule_of_series_or_recipe'),
+        ),
+        migrations.AddIndex(
+            model_name='check',
+            index=models.Index(fields=['state'], name='notificatio_state_a160b1_idx'),
+        ),
+        migrations.AddConstraint(
+            model_name='check',
+            constraint=models.UniqueConstraint(fields=('rule', 'recipe'), name='result_checked_once'),
         ),
         migrations.RunPython(begin, migrations.RunPython.noop),
     ]

@@ -1,4 +1,4 @@
-"""The feed: results for real devices that were released, newest first."""
+"""The feeds: results for real devices that were released, and firings of a rule, newest first."""
 
 import hashlib
 from datetime import UTC, datetime
@@ -7,12 +7,16 @@ from django.conf import settings
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from django.utils.http import http_date, quote_etag
 from django.views import View
 
 from ledger.models import Population
+from notifications.kinds import RULE_FIRED
+from notifications.models import Rule
+from notifications.rules import firings_of, rule_sentence
 from pages.feed.atom import FeedEntry, atom_document
 from pages.not_found import found
 from pages.recipe.embedding import result_text
@@ -58,6 +62,37 @@ class FeedView(View):
         )
         changed = max((recipe.release.released_at for recipe in recipes), default=BEGUN)
         return feed_response(request, document, changed)
+
+
+class RuleFeedView(View):
+    """Of one rule: when it fired. A feed reader cannot sign in: the address is the secret."""
+
+    def get(self, request: HttpRequest, rule: str) -> HttpResponseBase:
+        watching = get_object_or_404(Rule.objects.select_related("series", "recipe"), identifier=rule)
+        site, told = site_of(request), rule_sentence(watching)
+        firings = firings_of([watching], ENTRIES)[watching.pk]
+        about = watching.series or watching.recipe
+        document = atom_document(
+            name=f"rule {rule}",
+            title=f"{about} · Private telemetry",
+            own=f"{site}{request.get_full_path()}",
+            home=f"{site}{reverse('notifications')}",
+            entries=[
+                FeedEntry(
+                    name=f"{rule} {check.recipe.identifier}",
+                    title=f"{RULE_FIRED.title}: {check.recipe.name}",
+                    text=told,
+                    at=check.at,
+                    page=f"{site}{reverse('recipe', args=[check.recipe.identifier])}",
+                    kind="firing",
+                )
+                for check in firings
+            ],
+            begun=watching.created_at,
+        )
+        response = feed_response(request, document, max((one.at for one in firings), default=BEGUN))
+        response["Cache-Control"] = "private, max-age=60"
+        return response
 
 
 def site_of(request: HttpRequest) -> str:

@@ -1,5 +1,6 @@
 from django.urls import path
 
+from pages.notifications.rules import RuleDeleteView, RuleView
 from pages.notifications.views import (
     AgainView,
     ConfirmView,
@@ -25,6 +26,8 @@ urlpatterns = [
         UnsubscribeView.as_view(),
         name="notifications-unsubscribe",
     ),
+    path("notifications/rules/", RuleView.as_view(), name="rule-new"),
+    path("notifications/rules/<slug:rule>/delete/", RuleDeleteView.as_view(), name="rule-delete"),
     path("notifications/<slug:identifier>/", SubscriptionView.as_view(), name="notifications-one"),
     path("notifications/<slug:identifier>/test/", TestView.as_view(), name="notifications-test"),
     path("notifications/<slug:identifier>/rotate/", RotateView.as_view(), name="notifications-rotate"),

@@ -25,6 +25,7 @@ from notifications.operations import (
     unavailable,
     webhook_create,
 )
+from notifications.rules import rules_of
 from notifications.selectors import (
     by_confirmation,
     by_unsubscription,
@@ -33,6 +34,7 @@ from notifications.selectors import (
 )
 from pages.account.views import OwnView
 from pages.notifications.forms import MailForm, WebhookForm
+from pages.notifications.rules import rules_shown
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from web.paging import page_of
@@ -195,6 +197,7 @@ def _own(request: HttpRequest, identifier: str) -> Subscription:
 def _page(request: HttpRequest, status: int = 200, **forms: Any) -> HttpResponse:
     context = {
         "subscriptions": subscriptions_of(signed_in_user(request)),
+        "rules": rules_shown(rules_of(signed_in_user(request))),
         "unavailable": unavailable(),
         "mail_unavailable": mail_unavailable(),
         "webhook": WebhookForm(),

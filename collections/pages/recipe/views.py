@@ -23,6 +23,7 @@ from pages.all_rounds import beside_round
 from pages.charts.shown import shown_chart
 from pages.kinds import kind_of
 from pages.not_found import found, missing, readable, visible
+from pages.notifications.rules import rules_context
 from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
 from pages.recipe.cohort_progress import Standing, standing_of
 from pages.recipe.counters import signers_sentence
@@ -142,6 +143,7 @@ class ResultView(TabView):
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "may_simulate": simulates,
             "simulated": simulation_of(recipe) if recipe.simulation and simulates else None,
+            **rules_context(request, recipe=recipe),
         }
 
 

@@ -17,6 +17,7 @@ from pages.all_rounds import guarantees_together, main_guarantee
 from pages.awaited_numbers import Awaited
 from pages.charts.shown import shown_chart
 from pages.not_found import found, readable
+from pages.notifications.rules import rules_context
 from pages.publish.four_eyes import decided, four_eyes_of
 from pages.series.by_segment import SINCE, movement, newest_with_result, segment_rows
 from pages.series.charts import segments_chart, trend_chart
@@ -186,6 +187,7 @@ def _page(
         "note": note,
         "note_length": NOTE_LENGTH,
         "problem": problem,
+        **rules_context(request, series=series),
     }
     return render(request, "series/series.html", context, status=status)
 

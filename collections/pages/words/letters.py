@@ -10,7 +10,9 @@ _HAPPENED = {
     "recipe.closed": "The recipe “{}” is closed.",
     "result.released": "The result of the recipe “{}” is released.",
     "result.withheld": "The result of the recipe “{}” is withheld.",
+    "result.held": "The result of the recipe “{}” is held: there are more reports than tokens.",
     "series.round_skipped": "A round of the series “{}” was skipped.",
+    "rule_fired": "One of your rules fired for the recipe “{}”.",
     "budget.nearly_spent": "The budget of the population “{}” is nearly spent.",
 }
 

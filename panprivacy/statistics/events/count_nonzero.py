@@ -9,7 +9,7 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.combined_result import SecretSampling
@@ -17,6 +17,7 @@ from panprivacy.statistics.events.interface import MaskedMechanism, Report, Stat
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
+    bits_interval_at,
     bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
@@ -99,6 +100,10 @@ class CountNonzero(MaskedMechanism[Parameters]):
             projection=(min(max(value, 0.0), reports / self.reporting_rate),),
             intervals=bits_intervals(self._response, total, reports, rate, rule),
         )
+
+    def interval_at(self, level: float, values: Sequence[float], reports: int) -> Interval:
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
+        return bits_interval_at(level, self._response, values, reports, rate, rule)
 
     def truth(self, devices_by_count: Mapping[int, int]) -> tuple[float, ...]:
         return (float(sum(devices for count, devices in devices_by_count.items() if count > 0)),)

@@ -12,13 +12,14 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.parameters import K, Parameters, described
-from panprivacy.intervals.estimate import Estimate
+from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
 from panprivacy.statistics.events.interface import MaskedMechanism, Report, State, require_count, require_step
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
+    bits_interval_at,
     bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
@@ -157,6 +158,10 @@ class Histogram(MaskedMechanism[HistogramParameters]):
             projection=closest_histogram(values, reports / self.reporting_rate),
             intervals=bits_intervals(self._response, total, reports, rate, rule),
         )
+
+    def interval_at(self, level: float, values: Sequence[float], reports: int) -> Interval:
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
+        return bits_interval_at(level, self._response, values, reports, rate, rule)
 
     @property
     def labels(self) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ import numpy as np
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.estimate import Interval, normal_factor
-from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
+from panprivacy.intervals.randomized_bits import RandomizedBits, ends, intervals
 from panprivacy.intervals.release_rule import ReleaseRule
 
 _COIN_BITS = 64
@@ -114,6 +114,10 @@ class RandomizedResponse:
         """The unbiased estimate of Σ bits from the sum of `reports` responses (LPP Theorem 6)."""
         return (total - reports * self.flip_probability) / self.keep_probability
 
+    def total_of(self, debiased: float, reports: int) -> int:
+        """The total that was debiased to this."""
+        return round(debiased * self.keep_probability + reports * self.flip_probability)
+
     def _toss(self, random_source: random.Random) -> tuple[bool, int]:
         # Always make both draws: the amount of randomness does not depend on the coin.
         keep = random_source.getrandbits(_COIN_BITS) >= self._randomized_sides
@@ -140,6 +144,24 @@ def bits_intervals(
         min(max(response.debiased(total, reports * coins) / sampling_rate, 0.0), most) for total in ones
     ]
     return tuple(interval.reaching(possible) for interval in found)
+
+
+def bits_interval_at(
+    level: float,
+    response: RandomizedResponse,
+    values: Sequence[float],
+    reports: int,
+    sampling_rate: float,
+    rule: ReleaseRule,
+    coins: int = 1,
+) -> Interval:
+    """The same at one level, for estimates of numbers of devices."""
+    flip, most = response.flip_probability, reports / sampling_rate
+    bits = RandomizedBits(reports, flip, 1 - flip, sampling_rate, coins, rule)
+    ones = [response.total_of(value * sampling_rate, reports * coins) for value in values]
+    low, high = ends(bits, ones, (1 - level) / len(values))
+    found = Interval(level, tuple(map(float, low)), tuple(map(float, high)))
+    return found.reaching([min(max(value, 0.0), most) for value in values])
 
 
 def bits_expected_margin(

@@ -18,7 +18,7 @@ from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Parameters
-from panprivacy.intervals.estimate import LEVELS, Estimate
+from panprivacy.intervals.estimate import LEVELS, Estimate, Interval
 from panprivacy.intervals.randomized_bits import RandomizedBits, ends
 from panprivacy.intervals.release_rule import ReleaseRule
 from panprivacy.intervals.segment_estimates import (
@@ -36,6 +36,7 @@ from panprivacy.statistics.events.interface import Mechanism, Report, State
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
+    bits_interval_at,
     bits_intervals,
     bits_standard_error,
     bits_standard_error_note,
@@ -197,6 +198,10 @@ class Segmented(Mechanism[Any]):
             intervals=bits_intervals(self._response, self._overall(total), reports, rate, rule, coins),
         )
 
+    def interval_at(self, level: float, values: Sequence[float], reports: int) -> Interval:
+        rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
+        return bits_interval_at(level, self._response, values, reports, rate, rule, len(self.segments))
+
     def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:
         """Over all segments: `devices_by_count[segment, c]` devices of a segment, or of None, had count c."""
         inside: dict[int, int] = {}
@@ -313,6 +318,24 @@ class SegmentsOfEvents(Segmentation):
             for label, size, row, found in zip(self.labels, devices, counts, bounds, strict=True)
         ]
         return segments_shown(counted, statistic.cohort_size, rate)
+
+    def bounds_at(
+        self, level: float, devices: float, answers: Sequence[float], reports: int
+    ) -> SegmentBounds:
+        statistic, segments = self._statistic, len(self.labels)
+        rate, response = statistic.parameters.sampling_rate, statistic._response
+        ones = [response.total_of(answer * rate, reports) for answer in answers]
+        if len(ones) < statistic._numbers:  # those without the one answer are in the first cell
+            ones = [response.total_of(devices * rate, reports * statistic._numbers) - sum(ones), *ones]
+        counted = Ones(np.asarray([ones], dtype=np.int64), reports, rate, statistic._rule_for(reports))
+        # Quantities of all segments share what may fail equally.
+        (found,) = _at_level(response, counted, 1 - (1 - level) / segments)
+        return replace(
+            found,
+            level=level,
+            answers=statistic._answers(found.answers),
+            others=statistic._answers(found.others),
+        )
 
     def truths(self, devices_by_count: Mapping[Any, int]) -> list[dict[str, Any]]:
         undivided, found = self._statistic.undivided, []

@@ -180,6 +180,14 @@ class MechanismContract(CiphertextContract):
         assert all(error > 0 for error in estimate.standard_errors)
         assert estimate.standard_error_note
 
+    def test_interval_at_a_stated_level_is_the_stated_one(self, mechanism):
+        reports = mechanism.cohort_size + 21
+        total = [reports // 3] * mechanism.contribution_length
+        estimate = mechanism.estimate(total, reports)
+        for stated in estimate.intervals:
+            found = mechanism.interval_at(stated.level, estimate.values, reports)
+            assert found in (None, stated)
+
     def test_truth_of_a_statistic_that_counts_devices_grows_with_their_number(self, mechanism):
         truths = [sum(mechanism.truth(self.counted(4, devices))) for devices in (1, 10)]
         assert truths[1] == truths[0] * (10 if mechanism.counts_devices else 1)

@@ -156,6 +156,24 @@ def test_all_intervals_together_fail_at_most_as_often_as_stated(answers):
     assert failing <= 0.05
 
 
+DIVIDED = (SegmentedCountNonzero(parameters(), SEGMENTS), SegmentedHistogram(buckets(), SEGMENTS))
+
+
+@pytest.mark.parametrize("own", DIVIDED)
+def test_bounds_at_a_stated_level_are_the_stated_ones(own):
+    cells = own.contribution_length
+    shown = own.segmentation.estimates([900 + 70 * cell for cell in range(cells)], 2_000)
+    assert all(one.shown for one in shown)
+    for segment, level in itertools.product(shown, range(len(LEVELS))):
+        stated = segment.intervals[level]
+        found = own.segmentation.bounds_at(stated.level, segment.devices, segment.answers, 2_000)
+        assert (found.devices, found.answers, found.shares()) == (
+            stated.devices,
+            stated.answers,
+            stated.shares,
+        )
+
+
 def _cells_with(name, row, column, seen, reports, shape):
     """Sums of which so many ones are counted for one number of the row."""
     cells = np.zeros(shape, dtype=np.int64)
