@@ -69,6 +69,7 @@ NO_PAGES = {
     "witness-checkpoint": "a text",
     "comparison-csv": "a file of what is named in the query",
     "plan-rest": "a part of another page",
+    "rule-new": "about what its query names; the page of a series has the same form",
     "sign-in-code": "leads on who has given no password; looked at in test_every_page.py",
     "sign-in-enrol": "as the former",
     "sign-in": "leads on who is signed in; looked at before",

@@ -11,7 +11,7 @@ from django.urls import URLPattern, URLResolver, get_resolver
 
 from ledger.models import Population
 from log.audit.models import Entry
-from notifications.models import Delivery, Subscription
+from notifications.models import Delivery, Rule, Subscription
 from pages.dashboards.models import Dashboard
 from recipes.models import Approval, Recipe, Tag
 from results.models import HeldResult, Release
@@ -84,6 +84,7 @@ class Operation:
             "<slug:dashboard>": str(Dashboard.objects.values_list("identifier", flat=True).first()),
             "<slug:webhook>": subscription_of("webhook"),
             "<slug:mail>": subscription_of("email"),
+            "<slug:rule>": str(Rule.objects.values_list("identifier", flat=True).first()),
             "<int:approval>": str(Approval.objects.values_list("pk", flat=True).last()),
             "<int:intrusion>": "1",
             "<str:username>": "passer",
@@ -105,6 +106,11 @@ class Operation:
             return {"reviewed": draft.draft_hash}
         if self.name in ("api-decline", "api-approval-decline"):
             return {"reviewed": draft.draft_hash, "note": "the cohort is too small"}
+        if (self.method, self.name) == ("POST", "api-rules"):
+            return {
+                "when": "below",
+                "recipe": Rule.objects.values_list("recipe__identifier", flat=True).first(),
+            }
         return BODIES.get((self.method, self.name), {})
 
     def ask(self, client: Client, draft: Recipe, recipe: Recipe, **headers: str) -> Any:

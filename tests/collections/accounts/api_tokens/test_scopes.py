@@ -14,6 +14,7 @@ from accounts.api_tokens.operations import token_create
 from ledger.models import Population
 from notifications.models import Delivery, Event, Subscription
 from notifications.operations import mail_subscribe, webhook_create
+from notifications.rules import rule_create, subject_of
 from pages.dashboards.operations import dashboard_create
 from publishing.approvals import draft_approval_ask
 from publishing.publication import recipe_close
@@ -44,10 +45,19 @@ WITHIN = {
     "mail:write": {"mail:write", "mail:read"},
     "accounts:write": {"accounts:write", "accounts:read"},
     "dashboards:write": {"dashboards:write", "dashboards:read"},
+    "rules:write": {"rules:write", "rules:read"},
 }
 """What a scope allows, where that is more than itself."""
 
-OWN = {"webhooks:read", "webhooks:write", "mail:read", "mail:write", "dashboards:read"}
+OWN = {
+    "webhooks:read",
+    "webhooks:write",
+    "mail:read",
+    "mail:write",
+    "dashboards:read",
+    "rules:read",
+    "rules:write",
+}
 ROLES = {
     "analyst": {"recipes:read", "recipes:write", "recipes:approve", "log:read", "dashboards:write", *OWN},
     "auditor": {"log:read", *OWN},
@@ -97,6 +107,8 @@ def account_of(role: str) -> User:
         give_up_at=now,
     )
     dashboard_create(title="Crashes", cards=[], actor=user)
+    recipe = published_recipe(cohort_size=6)
+    rule_create(user=user, subject=subject_of(recipe=str(recipe.identifier)), when="below")
     mail_subscribe(user=user, address="ana@example.org", events=["result.released"])
     Subscription.objects.filter(user=user).update(confirmed_at=now)
     return user

@@ -1,0 +1,146 @@
+"""Rules are made, fire once for each result, and are their account's own."""
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from notifications.models import Check, Event, Rule
+from notifications.operations import webhook_create
+from notifications.outbox import rules_check
+from notifications.rules import rule_create, subject_of
+from publishing.publication import recipe_close
+from recipes.models import Recipe
+from results.operations import result_withhold
+from series.operations import series_publish
+from tests.collections.notifications.scene import HOOK, read_all
+from tests.factories import recipe_members
+from tests.faults.network import Killed, killed_at_statement
+from tests.scenes import account, finish, open_recipe
+
+
+@pytest.fixture
+def ana(db: None) -> User:
+    return account("ana", "Analysts")
+
+
+@pytest.fixture
+def client_of_ana(ana: User) -> Client:
+    client = Client()
+    client.force_login(ana)
+    return client
+
+
+def post(client: Client, **members: Any) -> Any:
+    return client.post(reverse("api-rules"), json.dumps(members), content_type="application/json")
+
+
+def watched(user: User, recipe: Recipe, **members: Any) -> Rule:
+    return rule_create(user=user, subject=subject_of(recipe=str(recipe.identifier)), **members)
+
+
+def test_rule_of_a_series_says_its_false_alarm_rate(client_of_ana: Client, ana: User) -> None:
+    series = series_publish(members=recipe_members(every="week", rounds=3), actor=None)
+    made = post(client_of_ana, series=series.identifier, when="changed", over_rounds=20)
+    assert made.status_code == 201
+    found = made.json()
+    assert (found["false_alarm_rate"], found["over_rounds"], found["firings"]) == (0.05, 20, [])
+    assert (
+        "In 20 rounds without a change, this rule fires with a probability of at most 5%."
+        in found["sentence"]
+    )
+    assert (
+        post(client_of_ana, series=series.identifier, when="changed", over_rounds=20).json()["id"]
+        == found["id"]
+    )
+    assert [one["id"] for one in client_of_ana.get(reverse("api-rules")).json()["results"]] == [found["id"]]
+    own = reverse("api-rule", args=[found["id"]])
+    stranger = Client()
+    stranger.force_login(account("otto", "Analysts"))
+    assert stranger.get(own).status_code == stranger.delete(own).status_code == 404
+    assert client_of_ana.delete(own).status_code == 204
+    assert not Rule.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("members", "field"),
+    [
+        ({"when": "above", "value": 1.5}, "value"),
+        ({"when": "above"}, "value"),
+        ({"when": "changed", "value": 0.5}, "value"),
+        ({"when": "sometimes", "value": 0.5}, "when"),
+        ({"when": "above", "value": 0.5, "over_rounds": 0}, "over_rounds"),
+        ({"when": "above", "value": 0.5, "over_rounds": 401}, "over_rounds"),
+        ({"when": "above", "value": 0.5, "segment": "3.0"}, "segment"),
+        ({"when": "above", "value": 0.5, "series": "0" * 16}, "series"),
+        ({"when": "above", "value": 0.5, "recipe": "0" * 64}, "series"),
+    ],
+)
+def test_rule_that_cannot_be_names_the_field(client_of_ana: Client, members: Any, field: str) -> None:
+    series = series_publish(members=recipe_members(every="week", rounds=3), actor=None)
+    refused = post(client_of_ana, **{"series": series.identifier, **members})
+    assert refused.status_code == 400
+    assert refused.json()["field"] == field
+    assert not Rule.objects.exists()
+
+
+def test_rule_fires_once_and_notifies_its_account_alone(ana: User) -> None:
+    hooks = [webhook_create(user=one, url=HOOK, events=["rule_fired"])[0] for one in (ana, account("otto"))]
+    recipe = open_recipe([1] * 30, cohort_size=10, epsilon=4.0)
+    above = watched(ana, recipe, when="above", value=0.2)
+    watched(ana, recipe, when="above", value=0.999)
+    finish(recipe)
+    for _ in range(2):
+        read_all()
+        rules_check()
+    assert [(check.rule, check.segments) for check in Check.objects.filter(state=Check.State.FIRED)] == [
+        (above, [""])
+    ]
+    (event,) = Event.objects.filter(kind="rule_fired")
+    assert (event.subject, event.rule) == (str(recipe.identifier), above)
+    assert [hook.deliveries.filter(event=event).count() for hook in hooks] == [1, 0]
+
+
+def test_rule_below_the_cohort_fires_if_too_few_reported(ana: User) -> None:
+    few, stopped = open_recipe([1] * 3, cohort_size=10), open_recipe([1] * 30, cohort_size=10)
+    rules = [watched(ana, one, when="below") for one in (few, stopped)]
+    finish(few)
+    result_withhold(recipe=recipe_close(recipe=stopped, actor=None), reason="it takes too long", actor=None)
+    read_all()
+    rules_check()
+    states = {check.rule: check.state for check in Check.objects.all()}
+    assert states == {rules[0]: Check.State.FIRED, rules[1]: Check.State.QUIET}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_rule_fires_once_though_the_process_dies_at_any_statement(ana: User) -> None:
+    recipe = open_recipe([1] * 30, cohort_size=10, epsilon=4.0)
+    watched(ana, recipe, when="above", value=0.2)
+    finish(recipe)
+    for number in range(200):
+        try:
+            with killed_at_statement(number):
+                read_all()
+                rules_check()
+        except Killed:
+            continue
+        break
+    assert number > 5
+    assert Event.objects.filter(kind="rule_fired").count() == 1
+    assert Check.objects.get().state == Check.State.FIRED
+
+
+def test_series_page_offers_a_rule_and_lists_ones_own(client_of_ana: Client, ana: User) -> None:
+    series = series_publish(members=recipe_members(every="week", rounds=3), actor=None)
+    path = reverse("series", args=[series.identifier])
+    assert "Alert me" not in Client().get(path).content.decode()
+    assert "Alert me" in client_of_ana.get(path).content.decode()
+    form = {"rule-when": "above", "rule-value": "3", "rule-over_rounds": "20"}
+    made = client_of_ana.post(f"{reverse('rule-new')}?series={series.identifier}", form)
+    assert made.status_code == 302
+    assert Rule.objects.get().value == pytest.approx(0.03)
+    assert "above 3% by more than noise" in client_of_ana.get(path).content.decode()
+    assert "above 3% by more than noise" not in Client().get(path).content.decode()
