@@ -17,6 +17,7 @@ from ledger.operations import population_create
 from notifications.kinds import KINDS
 from notifications.mail import confirm_address, unsubscribe_address
 from notifications.operations import mail_subscribe
+from notifications.rules import rule_create, subject_of
 from pages.dashboards.operations import dashboard_create
 from pages.new.goals import GOALS
 from panprivacy.statistics.events import MECHANISMS
@@ -137,6 +138,7 @@ def scene(user: User) -> EXAMPLES:
         *({"type": "result", "recipe": str(recipe.identifier)} for recipe in recipes),
     ]
     dashboard = dashboard_create(title="Crashes of the week", cards=cards, actor=user, public=True)
+    rule = rule_create(user=user, subject=subject_of(series=series[0]), when="changed")
     token, _ = token_create(user=user, name="nightly", scopes=["log:read"], days=1, actor=None)
     simulation = simulation_start(
         members=recipe_members(),
@@ -156,6 +158,7 @@ def scene(user: User) -> EXAMPLES:
         "goal": [*GOALS],
         "index": [1, 2],
         "prefix": [token.prefix],
+        "rule": [rule.identifier],
         "simulation": [simulation.pk],
         "number": [1],
         "form": ["csv"],
