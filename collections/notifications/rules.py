@@ -216,6 +216,8 @@ def _of_series(identifier: object) -> Subject:
         raise FieldError("series", f"must be the identifier of a series here, not {as_typed(identifier)}")
     asked = series.rounds.filter(recipe__isnull=False).select_related("recipe").order_by("-number").first()
     recipe = None if asked is None else stored(asked.recipe)
+    if recipe is not None and recipe.unreadable:
+        raise FieldError("series", f"must be one that can be read: {recipe.unreadable}")
     if recipe is not None and recipe.simulation:
         raise FieldError("series", "must be one of real devices, not a simulation")
     waiting = series.rounds.filter(state=Round.State.PUBLISHED, recipe__release=None)

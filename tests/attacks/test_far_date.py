@@ -208,7 +208,7 @@ def test_no_page_list_or_task_fails_where_no_recipe_can_be_read(
     client.raise_request_exception = False
     examples = scene(user)
     examples["series"] = list(Series.objects.values_list("identifier", flat=True))
-    others = ("approval", "intrusion", "mail", "webhook")
+    others = ("approval", "dashboard", "intrusion", "mail", "webhook")
     examples |= {name: [1] for name in others} | {"username": ["ada"]}
 
     make_unreadable(monkeypatch)

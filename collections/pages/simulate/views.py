@@ -73,7 +73,8 @@ class SimulateDraftView(SimulatorsOnly):
     """Simulate a draft before it is published."""
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
-        return _form_answer(request, get_object_or_404(Recipe, pk=pk))
+        recipe = get_object_or_404(Recipe, pk=pk)
+        return _form_answer(request, recipe if recipe.status == Recipe.Status.DRAFT else readable(recipe))
 
     post = get
 

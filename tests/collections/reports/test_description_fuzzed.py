@@ -26,6 +26,8 @@ from schemathesis.specs.openapi.checks import (
 from accounts.api_tokens.operations import token_create
 from ledger.operations import population_create
 from notifications.operations import mail_subscribe, trial_send, webhook_create
+from notifications.rules import rule_create, subject_of
+from pages.dashboards.operations import dashboard_create
 from panapp.wsgi import application
 from publishing.approvals import content_approval_ask
 from recipes.models import Recipe
@@ -126,8 +128,11 @@ def restricted(settings: Any) -> dict[str, Any]:
     asked = content_approval_ask(
         document={**BODIES["POST", "api-series-list"], "population": "apart"}, actor=analyst()
     )
+    watched = subject_of(recipe=str(published_recipe().identifier))
     return {
         "webhook": hook.identifier,
+        "dashboard": dashboard_create(title="Crashes", cards=[], actor=user).identifier,
+        "rule": rule_create(user=user, subject=watched, when="below").identifier,
         "message": str(trial_send(subscription=hook).message),
         "simulation": str(started.pk),
         "series": series_publish(members=BODIES["POST", "api-series-list"], actor=None).identifier,
