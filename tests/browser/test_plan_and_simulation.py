@@ -40,7 +40,7 @@ def test_page_shows_what_is_quick_then_the_answer_then_every_chart(visit: Visit,
     expect(figures).to_contain_text("takes longer than the rest")
     (key,) = sent
     question = Question.from_mapping(models.Question.objects.get(key=key).asked)
-    begin(key, plan_of(question, Depth.SOLVED).as_dict())
+    begin(key, {"plan": plan_of(question, Depth.SOLVED).as_dict(), "local_guarantees": []})
     expect(page.get_by_text("New recipe with these numbers")).to_be_visible()
     expect(figures).to_contain_text("Computing")
     leases_end()
