@@ -292,8 +292,14 @@ def _settle(planned: Round, recipe: Recipe) -> None:
     locked.save(update_fields=["state", "recipe", "opens_at"])
 
 
+def _lock_book(series: Series) -> None:
+    """The population first, then rounds: in the order of publishing, or the two could wait for each other."""
+    population_named(series.draft["population"], lock=True)
+
+
 @transaction.atomic
 def _skip(planned: Round, reason: str) -> None:
+    _lock_book(planned.series)
     locked = Round.objects.select_for_update().get(pk=planned.pk)
     if locked.state != Round.State.PLANNED:
         return
@@ -316,6 +322,7 @@ def series_stop(*, series: Series, actor: User | None) -> Series:
     Raises:
         SeriesStateError: no round is left.
     """
+    _lock_book(series)
     series = Series.objects.select_for_update().get(pk=series.pk)
     left = list(series.rounds.select_for_update().filter(state=Round.State.PLANNED))
     if not series_is_running(series):

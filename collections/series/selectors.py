@@ -1,7 +1,7 @@
 """Reading series: what came of each round, and what changed from one to the next."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
@@ -154,31 +154,37 @@ def trends(series: Series, rounds: Sequence[Round], segments: Sequence[str]) -> 
     loaded = Round.objects.select_related("recipe__release").defer(*_UNREAD)
     rounds = list(loaded.filter(pk__in=[found.pk for found in rounds]).order_by("pk"))
     released = _released(series).count()
+    # One statement for all segments.
+    earlier = list(_results_before(series, rounds[0], segments)) if rounds else []
     found = {}
     for segment in segments:
         results = [_told(one, segment) for one in rounds]
         told = [release for release in results if release is not None]
         shown = sum(_outcome(one) == Release.Outcome.RELEASED for one in rounds)
         hidden = shown - len(told) if len(segments) == 1 else 0
-        before = result_before(series, rounds[0], segment) if told else None
+        before = _first_told(earlier, segment)
         found[segment] = _points(rounds, results, before, released - hidden, segment)
     return found
 
 
-def change_since(series: Series, baseline: int, point: Point, segment: str) -> Change | None:
-    """From the result of one round to that of a later one; it holds together with all other changes of the
-    series. None if one of the two has no part for the segment.
+def changes_since(series: Series, baseline: int, later: Mapping[str, Point]) -> dict[str, Change | None]:
+    """From the result of one round to later ones, by segment; all hold together with all other changes of
+    the series. None for a segment of which one of the two results has no part.
 
     Args:
         baseline: number of the round.
+        later: segment → a point of its trend.
     """
-    found = (
-        _released(series).select_related("recipe__release").defer(*_UNREAD).filter(number=baseline).first()
-    )
-    before = None if found is None else _told(found, segment)
-    if before is None or point.release is None or not point.values:
-        return None
-    return change_between(before, point.release, segment, among=_released(series).count())
+    loaded = _released(series).select_related("recipe__release").defer(*_UNREAD)
+    since, among = loaded.filter(number=baseline).first(), _released(series).count()
+    changes: dict[str, Change | None] = {}
+    for segment, point in later.items():
+        before = None if since is None else _told(since, segment)
+        known = before is not None and point.release is not None and point.values
+        changes[segment] = (
+            change_between(stored(before), stored(point.release), segment, among=among) if known else None
+        )
+    return changes
 
 
 def latest_trends(followed: Sequence[Series], most: int) -> dict[int, list[Point]]:
@@ -246,11 +252,18 @@ def _released(series: Series) -> QuerySet[Round]:
 def result_before(series: Series, first: Round, segment: str) -> Release | None:
     """The last result before a round that has a part for the segment, with which the round is compared. Only
     a few are searched; None if none has one."""
+    return _first_told(_results_before(series, first, [segment]), segment)
+
+
+def _results_before(series: Series, first: Round, segments: Sequence[str]) -> QuerySet[Round]:
+    """The last rounds with a result before a round, newest first: one, but some if segments may be hidden."""
     loaded = _released(series).select_related("recipe__release").defer(*_UNREAD)
-    earlier = loaded.filter(pk__lt=first.pk).order_by("-pk")
-    return next(
-        (told for found in earlier[: _LOOKED_BACK if segment else 1] if (told := _told(found, segment))), None
-    )
+    return loaded.filter(pk__lt=first.pk).order_by("-pk")[: _LOOKED_BACK if any(segments) else 1]
+
+
+def _first_told(earlier: Iterable[Round], segment: str) -> Release | None:
+    """The first result that has a part for the segment; None if none has."""
+    return next((told for found in earlier if (told := _told(found, segment))), None)
 
 
 def _outcome(found: Round) -> str | None:

@@ -37,24 +37,22 @@ class Movement:
         moved: segments that changed by more than noise.
         still: how many show no change beyond noise.
         since: from when, as the end of a sentence.
+        level: of the intervals of all changes together, from 0 to 1.
     """
 
     moved: tuple[Moved, ...]
     still: int
     since: str
+    level: float
 
 
 @dataclass(frozen=True)
 class SegmentRow:
-    """One round: a text for each segment, by its label."""
+    """One round: a text for each segment, by its label; and whether any of them has a result."""
 
     round: Round
     named: tuple[tuple[str, str], ...]
-
-    @property
-    def has_result(self) -> bool:
-        """Whether any segment has a text."""
-        return any(text for _, text in self.named)
+    has_result: bool
 
 
 def movement(changes: Mapping[str, Change | None], newest: Point, since: str) -> Movement | None:
@@ -64,18 +62,18 @@ def movement(changes: Mapping[str, Change | None], newest: Point, since: str) ->
         changes: segment → its change; None if there is none.
         since: as of `Movement`.
     """
-    known = {label: change for label, change in changes.items() if change is not None}
-    if not known:
-        return None
     statistic = stored(newest.release).recipe.published.calibrated_statistic
-    moved = []
-    for label, change in known.items():
-        texts = difference_texts(statistic, change, 0)
-        if texts is None or not change.told.more_than_noise[0]:
+    moved, still, levels = [], 0, set()
+    for label, change in changes.items():
+        if change is None or (texts := difference_texts(statistic, change, 0)) is None:
+            continue
+        levels.add(change.told.interval.level)
+        if not change.told.more_than_noise[0]:
+            still += 1
             continue
         size, ends = texts
         moved.append(Moved(label, f"is {'up' if change.told.values[0] > 0 else 'down'} by {size} ({ends})"))
-    return Movement(tuple(moved), len(known) - len(moved), since)
+    return Movement(tuple(moved), still, since, min(levels)) if levels else None
 
 
 def newest_with_result(points: Iterable[Point]) -> Point | None:
@@ -102,7 +100,11 @@ def segment_rows(trends: Mapping[str, Sequence[Point]]) -> tuple[list[SegmentRow
     rounds = next(iter(trends.values()))
     asked = [one for one in rounds if one.round.state != Round.State.PLANNED]
     return [
-        SegmentRow(one.round, tuple((label, _cell(texts, one, label)) for label in trends))
+        SegmentRow(
+            one.round,
+            tuple((label, _cell(texts, one, label)) for label in trends),
+            any((label, one.round.pk) in texts for label in trends),
+        )
         for one in reversed(asked)
     ], unit
 

@@ -40,7 +40,7 @@ from series.models import NOTE_LENGTH, Round, RoundsDocument, Series
 from series.operations import series_is_running, series_mark, series_publish, series_stop
 from series.selectors import (
     MOST_ON_PAGE,
-    change_since,
+    changes_since,
     fitting,
     rounds_of,
     segment_to_follow,
@@ -215,9 +215,7 @@ def _by_segment(series: Series, rounds: Sequence[Round], baseline: str) -> dict[
     problem = ""
     if baseline:
         if baseline in map(str, earlier):
-            changes = {
-                label: change_since(series, int(baseline), point, label) for label, point in at_newest.items()
-            }
+            changes = changes_since(series, int(baseline), at_newest)
             movements.append(movement(changes, newest, f"since round {baseline}"))
         else:
             problem = "Choose a round with a result before the newest one."

@@ -1,12 +1,13 @@
 """A series is paid for at once, asked by the clock, each round once, and leaves gaps where it cannot be."""
 
 import re
+import threading
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 
 from ledger.budget import Budget
 from ledger.models import Spending
@@ -23,6 +24,7 @@ from series.models import Round
 from series.operations import rounds_advance, series_publish, series_stop
 from series.selectors import rounds_failing
 from tests.clock import time_is
+from tests.concurrency import Pause, in_thread
 from tests.factories import recipe_members
 from tests.scenes import analyst
 
@@ -238,3 +240,29 @@ def test_a_refusal_says_how_many_rounds_fit_and_just_so_many_do(clock, pilots, m
     with pytest.raises(FieldError) as refusal:
         published(rounds=2, epsilon=8.0, cohort_size=20)
     assert "not one round fits as it is" in refusal.value.message
+
+
+@pytest.mark.skipif(not connection.features.has_select_for_update, reason="SQLite has no locks of rows")
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("ending", ["stop", "skip"])
+def test_series_that_ends_while_a_round_is_published_waits_for_it(monkeypatch, ending):
+    """Both hold the population and the round: taken in two orders, PostgreSQL would end one of them."""
+    series = series_publish(members=recipe_members(every="week", rounds=3), actor=None)
+    pause, ended = Pause(monkeypatch, operations, "_settle"), threading.Event()
+    publishing = in_thread(operations.rounds_advance)
+    pause.reached()
+
+    def end():
+        if ending == "stop":
+            series_stop(series=series, actor=None)
+        else:
+            operations._skip(series.rounds.get(number=1), "over")
+        ended.set()
+
+    stopping = in_thread(end)
+    assert not ended.wait(0.5)
+    pause.go_on()
+    publishing.join()
+    stopping.join()
+    assert ended.is_set()
+    assert series.rounds.get(number=1).state == Round.State.PUBLISHED
