@@ -133,7 +133,7 @@ def _answer_margins(asked: Any) -> Iterator[Content]:
     yield {"margins": [asdict(margin) for margin in margins]}
 
 
-MARGINS = declared("margins", _answer_margins, Lane.PLANS)
+MARGINS = declared("margins", _answer_margins, Lane.PLANS, urgent=False)
 
 WAIT_SECONDS = 0.25
 """How long a request waits for margins: most take milliseconds, and pages ask again."""

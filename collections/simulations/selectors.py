@@ -112,7 +112,7 @@ def seconds_estimated(estimated: float) -> float:
 
 
 def seconds_expected(draft: RecipeDraft, statistic: Statistic[Any], devices: int) -> float:
-    """`seconds_estimated` of so many devices of a recipe.
+    """How long this number of simulated devices takes, in seconds, as `seconds_estimated` gives it.
 
     Args:
         statistic: the draft's, calibrated.

@@ -146,7 +146,7 @@ class DurationInput(forms.MultiWidget):
         super().__init__([number_box, units], attrs={"class": "duration"})
 
     def decompress(self, value: Any) -> list[Any]:
-        """In the longest unit of which it is a whole number."""
+        """In the longest unit that gives a whole number."""
         try:
             seconds = int(value)
         except (TypeError, ValueError):

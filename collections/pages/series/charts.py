@@ -17,7 +17,7 @@ LINES = ("line-1", "line-2", "line-3", "line-4", "line-5")
 """Roles are drawn for at most this many numbers of a round."""
 
 BANDS_FROM = 60
-"""Points: so many bars touch each other, so a band joins them."""
+"""From this number of points on, bars touch each other, and a band takes their place."""
 
 MARGIN = 0.06
 """Room above the highest end, as a share of the range."""

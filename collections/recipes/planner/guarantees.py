@@ -69,7 +69,7 @@ class Guaranteed:
             raise self.refusal
 
     def settled(self, draft: RecipeDraft) -> RecipeDraft:
-        """The draft that was asked about, of which nothing has to be computed any more."""
+        """The draft that was asked about, with its computed values filled in."""
         return draft.settled(self.derived, self.dummy_rate, keeps_promise=self.refusal is None)
 
 

@@ -52,7 +52,7 @@ def page_of(client: Client, dashboard: Dashboard, name: str = "dashboard") -> st
 
 
 def two_rounds(monkeypatch: pytest.MonkeyPatch, sent: Any = ([0], [1]), **changes: Any) -> Series:
-    """A series of which two rounds have a result: all devices send the first value, then the second."""
+    """A series with two results: all devices send the first value, then the second."""
     moment = [START]
     time_is(monkeypatch, lambda: moment[0])
     members = recipe_members(every="week", rounds=2, epsilon=8.0, cohort_size=20, population="clinics")

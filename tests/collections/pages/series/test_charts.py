@@ -16,7 +16,7 @@ START = datetime(2026, 3, 1, tzinfo=UTC)
 
 @pytest.fixture
 def band():
-    """Rounds 1 to 5, of which the third has no result."""
+    """Rounds 1 to 5; the third has no result."""
     rounds = [SimpleNamespace(pk=pk, opens_at=START + timedelta(weeks=pk)) for pk in range(1, 6)]
     intervals = {one.pk: Drawn(one.pk, one.pk - 0.5, one.pk + 0.5) for one in rounds if one.pk != 3}
     return _band("intervals", [SimpleNamespace(round=one) for one in rounds], intervals)
