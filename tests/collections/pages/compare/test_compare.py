@@ -155,7 +155,7 @@ def test_one_segment_is_compared_by_its_own_devices(client: Client) -> None:
     assert [share["more_than_noise"] for share in shares] == [[True], [True], [False]]
 
     page = page_text(asked(client, few, many, segment=SEGMENTS[1]))
-    assert '<strong aria-current="true">2.1 &amp; later</strong>' in page
+    assert '<strong aria-current="true"><bdi>2.1 &amp; later</bdi></strong>' in page
     assert "&amp;segment=nightly" in page
     assert "No change beyond noise" in page
     assert "percentage points of the devices of the segment" in page

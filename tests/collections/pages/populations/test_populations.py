@@ -89,7 +89,7 @@ def test_population_page_names_relation_delta_rule_and_collusion(client: Client)
     ):
         assert said in page
     address = reverse("recipe-privacy", args=[recipe.identifier])
-    assert '<a href="/populations/clinics/">clinics</a>' in text(client, address)
+    assert '<a href="/populations/clinics/"><bdi>clinics</bdi></a>' in text(client, address)
     more = balance_of(population_named("clinics")).more_like_the_last
     assert more is not None
     assert more > 1

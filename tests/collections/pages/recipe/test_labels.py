@@ -69,7 +69,7 @@ def test_event_and_labels_pass_from_form_to_signed_document(signed_in: Client) -
     assert document["labels"] == LABELS
     assert not {"population_size", "target_margin"} & document.keys()
     page = recipe_page(signed_in, recipe)
-    assert '<a href="/?event=form.opened"><code>form.opened</code></a>' in page
+    assert '<a href="/?event=form.opened"><code><bdi>form.opened</bdi></code></a>' in page
     assert "wanted ± 2.5 points" in page
     assert Entry.objects.filter(details__has_key="event").exists(), "the log says what a draft became"
 

@@ -128,7 +128,7 @@ def test_result_shows_segments_and_nothing_of_small_ones(simulated: Simulation, 
     for said in (
         "2.1 &lt;b&gt;",
         "<strong>more than noise</strong>",
-        "nightly: it may have had fewer than 20 devices, the cohort size.",
+        "<bdi>nightly</bdi>: it may have had fewer than 20 devices, the cohort size.",
     ):
         assert said in page
     assert "<b>" not in page

@@ -194,7 +194,7 @@ def test_a_trend_follows_one_segment_and_says_where_it_is_hidden(client, signed_
     old, new = (page_text(client.get(path, {"segment": label})) for label in ("2.0", "2.1"))
     assert "Up by" in old
     assert "of the segment" in old
-    assert '<a href="?segment=2.1">2.1</a>' in old
+    assert '<a href="?segment=2.1"><bdi>2.1</bdi></a>' in old
     assert "Up by" not in new
     assert "No change beyond noise" in new
     assert "No result: it may have had fewer than 20 devices, the cohort size." in new
