@@ -139,7 +139,7 @@ def test_browser_verifies_what_is_in_the_log_and_refuses_changes(visit: Visit, s
     size = integrate()
 
     visitor.open("/log/")
-    entry = f"Verify entry {released} in this page"
+    entry = f"Verify in this page: entry {released}"
     verify(entry)
     expect(outcome).to_have_text(f"All checks hold: entry {released} is in the log of {size} entries.")
     refused("**/log/tile/0/**", _one_bit, entry, "Not verified. The last hash is not the root")

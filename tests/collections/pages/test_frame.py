@@ -57,7 +57,8 @@ def test_what_is_missing_is_named(client: Client) -> None:
     ):
         answer = client.get(path)
         assert answer.status_code == 404
-        for shown in (f"<h1>{said}</h1>", f"<title>{said}", reverse("populations")):
+        links = [f'href="{reverse(name)}"' for name in ("series-list", "populations", "public-log")]
+        for shown in (f"<h1>{said}</h1>", f"<title>{said}", *links):
             assert shown in page_text(answer)
     pages = {path.stem for path in (settings.BASE_DIR / "templates" / "missing").glob("*.html")}
     assert pages == set(KINDS)

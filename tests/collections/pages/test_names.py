@@ -11,10 +11,12 @@ GIVEN = re.compile(
     r"|(?:draft|published|result\.recipe)\.population|row\.segment|mark\.note|approval\.note|origin\.title"
     r"|population\.description)(?:\|[a-z]+)? \}\}"
 )
+TITLE = re.compile(
+    r"(?s)\{% block title %\}(?:\{% block tab_title %\}\{% endblock %\})?.*?\{% endblock %\}|<title>.*?</title>"
+)
 PLAIN = re.compile(
     # Titles and options are plain text for browsers. Attributes have no elements; nor have lines to copy.
-    r"(?s)\{% block (?:tab_)?title %\}.*?\{% endblock %\}\s|<title>.*?</title>|<option.*?</option>"
-    r"|<pre.*?</pre>|<bdi>.*?</bdi>"
+    TITLE.pattern + r"|<option.*?</option>|<pre.*?</pre>|<bdi>.*?</bdi>"
 )
 TAG = re.compile(r"(?s)<[a-z!/](?:\{%.*?%\}|\{\{.*?\}\}|[^>])*>")
 
@@ -26,7 +28,15 @@ def loose_names(template: str) -> list[str]:
 
 @pytest.mark.parametrize("path", sorted(TEMPLATES.rglob("*.html")), ids=lambda path: path.name)
 def test_names_given_by_users_are_isolated(path: Path) -> None:
-    assert loose_names(path.read_text()) == []
+    template = path.read_text()
+    assert loose_names(template) == []
+    assert "<bdi>" not in "".join(TITLE.findall(template)), "a title is plain text"
+
+
+def test_pages_name_no_file_of_the_docs() -> None:
+    """Readers of an installation have none: what a page refers to is a link."""
+    named = {path.name for path in TEMPLATES.rglob("*.html") if "docs/" in path.read_text()}
+    assert named == set()
 
 
 def test_loose_name_is_found_beside_those_that_need_no_isolation() -> None:

@@ -165,7 +165,10 @@ def test_numbers_that_take_too_long_are_unknown(client: Client, monkeypatch: pyt
     published_recipe(population="slow", epsilon=1.2345, cohort_size=777)
     workers_answer(monkeypatch)
     for path in ("/populations/", "/populations/slow/", "/"):
-        assert "not computed yet" in text(client, path)
+        page = text(client, path)
+        assert "not computed yet" in page.lower()
+        assert "not computed yet of" not in page
+        assert "not computed yet is" not in page
     answer = client.get("/api/v1/populations/slow/").json()
     assert (answer["spent"], answer["left"], answer["spendings"][0]["epsilon_composed"]) == (None, None, None)
 

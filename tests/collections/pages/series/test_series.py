@@ -126,7 +126,9 @@ def test_what_no_series_can_be_is_refused_at_its_field(signed_in):
 
 
 def test_only_analysts_mark_and_stop_from_the_page(client, signed_in):
-    assert "No series yet." in page_text(client.get(reverse("series-list")))
+    page = page_text(client.get(reverse("series-list")))
+    assert "No series yet." in page
+    assert f'<a class="button" href="{reverse("goal", args=["trend"])}">' in page
     series = repeated(signed_in)
     assert reverse("series", args=[series.identifier]) in client.get(reverse("series-list")).content.decode()
     for name in ("series-stop", "series-mark"):
