@@ -86,6 +86,62 @@ def test_chart_has_the_colours_of_the_mode_and_loads_plotly_when_explored(visit:
     expect(drawing).to_be_visible()
 
 
+def box(page: Page, selector: str) -> dict[str, float]:
+    found: dict[str, float] = page.locator(selector).first.evaluate(
+        "(one) => { const { left, top, right, bottom } = one.getBoundingClientRect();"
+        " return { left, top, right, bottom }; }"
+    )
+    return found
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_pointer_makes_a_chart_interactive_without_moving_the_page(visit: Visit, width: int) -> None:
+    recipe = simulated_recipe({0: 40, 1: 20})
+    visitor = visit(viewport={"width": width, "height": 900})
+    page = visitor.open(recipe_path(recipe))
+    chart = page.locator(".chart").first
+    chart.scroll_into_view_if_needed()
+    height = page.evaluate("document.documentElement.scrollHeight")
+    at = box(page, ".chart > .explore")
+    chart.locator(".drawn:visible").hover()
+    expect(chart).to_have_class("chart explored")
+    assert page.evaluate("document.documentElement.scrollHeight") == pytest.approx(height, abs=1)
+    assert box(page, ".chart > .explore") == pytest.approx(at, abs=1)
+    bar = box(page, ".chart .modebar")
+    assert bar["right"] - bar["left"] > 0
+    for covered in (".chart .nsewdrag", ".chart .legend .bg"):
+        other = box(page, covered)
+        assert bar["left"] >= other["right"] or bar["top"] >= other["bottom"]
+    # Chosen: the pointer, which is still there, changes it no more.
+    chart.get_by_role("button", name="Show the simple chart").click()
+    page.mouse.move(1, 1)
+    chart.locator(".drawn:visible").hover()
+    page.wait_for_timeout(500)
+    expect(chart).to_have_class("chart")
+    assert visitor.complaints == []
+
+
+def test_keyboard_makes_a_chart_interactive_and_keeps_its_place(visit: Visit) -> None:
+    page = visit().open(recipe_path(simulated_recipe({0: 40, 1: 20})))
+    button = page.locator(".chart > .explore > button").first
+    while not button.evaluate("(one) => one === document.activeElement"):
+        page.keyboard.press("Tab")
+    expect(button).to_have_text("Show the simple chart")
+    expect(button).to_be_focused()
+
+
+def test_administrators_navigation_at_1280_is_one_line(visit: Visit) -> None:
+    User.objects.create_superuser("administrator-with-a-name", password=PASSWORD)
+    visitor = visit(viewport={"width": 1280, "height": 900})
+    visitor.sign_in("administrator-with-a-name", PASSWORD)
+    page = visitor.open("/")
+    tops = page.locator(".bar > *").evaluate_all(
+        "(all) => all.map((one) => one.getBoundingClientRect()).map(({ top, bottom }) => (top + bottom) / 2)"
+    )
+    assert max(tops) - min(tops) < 4
+    assert box(page, ".bar")["bottom"] - box(page, ".bar")["top"] < 64
+
+
 def test_analyst_drafts_previews_and_publishes(visit: Visit) -> None:
     page = analysts(visit).open(reverse("recipe-new"))
     page.get_by_role("link", name="Devices with at least one event").click()

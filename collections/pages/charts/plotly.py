@@ -6,8 +6,10 @@ from typing import Any
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.marks import OPEN, STROKES
 
-LEGEND_LINE, LEGEND_ABOVE = 24, {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}
+LEGEND_LINE = 24
 ROOM_ABOVE, AXIS_ROOM, ROW_GAP = 30, 80, 40
+TOOLBAR = 40
+"""Width of the right margin, in which the toolbar of plotly.js stands."""
 
 
 def plotly_figure(chart: Chart) -> dict[str, Any]:
@@ -19,10 +21,11 @@ def plotly_figure(chart: Chart) -> dict[str, Any]:
     below = LEGEND_LINE * len(chart.legend()) if titled else 0
     layout: dict[str, Any] = {
         "height": ROOM_ABOVE + height + AXIS_ROOM + (below or LEGEND_LINE * 2),
-        "margin": {"l": 60, "r": 24, "t": ROOM_ABOVE, "b": AXIS_ROOM + below},
-        "legend": {"orientation": "h", "x": 0, "y": -AXIS_ROOM / height, "yanchor": "top"}
-        if titled
-        else LEGEND_ABOVE,
+        "margin": {"l": 60, "r": TOOLBAR, "t": ROOM_ABOVE, "b": AXIS_ROOM + below},
+        "legend": {
+            **({"y": -AXIS_ROOM / height, "yanchor": "top"} if titled else {"y": 1.02, "yanchor": "bottom"}),
+            "orientation": "h", "x": 0, "font": {"size": 12},
+        },
         "showlegend": True,
         "hovermode": "closest",
     }

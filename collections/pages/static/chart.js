@@ -1,5 +1,5 @@
-// Every .chart is drawn by the server. Whoever looks closely gets plotly.js, which is loaded then and not
-// before.
+// Every .chart is drawn by the server. When a pointer rests on it, or the keyboard reaches its button,
+// plotly.js is loaded and takes the place of the drawing, in the same height.
 "use strict";
 
 const LIBRARY = document.currentScript.dataset.plotly;
@@ -8,7 +8,8 @@ const CONFIG = {
   responsive: true,
   showSendToCloud: false,
   plotlyServerURL: "",
-  modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d", "autoScale2d"],
+  // Few enough to stand below each other in the right margin, where they cover nothing.
+  modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d", "autoScale2d", "zoomIn2d", "zoomOut2d"],
 };
 const ROLES = {
   "estimate": "--chart-estimate", "interval-66": "--chart-estimate", "interval-95": "--chart-estimate",
@@ -19,6 +20,7 @@ const ROLES = {
   "line-4": "--chart-fourth", "line-5": "--muted", "current": "--text",
   "spent": "--chart-estimate", "budget": "--chart-truth",
 };
+const RESTS = 150; // milliseconds: a pointer that passes loads nothing
 const EXPLORE = "Explore the chart", BACK = "Show the simple chart";
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
@@ -45,7 +47,12 @@ function coloured(figure) {
     paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "rgba(0,0,0,0)",
     font: { family: style.getPropertyValue("--sans"), size: 14, color: colour("--text") },
-    modebar: { color: colour("--muted"), activecolor: colour("--text"), bgcolor: "rgba(0,0,0,0)" },
+    modebar: {
+      orientation: "v",
+      color: colour("--muted"),
+      activecolor: colour("--text"),
+      bgcolor: "rgba(0,0,0,0)",
+    },
     hoverlabel: {
       bgcolor: colour("--raised"),
       bordercolor: colour("--control"),
@@ -76,41 +83,47 @@ function loaded() {
   return library;
 }
 
-const drawn = new Map();
+const drawn = new Map(); // chart → { plot, height }
+const loading = new Set();
 
-function draw(chart, plot) {
+function draw(chart, { plot, height }) {
   const { data, layout } = coloured(JSON.parse(chart.dataset.plot));
-  return Plotly.react(plot, data, layout, CONFIG);
+  return Plotly.react(plot, data, { ...layout, height }, CONFIG);
 }
 
-async function explore(chart, button) {
-  button.disabled = true;
+async function explore(chart) {
+  if (loading.has(chart) || drawn.has(chart)) return;
+  const button = chart.querySelector(":scope > .explore > button");
+  loading.add(chart);
   try {
     await loaded();
-  } catch {
+    const plot = document.createElement("div");
+    plot.className = "plot";
+    // The drawing stays until the plot is ready, which is as high: nothing on the page moves.
+    const shapes = [...chart.querySelectorAll(":scope > .drawn")]; // only that of this width is shown
+    const height = Math.max(...shapes.map((drawing) => drawing.offsetHeight));
+    chart.prepend(plot);
+    drawn.set(chart, { plot, height });
+    await draw(chart, drawn.get(chart));
+    plot.on("plotly_click", ({ points: [point] }) => {
+      if (point.customdata) location.assign(point.customdata);
+    });
+    chart.classList.add("explored");
+    button.textContent = BACK;
+  } catch (error) {
+    if (library !== null) throw error;
     button.textContent = "Not loaded. Try again";
-    return;
   } finally {
-    button.disabled = false;
+    loading.delete(chart);
   }
-  const plot = document.createElement("div");
-  plot.className = "plot";
-  chart.prepend(plot);
-  chart.classList.add("explored");
-  drawn.set(chart, plot);
-  draw(chart, plot);
-  plot.on("plotly_click", ({ points: [point] }) => {
-    if (point.customdata) location.assign(point.customdata);
-  });
-  button.textContent = BACK;
-  button.focus();
 }
 
 function backToDrawing(chart, button) {
-  Plotly.purge(drawn.get(chart));
-  drawn.get(chart).remove();
+  Plotly.purge(drawn.get(chart).plot);
+  drawn.get(chart).plot.remove();
   drawn.delete(chart);
   chart.classList.remove("explored");
+  chart.dataset.simple = ""; // chosen: a pointer changes it no more
   button.textContent = EXPLORE;
 }
 
@@ -126,12 +139,28 @@ document.addEventListener("click", (event) => {
   const button = buttonOf(event.target);
   if (!button) return;
   const chart = button.closest(".chart");
-  drawn.has(chart) ? backToDrawing(chart, button) : explore(chart, button);
+  clearTimeout(resting);
+  chart.classList.contains("explored") ? backToDrawing(chart, button) : explore(chart);
 });
-// It is on its way when the button is pressed.
+// By keyboard only: a click on the button says itself what it wants.
+document.addEventListener("focusin", (event) => {
+  const button = buttonOf(event.target);
+  if (button?.matches(":focus-visible") && !("simple" in button.closest(".chart").dataset)) {
+    explore(button.closest(".chart"));
+  }
+});
+let resting = 0, under = null;
 document.addEventListener("pointerover", (event) => {
-  if (buttonOf(event.target)) loaded().catch(() => {});
+  const chart = event.target.closest?.(".chart[data-plot]") ?? null;
+  if (chart === under) return;
+  clearTimeout(resting);
+  under = chart;
+  if (chart && !("simple" in chart.dataset)) resting = setTimeout(explore, RESTS, chart);
+});
+document.addEventListener("pointercancel", () => {
+  clearTimeout(resting);
+  under = null;
 });
 dark.addEventListener("change", () => {
-  for (const [chart, plot] of drawn) chart.isConnected ? draw(chart, plot) : drawn.delete(chart);
+  for (const [chart, shown] of drawn) chart.isConnected ? draw(chart, shown) : drawn.delete(chart);
 });
