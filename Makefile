@@ -67,7 +67,7 @@ pins: setup ## Write the requirement files from their .in files
 	$(COMPILE) requirements.in --constraints requirements-dev.txt --output-file requirements.txt
 	$(COMPILE) requirements-setup.in --output-file requirements-setup.txt $(PINS)
 
-demo: setup ## Seven collections from real data, then a dashboard on http://127.0.0.1:8000 (or PORT=8001)
+demo: setup ## A dashboard with simulated collections on http://127.0.0.1:8000 (or PORT=8001)
 	@# What runs in a browser is for /try/ only: the rest needs no Node.
 	@$(MAKE) --silent --no-print-directory web >$(VENV)/web.log 2>&1 || \
 		echo "The page /try/ will have no program: $$(grep -v '^make' $(VENV)/web.log | head -n 1)"

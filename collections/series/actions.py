@@ -6,7 +6,7 @@ SERIES_PUBLISHED = action_declare(
     "series_published",
     "Series published",
     public=True,
-    shown=("name", "every", "time_zone", "rounds", "population", "statistic", "reserves"),
+    shown=("name", "every", "time_zone", "rounds", "population", "statistic", "simulation", "reserves"),
 )
 ROUNDS_PUBLISHED = action_declare(
     "rounds_published",

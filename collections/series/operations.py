@@ -315,6 +315,37 @@ def _skip(planned: Round, reason: str) -> None:
 
 
 @transaction.atomic
+def series_publish_simulated(*, draft: SeriesDraft, rounds: int) -> Series:
+    """Store a series whose rounds simulated devices answer. No budget is reserved, and no round opens by
+    itself: the simulation publishes each, and adds it.
+
+    Args:
+        rounds: how many are simulated.
+    """
+    series = Series.objects.create(
+        identifier=Series.drawn_identifier(),
+        name=draft.recipe.name,
+        draft=draft.as_dict(),
+        published_at=clock.database_now(),
+    )
+    entry_append(
+        action=SERIES_PUBLISHED,
+        subject=series.subject,
+        actor=None,
+        details={
+            "name": series.name,
+            "every": draft.as_dict()["every"],
+            "time_zone": draft.time_zone,
+            "rounds": rounds,
+            "population": draft.recipe.population,
+            "statistic": draft.recipe.statistic,
+            "simulation": True,
+        },
+    )
+    return series
+
+
+@transaction.atomic
 def series_stop(*, series: Series, actor: User | None) -> Series:
     """Give up the rounds that are still planned, and return what is reserved for them. Published rounds
     continue.

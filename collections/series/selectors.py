@@ -41,7 +41,7 @@ _SUBJECT = re.compile(r"series ([0-9a-f]{16})(?: round [0-9]+| all rounds| round
 
 
 def series_list() -> QuerySet[Series]:
-    """Every series of real devices, newest first."""
+    """Every series, newest first, but recipes in rounds that were simulated."""
     return Series.objects.exclude(rounds_document__simulation=True)
 
 

@@ -2,10 +2,13 @@
 what it leaves."""
 
 import json
+import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from contextlib import nullcontext
 from io import StringIO
 from pathlib import Path
@@ -15,29 +18,48 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.management import CommandError, call_command
+from django.test import Client
 
 from dap.models import HpkeKey
+from devices_sim.workloads.crashes import CRASHING, VERSION_DEVICES, WEEKS, WORSE, crashes
 from devices_sim.workloads.flights import DatasetMissingError
 from ledger.models import Population, Spending
 from ledger.selectors import balance_of
-from ohttp.gateway.models import GatewayKey
 from panprivacy.device.trust_models import TRUST_MODELS
 from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.series import SeriesDraft
 from panprivacy.statistics.trust_models import TRUST_MODELS as TRUST_MODELS_OF_RECIPES
 from recipes.models import Recipe, RecipeKey
 from results.models import Release, SimulatedTruth
+from series.models import Series
 from simulations.collect.demo_ledger import POPULATION, RECIPES, ledger_begin
+from simulations.collect.demo_progress import (
+    DemoProgress,
+    demo_progress,
+    demo_progress_end,
+    demo_progress_write,
+)
 from simulations.installation import services
 from simulations.installation.partners import HelperPairing, ShufflerPairing
 from simulations.installation.services import ServiceError
 from simulations.management.commands import demo
-from simulations.management.commands.demo import EVENTS, PORT, STREAM, TOKENS, VALUES, Command, reset_account
+from simulations.management.commands.demo import (
+    PORT,
+    SECONDS,
+    SERIES,
+    STREAM,
+    Command,
+    _logged_into,
+    reset_account,
+)
 from streams.models import Stream
 from tests.factories import recipe_members
+from tests.page_text import page_text
 from tests.patience import PATIENCE
 from tests.processes import database_url, helper_rows
 
 ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
 
 
 def run(data: Path, *arguments: str) -> str:
@@ -68,38 +90,34 @@ def test_demo_meets_the_truth_of_the_flight_data(tmp_path: Path, monkeypatch: py
     output = StringIO()
     before = Recipe.objects.count()
     call_command("demo", no_serve=True, stdout=output)
-    said = [line.partition(":")[0] for line in output.getvalue().splitlines()]
-    assert said[1:] == ["Already there"] * 7
+    assert output.getvalue().count("  It is there already.") == len(SECONDS)
     assert Recipe.objects.count() == before
 
 
 def meets_the_truth(data: Path) -> None:
-    releases = {kind(release.recipe): release for release in Release.objects.all()}
-    truths = {kind(truth.recipe): truth for truth in SimulatedTruth.objects.all()}
-    single, two = "single_server", "two_server"
-    counts = {("count_nonzero", single), ("count_nonzero", two)}
-    mixed, stream = ("shuffle_histogram", "shuffler"), ("density", "curator")
-    tokens = ("count_nonzero", "tokens")
-    others = {("histogram", single), ("mean", single), tokens, mixed, stream}
-    assert set(releases) == set(truths) == counts | others
-    devices = {collection: truth.devices for collection, truth in truths.items()}
-    assert (devices.pop(mixed), devices.pop(stream)) == (1_503, 0)
-    # JetBlue's aircraft got a token each.
-    assert helper_rows(data / "issuer", "SELECT issued FROM issuer_issuance") == [(devices.pop(tokens),)]
-    assert (truths[tokens].devices, truths[tokens].values) == (180, [137])
-    assert set(devices.values()) == {3_148}
-    assert {tuple(truths[count].values) for count in counts} == {(1_019,)}
-    assert truths["mean", single].values[0] == pytest.approx(0.5314, abs=5e-5)
-    assert sum(truths["histogram", single].values) == 3_148
+    series = Series.objects.get()
+    assert [one.number for one in series.rounds.order_by("number")] == list(range(1, WEEKS + 1))
+    releases = {release.recipe.name: release for release in Release.objects.all()}
+    truths = {truth.recipe.name: truth for truth in SimulatedTruth.objects.all()}
+    assert set(releases) == set(truths)
+    weeks = [name for name in releases if name.startswith("Crashes by version")]
+    assert len(weeks) == WEEKS
+    names = [json.loads((EXAMPLES / example).read_text())["name"] for example in SECONDS if example != SERIES]
+    assert set(releases) == {*weeks, *names}
+    _, two, mixed, stream = names
+    devices = {name: truth.devices for name, truth in truths.items()}
+    assert (devices[two], devices[mixed], devices[stream]) == (3_148, 1_503, 0)
+    assert truths[two].values == [1_019]
     assert truths[mixed].values == [601, 377, 525]
     assert truths[stream].values == [3_148 / 4_043]
-    for statistic, release in releases.items():
+    for name, release in releases.items():
+        assert release.outcome == Release.Outcome.RELEASED
         # Fourteen values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
         # sums of thousands of bounded terms, so normal tails are a fair guide; the stream's Laplace noise is
         # 2.8 of the 32 counts that its standard error is made of): 2e-9 in all. That in the number of reports
         # of two servers is 22 of 58: 2e-8 more.
         for value, error, truth in zip(
-            release.values, release.standard_errors, truths[statistic].values, strict=True
+            release.values, release.standard_errors, truths[name].values, strict=True
         ):
             assert abs(value - truth) < 6.5 * error
     # On the helper is one task, which has ended.
@@ -108,11 +126,14 @@ def meets_the_truth(data: Path) -> None:
     # Of the shuffler's one batch nothing is left, nor of the stream's state.
     assert helper_rows(data / "shuffler", "SELECT count(*) FROM shuffler_submission") == [(0,)]
     assert list((data / "stream-keys").glob("*")) == []
-    # All that is still sealed is what devices seal reports and capsules to, and the keys of open recipes.
-    assert HpkeKey.objects.count() == GatewayKey.objects.count() == 1
-    assert len(list((data / "erasable-keys").glob("*"))) == 2 + RecipeKey.objects.count()
+    # All that is still sealed is what devices seal reports to, and the keys of open recipes.
+    assert HpkeKey.objects.count() == 1
     assert RecipeKey.objects.count() == Spending.objects.count() == len(RECIPES)
     assert not Stream.objects.exists()
+    # The page of the series says what the demo is there to show.
+    page = page_text(Client().get(f"/series/{series.identifier}/"))
+    assert re.search(r"<strong><bdi>2\.1</bdi> is up by |2\.1 is up by", re.sub(r"\s+", " ", page))
+    assert "Simulated devices reported; no real one was asked." in page
 
 
 def two_servers_go_on_with(data: Path) -> None:
@@ -134,12 +155,14 @@ def two_servers_go_on_with(data: Path) -> None:
     assert rows == [("ended", None, None)]
 
 
-@pytest.mark.parametrize("example", [*EVENTS, TOKENS, VALUES, STREAM])
+@pytest.mark.parametrize("example", SECONDS)
 def test_demo_has_a_publishable_recipe_for_each_collection(example: str) -> None:
-    """What the demo does with them takes minutes, in the test above."""
-    members = json.loads((ROOT / "examples" / example).read_text())
+    """What the demo does with them takes a minute, in the test above."""
+    members = json.loads((EXAMPLES / example).read_text())
     members.pop("universe", None)  # of a stream: a list that stands beside it
-    draft = RecipeDraft.from_mapping(members)
+    draft = (
+        (SeriesDraft.from_mapping(members).recipe) if example == SERIES else RecipeDraft.from_mapping(members)
+    )
     statistic = draft.calibrated_statistic()
     assert statistic.labels
     if draft.plan.population_size is not None:
@@ -147,6 +170,54 @@ def test_demo_has_a_publishable_recipe_for_each_collection(example: str) -> None
         servers = TRUST_MODELS_OF_RECIPES[draft.trust]
         assert servers.release_probability(statistic.cohort_size, *asked) >= 1 - 1e-6
     assert (TRUST_MODELS[draft.trust] is not None) == (example != STREAM)
+
+
+def test_crashes_are_more_frequent_in_one_version_in_the_last_week() -> None:
+    """The devices are the same at each call."""
+    shares = {}
+    for week in (1, WEEKS - 1, WEEKS):
+        crashed = Counter(device.segment for _, device in crashes(week) if device.steps)
+        shares[week] = {version: crashed[version] / VERSION_DEVICES for version in CRASHING}
+    for week, found in shares.items():
+        worse = {version for version, share in found.items() if share > 0.12}
+        assert worse == ({WORSE} if week == WEEKS else set())
+    draft = SeriesDraft.from_mapping(json.loads((EXAMPLES / SERIES).read_text()))
+    assert tuple(draft.recipe.segments) == tuple(CRASHING)
+    assert draft.rounds == WEEKS
+
+
+def test_progress_is_there_while_the_demo_collects_only(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, settings: Any
+) -> None:
+    settings.DATA_DIR = tmp_path
+    assert demo_progress() is None
+    demo_progress_write(done=3, collections=7, seconds_left=41.3)
+    assert demo_progress() == DemoProgress(os.getpid(), 3, 7, 40)
+
+    # Of a demo that was killed: no process has the number.
+    def gone(*_: int) -> None:
+        raise ProcessLookupError
+
+    with monkeypatch.context() as context:
+        context.setattr(os, "kill", gone)
+        assert demo_progress() is None
+    demo_progress_end()
+    assert demo_progress() is None
+
+
+def test_messages_of_the_demo_go_to_its_file_and_not_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    logging.getLogger().addHandler(handler)
+    try:
+        with _logged_into(tmp_path / "messages.log"):
+            logging.getLogger("anything").error("a fault")
+        logging.getLogger("anything").error("another one")
+    finally:
+        logging.getLogger().removeHandler(handler)
+    assert "a fault" in (tmp_path / "messages.log").read_text()
+    assert "a fault" not in capsys.readouterr().err.replace("another one", "")
 
 
 @pytest.mark.django_db
@@ -196,11 +267,6 @@ def test_make_demo_takes_a_port_but_not_from_the_environment(tmp_path: Path) -> 
         environment = {"PATH": os.environ["PATH"], "PORT": "9"}
         made = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
         assert f"manage.py demo --port {port}\n" in made.stdout
-
-
-def kind(recipe: Recipe) -> tuple[str, str]:
-    with_tokens = recipe.published.admission is not None
-    return recipe.statistic, "tokens" if with_tokens else recipe.published.trust.value
 
 
 def test_demo_says_where_its_partners_are_and_with_which_settings(monkeypatch: pytest.MonkeyPatch) -> None:

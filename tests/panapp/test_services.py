@@ -145,6 +145,29 @@ def test_broker_that_does_not_start_again_at_once_is_tried_until_it_does(started
     watched.check()
 
 
+def test_process_that_dies_is_named_in_a_sentence_once(tmp_path: Path) -> None:
+    said: list[str] = []
+    messages = tmp_path / "messages.log"
+    noisy = Program(
+        [sys.executable, "-c", "import sys, time; print('x', file=sys.stderr); time.sleep(600)"], {}
+    )
+    broker: Any = Broker(failures=0)
+    watched = Services("http://127.0.0.1:1", broker, warn=said.append, messages=messages)
+    watched.start({"sleeper": noisy})
+    try:
+        assert wait_until(
+            lambda: broker.running and messages.exists() and messages.read_text() == "x\n", PATIENCE
+        )
+        psutil.Process(watched.pid("sleeper")).kill()
+        assert wait_until(lambda: messages.read_text() == "x\nx\n", PATIENCE)
+    finally:
+        watched.stop()
+    assert said == [
+        "The broker ended. It is started again; no work is lost.",
+        "The process “sleeper” ended (signal 9). It is started again.",
+    ]
+
+
 def test_broker_that_never_starts_again_fails_check_but_not_stop(started: Any) -> None:
     watched = started(Broker(failures=float("inf")))
 

@@ -82,7 +82,10 @@ def test_command_waits_for_an_installation_that_ends_by_itself_and_says_so(
         assert services.base_url == OWN_URL
         ports = json.loads((scene.data / LOCK).read_text())["ports"]
         assert ports == ({"site": 1} if lasts else {})
-    assert scene.warnings == [f"waiting for `manage.py other` (process 12), which runs on {scene.data}"]
+    assert scene.warnings == [
+        f"waiting for `manage.py other` (process 12), which runs on {scene.data}",
+        f"starting its own servers, with the data in {scene.data}",
+    ]
 
 
 def test_command_uses_an_installation_until_that_or_another_runs(scene: Scene) -> None:
@@ -109,7 +112,7 @@ def test_what_a_killed_command_left_holds_no_command_up(scene: Scene) -> None:
     scene.written(ports={"site": 8000})
     with scene.share() as services:
         assert services.base_url == OWN_URL
-    assert scene.warnings == []
+    assert scene.warnings == [f"starting its own servers, with the data in {scene.data}"]
 
 
 @pytest.mark.parametrize(("lasts", "database"), [(True, None), (False, "elsewhere:5432/panapp")])

@@ -4,7 +4,8 @@ import csv
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any, BinaryIO, TextIO
 from django.utils import timezone
 
 from devices_sim.devices import SimulatedDevices, simulated_class
+from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.events_file import SEGMENT
 from devices_sim.workloads.segments import checked_weights
 from panprivacy.formats.csv_table import CsvTable
@@ -23,11 +25,14 @@ from panprivacy.recipe.series import SeriesDraft
 from results.changes import Change, change_between
 from results.models import Release
 from results.parts import hidden_reason
+from series.models import Round
+from series.operations import series_publish_simulated
 from series.selectors import asked_segment
-from simulations.collect.collection import collection_run, roles_beside
+from simulations.collect.collection import Say, collection_run, roles_beside
 from simulations.collect.device_file import device_file
-from simulations.installation.services import SIMULATING
-from simulations.installation.shared_installation import Warn, shared_installation
+from simulations.installation.services import SIMULATING, Services, Warn
+from simulations.installation.shared_installation import shared_installation
+from simulations.outcome import CollectionResult
 
 ROUND = "round"
 """The column that an events or values file may have as its last one."""
@@ -41,8 +46,8 @@ def series_simulate(
     say: Callable[[str], None],
     warn: Warn,
 ) -> list[dict[str, Any]]:
-    """Run rounds, and give what `collect` prints of each, with `change` since the last result, and
-    `change_since_baseline`. All intervals of all changes hold together.
+    """Run rounds as `rounds_simulate`, and give what `collect` prints of each, with `change` since the last
+    result, and `change_since_baseline`. All intervals of all changes hold together.
 
     All rounds have the same events, unless the file has the column `round`.
 
@@ -73,7 +78,6 @@ def series_simulate(
         for number in range(1, rounds + 1):
             with _workload(simulated, path, table, number, rounds):
                 pass
-    opens_at = draft.openings(timezone.now())[0]
     results: list[dict[str, Any]] = []
     last: dict[str, Release] = {}
     first: dict[str, Release] = {}
@@ -81,19 +85,19 @@ def series_simulate(
     with shared_installation(
         partners=beside, warn=warn, devices=processes, environment=SIMULATING
     ) as services:
-        for number in range(1, rounds + 1):
-            say(f"round {number} of {rounds}")
-            with _workload(simulated, path, table, number if by_round else None, rounds) as workload:
-                result = collection_run(
-                    members=draft.round(number, rounds, opens_at).as_dict(),
-                    workload=workload,
-                    services=services,
-                    seed=None if options["seed"] is None else options["seed"] + number - 1,
-                    weights=options["weights"],
-                    eager=False,
-                    processes=processes,
-                    say=say,
-                )
+        simulating = rounds_simulate(
+            draft=draft,
+            rounds=rounds,
+            workload_of=lambda number: _workload(
+                simulated, path, table, number if by_round else None, rounds
+            ),
+            services=services,
+            seed=options["seed"],
+            weights=options["weights"],
+            processes=processes,
+            say=say,
+        )
+        for number, result in enumerate(simulating, start=1):
             release, told = result.release, result.as_dict()
             compared = {"change": last} | ({} if baseline is None else {"change_since_baseline": first})
             for name, before in compared.items():
@@ -112,6 +116,54 @@ def series_simulate(
                     if number == baseline:
                         first[label] = release
     return results
+
+
+def rounds_simulate(
+    *,
+    draft: SeriesDraft,
+    rounds: int,
+    workload_of: Callable[[int], AbstractContextManager[Workload[Any]]],
+    services: Services,
+    seed: int | None,
+    weights: Sequence[float] | None = None,
+    processes: int,
+    say: Say,
+) -> Iterator[CollectionResult]:
+    """Publish a series for simulated devices, then each round with its devices; yields what came of each.
+
+    No round waits for its time: each has the day at which it would have opened, so that the last opens today.
+
+    Args:
+        workload_of: the devices of a round, from its number.
+        seed, weights, processes, say: as of `collection_run`.
+
+    Raises: as `collection_run`. The rounds before are stored with their results.
+    """
+    now = timezone.now().replace(microsecond=0)
+    begun = draft.recipe.opens_at or now - (rounds - 1) * draft.shortest
+    dated = replace(draft, recipe=replace(draft.recipe, opens_at=begun), rounds=rounds, until=None)
+    series = series_publish_simulated(draft=draft, rounds=rounds)
+    for number, opens_at in enumerate(dated.openings(now), start=1):
+        say(f"round {number} of {rounds}")
+        with workload_of(number) as workload:
+            result = collection_run(
+                members=draft.round(number, rounds, opens_at).as_dict(),
+                workload=workload,
+                services=services,
+                seed=None if seed is None else seed + number - 1,
+                weights=weights,
+                eager=False,
+                processes=processes,
+                say=say,
+            )
+        Round.objects.create(
+            series=series,
+            number=number,
+            opens_at=opens_at,
+            state=Round.State.PUBLISHED,
+            recipe=result.recipe,
+        )
+        yield result
 
 
 @contextmanager

@@ -13,8 +13,8 @@ from panprivacy.recipe.rounds.draft import RoundsDraft
 from recipes.errors import PartnerUnavailableError
 from simulations.collect.collection import CollectionStalledError, collection_run, roles_beside
 from simulations.collect.rounds_collection import rounds_collect, rounds_run
-from simulations.installation.services import SIMULATING, SIMULATING_ALONE, ServiceError
-from simulations.installation.shared_installation import Warn, shared_installation
+from simulations.installation.services import SIMULATING, SIMULATING_ALONE, ServiceError, Warn
+from simulations.installation.shared_installation import shared_installation
 
 
 def collect(

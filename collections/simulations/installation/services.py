@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -73,6 +73,10 @@ ADVANCE_COLLECTIONS = "results.tasks.advance_collections"
 """What the beat sends for, and commands do not wait for (`Services.look`)."""
 
 
+Warn = Callable[[str], object]
+"""Takes a line for the operator."""
+
+
 class ServiceError(Exception):
     """A process of the installation did not start, or keeps dying."""
 
@@ -96,6 +100,8 @@ class Services:
         look: has a worker do this periodic task, rather than when the beat sends for it.
         broker_url: of the broker.
         interrupted: raises what ends the work meanwhile, as an interrupt that came (`interrupts_remembered`).
+        warn: takes a sentence for each process that died.
+        messages: the file that gets what the processes log; None for our own standard error.
     """
 
     def __init__(
@@ -107,9 +113,13 @@ class Services:
         look: Callable[[str], object] = lambda _: None,
         interrupted: Callable[[], object] = lambda: None,
         broker_url: str = "",
+        warn: Warn = lambda _: None,
+        messages: Path | None = None,
     ) -> None:
         self.base_url = base_url
         self.broker_url = broker_url
+        self._warn = warn
+        self._messages = messages
         self.look = look
         self._interrupted = interrupted
         self.pairings = dict(pairings or {})
@@ -138,7 +148,7 @@ class Services:
         if self._dies_too_often():
             raise ServiceError(
                 f"processes died, or could not be started again, more than {MOST_RESTARTS} times in "
-                f"{RESTART_SECONDS / 60:.0f} minutes; see the messages above"
+                f"{RESTART_SECONDS / 60:.0f} minutes; see {self._messages or 'the messages above'}"
             )
 
     def stop(self) -> None:
@@ -157,14 +167,16 @@ class Services:
 
     def _spawn(self, name: str) -> None:
         # Standard output belongs to the command that starts us; a session of its own keeps Ctrl-C ours.
-        self._processes[name] = subprocess.Popen(
-            self._programs[name].command,
-            cwd=BASE_DIR,
-            env=self._programs[name].environment,
-            stdout=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=end_with_parent(self._programs[name].orphan_signal),
-        )
+        with nullcontext() if self._messages is None else self._messages.open("ab") as messages:
+            self._processes[name] = subprocess.Popen(
+                self._programs[name].command,
+                cwd=BASE_DIR,
+                env=self._programs[name].environment,
+                stdout=subprocess.DEVNULL,
+                stderr=messages,
+                start_new_session=True,
+                preexec_fn=end_with_parent(self._programs[name].orphan_signal),
+            )
 
     def _watch(self) -> None:
         while not self._ending.wait(WATCH_SECONDS) and not self._dies_too_often():
@@ -184,15 +196,20 @@ class Services:
         if self._broker is not None and not self._broker.is_running():
             # It held identifiers of chunks only; the database sends those again.
             self._restarts.append(time.monotonic())
-            logger.warning("process_restarted", process="broker")
+            self._warn("The broker ended. It is started again; no work is lost.")
             self._broker.terminate()
             self._broker.start()
         for name, process in list(self._processes.items()):
             if process.poll() is not None:
                 self._restarts.append(time.monotonic())
-                logger.warning("process_restarted", process=name, exit_code=process.returncode)
+                self._warn(f"The process “{name}” ended ({_ending(process)}). It is started again.")
                 _kill_group(process.pid)
                 self._spawn(name)
+
+
+def _ending(process: subprocess.Popen[bytes]) -> str:
+    code = process.returncode
+    return f"signal {-code}" if code < 0 else f"exit code {code}"
 
 
 @contextmanager
@@ -206,6 +223,8 @@ def running_services(
     partner_jobs: int = PARTNER_JOBS,
     apart: bool = False,
     meanwhile: Callable[[], object] = lambda: None,
+    warn: Warn = lambda _: None,
+    messages: Path | None = None,
 ) -> Iterator[Services]:
     """A broker (unless CELERY_BROKER_URL names one), a web server, and workers with the beat.
 
@@ -220,6 +239,7 @@ def running_services(
         apart: whether previews, other computations, and what simulates devices or asks other servers, have
             workers of their own: then none of it holds up collections. Each takes some 150 MB.
         meanwhile: called once, while the processes start: what is computed here loses no time.
+        warn, messages: as of `Services`.
 
     Raises:
         ServiceError: the port is in use, or they did not start.
@@ -272,7 +292,15 @@ def running_services(
         broker_url = variables["CELERY_BROKER_URL"]
         look = partial(_look, broker_url, queue)
         services = Services(
-            f"http://{HOST}:{port}", broker, pairings, policy, look, interrupted, broker_url=broker_url
+            f"http://{HOST}:{port}",
+            broker,
+            pairings,
+            policy,
+            look,
+            interrupted,
+            broker_url=broker_url,
+            warn=warn,
+            messages=messages,
         )
         stack.callback(services.stop)
         services.start(programs)

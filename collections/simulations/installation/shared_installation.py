@@ -24,7 +24,7 @@ from panprivacy.protocols.transparency.policy import Policy
 from simulations.installation.interrupts import interrupts_remembered
 from simulations.installation.partners import KINDS, log_policy_text, paired
 from simulations.installation.ports import HOST
-from simulations.installation.services import ServiceError, Services, running_services
+from simulations.installation.services import ServiceError, Services, Warn, running_services
 from storage.database import require_migrated_database
 from web.probe import answers
 
@@ -34,8 +34,6 @@ process ends, and writes its identity there."""
 
 WAIT_SECONDS = 0.2
 SITE = "site"
-
-Warn = Callable[[str], object]
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ def shared_installation(
 
     Args:
         partners: roles that must run too.
-        warn: takes a line that names what is waited for or used.
+        warn: takes a line that says which servers are used, and a sentence for each process that died.
         lasts: whether it goes on until the operator ends it: others may use it, so it has every partner.
         options: of `running_services`; without effect if one is used that runs.
 
@@ -88,7 +86,8 @@ def shared_installation(
             _write(file, ours)
             require_migrated_database()
             beside = {role: settings.DATA_DIR / role for role in partners}
-            with running_services(partners=beside, **options) as services:
+            warn(f"starting its own servers, with the data in {settings.DATA_DIR}")
+            with running_services(partners=beside, warn=warn, **options) as services:
                 if lasts:
                     _write(file, replace(ours, ports=_ports(services)))
                 yield services

@@ -12,7 +12,8 @@ GIVEN = re.compile(
     r"|population\.description)(?:\|[a-z]+)? \}\}"
 )
 TITLE = re.compile(
-    r"(?s)\{% block title %\}(?:\{% block tab_title %\}\{% endblock %\})?.*?\{% endblock %\}|<title>.*?</title>"
+    r"(?s)\{% block title %\}(?:\{% block tab_title %\}\{% endblock %\})?.*?\{% endblock %\}"
+    r"|<title>.*?</title>"
 )
 PLAIN = re.compile(
     # Titles and options are plain text for browsers. Attributes have no elements; nor have lines to copy.

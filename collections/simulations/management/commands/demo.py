@@ -1,11 +1,16 @@
 """`demo`: a dashboard with collections of every kind, made from real data."""
 
 import json
+import logging
 import os
 import secrets
 import shlex
+import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -13,26 +18,39 @@ from django.contrib.auth.models import Group, User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
+from devices_sim.devices import simulated_class
 from devices_sim.fleet import FleetError
 from devices_sim.workloads.bucket import Workload
+from devices_sim.workloads.crashes import WEEKS, crashes
 from devices_sim.workloads.flights import DatasetMissingError, flights, home_airports, tail_numbers
 from panprivacy.device.transport import TransportError
+from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.recipe.series import SeriesDraft
 from recipes.errors import PartnerUnavailableError
-from recipes.models import Recipe
 from results.models import Release
-from simulations.collect.collection import CollectionStalledError, collection_run
+from series.models import Round
+from simulations.collect.collection import CollectionStalledError, Say, collection_run
 from simulations.collect.demo_ledger import ledger_begin
+from simulations.collect.demo_progress import demo_progress_end, demo_progress_write
+from simulations.collect.series_simulation import rounds_simulate
 from simulations.collect.stream_collection import stream_run
 from simulations.installation.partners import KINDS, Pairing
 from simulations.installation.ports import HOST, LARGEST_PORT
 from simulations.installation.services import BASE_DIR, ServiceError, Services
 from simulations.installation.shared_installation import shared_installation
 
-EVENTS = ("flights_count.json", "flights_histogram.json", "flights_mean.json", "flights_two_server.json")
-TOKENS = "flights_tokens.json"
+EXAMPLES = BASE_DIR / "examples"
+SERIES = "crashes.json"
+AB_TEST = "ab_test.json"
+TWO_SERVERS = "flights_two_server.json"
 VALUES = "flights_shuffle.json"
 STREAM = "flights_stream.json"
-JETBLUE = "B6"
+SECONDS = {SERIES: 20.0, AB_TEST: 3.0, TWO_SERVERS: 12.0, VALUES: 12.0, STREAM: 3.0}
+"""Recipe file of each collection, in their order → about how long it takes on two cores."""
+
+MESSAGES = "messages.log"
+"""File of the data directory for what the servers log."""
+
 ACCOUNTS = {"analyst": "Analysts", "auditor": "Auditors", "admin": ""}
 PORT = 8000
 PROCESSES = os.cpu_count() or 1
@@ -41,13 +59,13 @@ INTERRUPTED = 130
 
 class Command(BaseCommand):
     help = (
-        "Run collections on real flight data (three by one server, one by two, one with tokens through a "
-        "relay, one through a shuffler, and one of a stream), and serve the dashboard on this machine."
+        "Serve the dashboard on this machine, and run collections with simulated devices: a weekly series of "
+        "crashes by version, an A/B test, and three of real flight data."
     )
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("--no-serve", action="store_true", help="end when the collections are released")
+        parser.add_argument("--no-serve", action="store_true", help="end when all collections have a result")
         parser.add_argument("--port", type=int, default=PORT, help=f"port of the dashboard (default {PORT})")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -73,84 +91,103 @@ class Command(BaseCommand):
 
     def run(self, *, serve: bool, port: int) -> None:
         # One partner of each kind for all: what is published with the form may name them too.
-        self.stdout.write(f"Starting the site, and {', '.join(KINDS)}")
-        with shared_installation(
-            partners=KINDS,
-            warn=self.stderr.write,
-            lasts=serve,
-            port=port if serve else None,
-            workers=2,
-            devices=PROCESSES,
-            apart=True,
-            environment={"PANAPP_TRY": "1"},
-        ) as services:
-            late = flights()
-            for example in EVENTS:
-                self.collect(example, late, services)
-            # Of one airline, because every device asks for a token first.
-            self.collect(TOKENS, flights(JETBLUE), services)
-            self.collect(VALUES, home_airports(), services)
-            self.stream(STREAM, services)
+        with (
+            _logged_into(settings.DATA_DIR / MESSAGES) as messages,
+            shared_installation(
+                partners=KINDS,
+                warn=self.stderr.write,
+                lasts=serve,
+                port=port if serve else None,
+                workers=2,
+                devices=PROCESSES,
+                apart=True,
+                environment={"PANAPP_TRY": "1"},
+                messages=messages,
+            ) as services,
+        ):
+            if serve:
+                self.greet(services)
             for recipe in ledger_begin():
                 self.stdout.write(f"Open to devices: {recipe.question}")
+            self.collect_all(services)
             if serve:
                 self.serve(services)
 
-    def collect(self, example: str, workload: Workload[Any], services: Services) -> None:
-        members = self.begin(example)
-        if members is None:
-            return
-        result = collection_run(
-            members=members,
-            workload=workload,
-            services=services,
-            seed=None,
-            eager=False,
-            processes=PROCESSES,
-            say=lambda _: None,
-        )
-        reported = f"{result.fleet.accepted:,} aircraft reported"
-        self.show(reported, result.recipe, result.release, result.truth, result.seconds["total"])
-
-    def stream(self, example: str, services: Services) -> None:
-        members = self.begin(example)
-        if members is None:
-            return
-        items, universe = tail_numbers()
-        result = stream_run(members=members, universe=universe, items=items, services=services)
-        folded = f"{len(items):,} flights went into the state"
-        self.show(folded, result.recipe, result.release, result.truth, result.seconds)
-
-    def begin(self, example: str) -> dict[str, Any] | None:
-        """The recipe file's fields; None if an earlier run has collected it."""
-        members: dict[str, Any] = json.loads((BASE_DIR / "examples" / example).read_text())
-        # One that was interrupted is withheld, and collected again.
-        done = Release.objects.filter(
-            recipe__name=members["name"], recipe__simulation=True, outcome=Release.Outcome.RELEASED
-        )
-        is_there = done.exists()
-        self.stdout.write(f"{'Already there' if is_there else 'Collecting'}: {members['question']}")
-        return None if is_there else members
-
-    def show(
-        self, what: str, recipe: Recipe, release: Release, truths: Sequence[float], seconds: float
-    ) -> None:
-        self.stdout.write(f"  {what}; released after {seconds:.1f} s")
-        for label, value, error, truth in zip(
-            recipe.published.calibrated_statistic.labels,
-            release.values,
-            release.standard_errors,
-            truths,
-            strict=True,
-        ):
-            self.stdout.write(f"  {label}: {value:.4g}, standard error {error:.2g} (truth {truth:.4g})")
-
-    def serve(self, services: Services) -> None:
-        self.stdout.write("")
+    def greet(self, services: Services) -> None:
         for name, group in ACCOUNTS.items():
             self.stdout.write(f"Sign in as {name:<8} with the password {reset_account(name, group)}")
         self.stdout.write(f"\nThe dashboard is at {services.base_url} (Ctrl-C ends it).")
-        self.stdout.write(f"At {services.base_url}/try/ your own browser is a device.")
+        self.stdout.write(f"At {services.base_url}/try/ your own browser is a device.\n")
+        self.stdout.flush()
+
+    def collect_all(self, services: Services) -> None:
+        collect: dict[str, Callable[[str, Services, Say], None]] = {
+            SERIES: self.series,
+            AB_TEST: partial(self.collect, ab_test),
+            TWO_SERVERS: partial(self.collect, _flights),
+            VALUES: partial(self.collect, _homes),
+            STREAM: self.stream,
+        }
+        there = {example for example in SECONDS if _is_there(example)}
+        try:
+            for number, example in enumerate(SECONDS, start=1):
+                question = _members(example)["question"]
+                self.stdout.write(f"{number} of {len(SECONDS)}: {question}")
+                if example in there:
+                    self.stdout.write("  It is there already.")
+                    continue
+                begun = time.monotonic()
+                others = sum(seconds for name, seconds in SECONDS.items() if name not in {*there, example})
+
+                def tell(
+                    _: str, begun: float = begun, example: str = example, others: float = others
+                ) -> None:
+                    left = max(0.0, SECONDS[example] - (time.monotonic() - begun))
+                    demo_progress_write(done=len(there), collections=len(SECONDS), seconds_left=others + left)
+
+                tell("")
+                collect[example](example, services, tell)
+                there.add(example)
+                self.stdout.write(f"  The result is there after {time.monotonic() - begun:.1f} s.")
+                self.stdout.flush()
+        finally:
+            demo_progress_end()
+
+    def collect(
+        self,
+        workload_of: Callable[[], AbstractContextManager[Workload[Any]]],
+        example: str,
+        services: Services,
+        say: Say,
+    ) -> None:
+        with workload_of() as workload:
+            collection_run(
+                members=_members(example),
+                workload=workload,
+                services=services,
+                seed=None,
+                eager=False,
+                processes=PROCESSES,
+                say=say,
+            )
+
+    def series(self, example: str, services: Services, say: Say) -> None:
+        for _ in rounds_simulate(
+            draft=SeriesDraft.from_mapping(_members(example)),
+            rounds=WEEKS,
+            workload_of=lambda week: nullcontext(crashes(week)),
+            services=services,
+            seed=None,
+            processes=PROCESSES,
+            say=say,
+        ):
+            pass
+
+    def stream(self, example: str, services: Services, say: Say) -> None:
+        items, universe = tail_numbers()
+        stream_run(members=_members(example), universe=universe, items=items, services=services)
+
+    def serve(self, services: Services) -> None:
         self.show_pairings(services.pairings.values())
         self.stdout.flush()
         try:
@@ -175,6 +212,55 @@ class Command(BaseCommand):
             "To publish recipes that need one of them from another terminal (recipe, task), give it these "
             f"settings first:\n  export {settings_line}"
         )
+
+
+@contextmanager
+def _logged_into(path: Path) -> Iterator[Path]:
+    """What this process logs goes to a file meanwhile: on the terminal are sentences only."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    handlers = [
+        handler
+        for handler in logging.getLogger().handlers
+        if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stderr
+    ]
+    with path.open("a") as file:
+        for handler in handlers:
+            handler.setStream(file)
+        try:
+            yield path
+        finally:
+            for handler in handlers:
+                handler.setStream(sys.stderr)
+
+
+def _members(example: str) -> dict[str, Any]:
+    members: dict[str, Any] = json.loads((EXAMPLES / example).read_text())
+    return members
+
+
+def _is_there(example: str) -> bool:
+    """Whether an earlier run has collected it. What was interrupted is withheld, and collected again."""
+    name = _members(example)["name"]
+    released = Release.objects.filter(recipe__simulation=True, outcome=Release.Outcome.RELEASED)
+    if example != SERIES:
+        return released.filter(recipe__name=name).exists()
+    last = Round.objects.filter(series__name=name, number=WEEKS)
+    return released.filter(recipe__round__in=last).exists()
+
+
+def _flights() -> AbstractContextManager[Workload[Any]]:
+    return nullcontext(flights())
+
+
+def _homes() -> AbstractContextManager[Workload[Any]]:
+    return nullcontext(home_airports())
+
+
+def ab_test() -> AbstractContextManager[Workload[Any]]:
+    """The devices of the A/B test."""
+    draft = RecipeDraft.from_mapping(_members(AB_TEST))
+    simulated = simulated_class(draft)(draft.calibrated_statistic())
+    return simulated.workload(EXAMPLES / "ab_test.csv")
 
 
 @transaction.atomic
