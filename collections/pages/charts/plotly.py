@@ -24,7 +24,9 @@ def plotly_figure(chart: Chart) -> dict[str, Any]:
         "margin": {"l": 60, "r": TOOLBAR, "t": ROOM_ABOVE, "b": AXIS_ROOM + below},
         "legend": {
             **({"y": -AXIS_ROOM / height, "yanchor": "top"} if titled else {"y": 1.02, "yanchor": "bottom"}),
-            "orientation": "h", "x": 0, "font": {"size": 12},
+            "orientation": "h",
+            "x": 0,
+            "font": {"size": 12},
         },
         "showlegend": True,
         "hovermode": "closest",

@@ -18,11 +18,13 @@ from log.audit.access import signed_in_user
 from pages.overview.attention import approvals_of, attention_of, news_of
 from pages.overview.cards import card_of
 from pages.overview.filters import VIEWS, filters_of
+from pages.overview.running import simulations_unfinished
 from pages.overview.visits import visit_note
 from recipes.access import may_publish
 from recipes.models import Recipe
 from recipes.selectors import drafts_list, event_names, tag_names
 from results.selectors import overview_search
+from simulations.collect.demo_progress import demo_progress
 from simulations.tries import recipes_of_tries
 from web.htmx import htmx_of
 from web.paging import numbered_page_of, query_with
@@ -37,6 +39,10 @@ NAMES = 100
 
 DRAFTS = OPEN = 5
 """Drafts, and open recipes, that are shown at the top; a list of its own has the others."""
+
+
+RUNNING = "running"
+"""Identifier of the section that asks for itself while something runs."""
 
 
 class OverviewView(View):
@@ -64,8 +70,11 @@ class OverviewView(View):
                 for name, label in VIEWS
             ]
         htmx = htmx_of(request)
-        partial = htmx and not htmx.history_restore_request
+        polls = htmx and htmx.target == RUNNING
+        partial = htmx and not htmx.history_restore_request and not polls
         if not partial:
+            context["running"] = simulations_unfinished(request.user)
+            context["demo"] = demo_progress() if settings.LOCAL else None
             context["balances"] = shown_spending(STRIPS)
             context["events"] = event_names(request.user, NAMES)
             context["try_it"] = settings.TRY
@@ -77,7 +86,9 @@ class OverviewView(View):
             context["nobody_yet"] = not get_user_model().objects.exists()
         template = "overview/_cards.html" if partial else "overview/overview.html"
         response = render(request, template, context, status=422 if filters.problems and not partial else 200)
-        patch_vary_headers(response, ("HX-Request",))
+        if polls and not (context["running"] or context["demo"]):
+            response["HX-Refresh"] = "true"  # the whole page has the new results
+        patch_vary_headers(response, ("HX-Request", "HX-Target"))
         return response
 
 

@@ -172,8 +172,7 @@ def _page(
         "segments": segments_of(series),
         "rounds": known if signed is None else signed.rounds,
         "signed": signed,
-        "simulated": (signed is not None
-        and signed.simulation)
+        "simulated": (signed is not None and signed.simulation)
         or any(point.round.recipe is not None and point.round.recipe.simulation for point in points),
         "guarantees": guarantees,
         "main": main_guarantee(guarantees),

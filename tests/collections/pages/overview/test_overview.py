@@ -2,6 +2,8 @@
 
 import re
 from datetime import timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 from django.contrib.auth.models import AnonymousUser
@@ -13,9 +15,11 @@ from django.utils import timezone
 from ledger.operations import population_create
 from pages.overview.visits import APART, AT_FIRST, visit_note
 from panprivacy.formats.errors import FieldError
-from publishing.publication import recipe_publish
+from publishing.publication import recipe_publish, recipe_publish_file
 from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_tag
 from results.selectors import overview_search
+from simulations.collect.demo_progress import demo_progress_end, demo_progress_write
+from simulations.models import Simulation
 from tests.factories import draft_recipe, published_recipe, recipe_members
 from tests.page_text import page_text
 from tests.scenes import (
@@ -311,14 +315,58 @@ def test_tags_are_set_on_pages_and_by_programs(client: Client) -> None:
 
 def test_overview_offers_what_each_visitor_may_do(client: Client) -> None:
     page = page_text(client.get("/"))
-    assert "No recipes yet. Start with a question." in page
+    assert "No recipes yet. Three steps lead to the first result." in page
     assert "createsuperuser" in page
+    steps = re.findall(r"<h3>([^<]*)</h3>", page)
+    assert steps == ["Name a population", "Publish a recipe", "Let a device take part"]
     for user, shown in ((None, False), (account("passerby"), False), (auditor(), True), (analyst(), True)):
         if user is not None:
             client.force_login(user)
         page = page_text(client.get("/"))
         assert ('href="/audit/"' in page) is shown
         assert "createsuperuser" not in page
+
+
+def test_running_simulation_has_a_card_with_its_progress_until_it_ends(
+    client: Client, settings: Any, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    recipe = published_recipe(simulation=True, question="Running?")
+    simulation = Simulation.objects.create(
+        recipe=recipe,
+        workload={},
+        seed="1",
+        seed_given=True,
+        devices=3_000,
+        done=1_200,
+        started_at=timezone.now(),
+        at_once=2,
+    )
+    demo_progress_write(done=3, collections=5, seconds_left=41)
+    polled = {"HTTP_HX_REQUEST": "true", "HTTP_HX_TARGET": "running"}
+    for headers in ({}, polled):
+        answer = client.get("/", **headers)
+        (section,) = re.findall(r'(?s)<section id="running".*?</section>', page_text(answer))
+        assert "3 of 5 demo collections are done; about 40 seconds left." in section
+        assert "1,200 of 3,000 devices have reported" in section
+        assert "HX-Refresh" not in answer
+    demo_progress_end()
+    simulation.state = Simulation.State.CANCELLED
+    simulation.save()
+    assert 'id="running"' not in page_text(client.get("/"))
+    # The page that still polls is loaded anew, with the results.
+    assert client.get("/", **polled)["HX-Refresh"] == "true"
+
+
+def test_private_simulation_runs_on_the_home_page_of_analysts_only(client: Client) -> None:
+    members = recipe_members(question="Secret?")
+    recipe = recipe_publish_file(members=members, actor=None, simulation=True, private=True)
+    Simulation.objects.create(
+        recipe=recipe, workload={}, seed="1", seed_given=True, devices=9, started_at=timezone.now()
+    )
+    assert "Secret?" not in page_text(client.get("/"))
+    client.force_login(analyst())
+    assert "0 of 9 devices have reported" in page_text(client.get("/"))
 
 
 def test_overview_titles_each_recipe_and_shows_drafts_to_analysts_only(client: Client) -> None:
