@@ -2,6 +2,7 @@
 
 import json
 import os
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -43,11 +44,12 @@ def demo_progress_end() -> None:
 
 def demo_progress() -> DemoProgress | None:
     """How far the demo is; None if none is collecting."""
-    try:
-        progress = DemoProgress(**json.loads(_path().read_text()))
-        os.kill(progress.process, 0)
-    except (FileNotFoundError, ProcessLookupError):  # none, or it was killed
-        return None
+    with suppress(PermissionError):  # it runs, as another user
+        try:
+            progress = DemoProgress(**json.loads(_path().read_text()))
+            os.kill(progress.process, 0)
+        except (FileNotFoundError, ProcessLookupError):  # none, or it was killed
+            return None
     return progress
 
 
