@@ -195,6 +195,7 @@ def test_collection_uses_running_servers_or_starts_its_own(tmp_path: Path) -> No
     with begun(data, tmp_path, "-c", HOLDING) as holding:
         try:
             assert holding.stdout is not None
+            assert holding.stdout.readline().startswith("starting its own servers, with the data in ")
             assert holding.stdout.readline() == "runs\n"
             assert "using the servers of " in collected(collect(data, tmp_path, tmp_path))
         finally:
