@@ -299,5 +299,5 @@ def test_who_has_no_device_learns_why(visit: Visit) -> None:
     page = visit(java_script_enabled=False).open("/try/")
     said = page.locator("noscript p")
     expect(said).to_contain_text("which is switched off")
-    expect(said).to_contain_text("docs/browser.md")
+    expect(said).to_contain_text("guess as an intruder what it holds")
     expect(page.get_by_role("button", name="Let this browser be a device")).to_have_count(0)
