@@ -19,6 +19,7 @@ from publishing.admission import admitting_here, require_admitted
 from publishing.target import target_require
 from recipes.budget import Effect, effect_question, effect_require, fitting_question
 from recipes.cost import Cost
+from recipes.numbers import RecipeNumbers
 from recipes.operations import require_within_limits
 from recipes.planner.guarantees import guarantees_question, guarantees_require
 from storage.answers.questions import ask_all
@@ -30,12 +31,14 @@ class Expected:
 
     Attributes:
         statistic: with its derived parameters computed.
+        numbers: what else follows from it.
         effect: on its population's budget.
         opens_at, closes_at: if it were published at this moment.
     """
 
     statistic: Statistic[Any]
     guarantees: list[Guarantee]
+    numbers: RecipeNumbers
     effect: Effect
     opens_at: datetime
     closes_at: datetime
@@ -70,7 +73,7 @@ class Review:
     @property
     def warning(self) -> str:
         """Why a result is unlikely; empty if one is likely, or nothing is known."""
-        return "" if self.draft is None else self.draft.warning
+        return "" if self.expected is None else self.expected.numbers.unlikely
 
 
 def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
@@ -96,6 +99,7 @@ def review_of(members: Mapping[str, object], *, now: datetime) -> Review:
         expected = Expected(
             statistic=statistic,
             guarantees=list(guaranteed.guarantees),
+            numbers=guaranteed.numbers,
             effect=effect_require(cost, draft.population),
             opens_at=opens_at,
             closes_at=closes_at,

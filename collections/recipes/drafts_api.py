@@ -15,8 +15,9 @@ from panprivacy.recipe.parts.interface import PartField
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
+from recipes.planner.guarantees import draft_warning
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
-from recipes.selectors import draft_warning, drafts_list
+from recipes.selectors import drafts_list
 from web.json_requests import read_object
 from web.openapi import CURSOR, example, problem_response
 from web.paging import api_results
@@ -92,10 +93,12 @@ class DraftSerializer(serializers.Serializer[Recipe]):
         source="created_by.username", allow_null=True, help_text="Username; null for the command line."
     )
     recipe = RecipeFileSerializer(source="draft")
-    warning = serializers.SerializerMethodField(help_text=ABOUT_WARNING)
+    warning = serializers.SerializerMethodField(
+        help_text=f"{ABOUT_WARNING} Null if it is not computed: fetch the draft, alone."
+    )
 
-    def get_warning(self, recipe: Recipe) -> str:
-        return draft_warning(recipe)
+    def get_warning(self, recipe: Recipe) -> str | None:
+        return draft_warning(recipe=recipe, asks=self.parent is None)
 
 
 REFUSED = problem_response("A field is missing, unknown or out of range; `field` names it.")

@@ -14,6 +14,7 @@ from panprivacy.planning.expectation import MISSED
 from panprivacy.planning.forecast import ReachedMargin, reached_margin
 from panprivacy.planning.limits import local_epsilon
 from panprivacy.planning.recipe_plan import RecipePlan
+from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.statistic import statistic_as
 from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.interface import Statistic
@@ -49,6 +50,7 @@ class RecipeNumbers:
 
     Attributes:
         margin: as `margin_of`.
+        unlikely: why a result is unlikely, as a sentence; empty if one is likely, or nothing is known.
         note: `Statistic.expected_note`.
         local_epsilon: as `panprivacy.planning.limits.local_epsilon`.
         robustness: what dishonest devices can move; None if it is not stated.
@@ -56,16 +58,18 @@ class RecipeNumbers:
     """
 
     margin: float | None
+    unlikely: str
     note: str
     local_epsilon: float
     robustness: Robustness | None
     intrusions: tuple[AfterIntrusions, ...]
 
     @classmethod
-    def of(cls, statistic: Statistic[Any], plan: RecipePlan) -> Self:
-        """Of a (calibrated) statistic. It may take seconds."""
+    def of(cls, statistic: Statistic[Any], draft: RecipeDraft) -> Self:
+        """Of a draft, with its (calibrated) statistic. It may take seconds."""
         return cls(
-            margin=margin_of(statistic, plan),
+            margin=margin_of(statistic, draft.plan),
+            unlikely=draft.warning,
             note=statistic.expected_note,
             local_epsilon=local_epsilon(statistic),
             robustness=statistic.robustness,

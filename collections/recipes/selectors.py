@@ -9,7 +9,6 @@ from django.db.models.functions import Cast, Concat
 
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan
-from panprivacy.recipe.draft import RecipeDraft
 from recipes.access import recipes_visible_to
 from recipes.models import AskedAgain, Recipe, Tag
 
@@ -108,14 +107,6 @@ def stated_plan(recipe: Recipe) -> RecipePlan:
         return RecipePlan.from_members(dict(recipe.draft))
     except FieldError:  # drafted with another version
         return NO_PLAN
-
-
-def draft_warning(recipe: Recipe) -> str:
-    """`RecipeDraft.warning` of a draft, or of what was one; empty if it cannot be read here."""
-    try:
-        return RecipeDraft.from_mapping(recipe.draft).warning
-    except FieldError:
-        return ""
 
 
 def event_names(user: AbstractBaseUser | AnonymousUser, most: int) -> list[str]:

@@ -17,7 +17,6 @@ from panprivacy.statistics.device_input import DeviceInput
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from recipes.models import Recipe
-from recipes.numbers import margin_of
 
 Groups = tuple[tuple[str, tuple[str, ...]], ...]
 Preview = DevicePreview | ShufflePreview | StreamPreview
@@ -77,10 +76,6 @@ class Kind:
     ) -> Planned | None:
         """The error that was to be expected; None if none can be computed beforehand."""
         return None if margin is None else self.shows_planned(statistic, plan, margin)
-
-    def planned(self, statistic: Statistic[Any], plan: RecipePlan) -> Planned | None:
-        """The same of a draft's (calibrated) statistic, computed here."""
-        return self.planned_with(statistic, plan, margin_of(statistic, plan))
 
     @property
     def statistics(self) -> dict[str, type[Statistic[Any]]]:

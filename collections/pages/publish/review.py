@@ -25,11 +25,13 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.events.cohort import CohortStatistic
+from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from publishing.review import review_of
 from recipes.cost import Cost
 from recipes.errors import ApprovalNeededError
 from recipes.models import Recipe
+from recipes.numbers import RecipeNumbers
 from recipes.planner.guarantees import NotComputedError
 from recipes.refusals import refusals_of
 
@@ -63,7 +65,7 @@ def review_page(
         statistic = expected.statistic
         form_class = recipe_form_class(type(statistic))
         context |= {
-            **_asked(draft),
+            **_asked(draft, statistic, expected.numbers),
             "needs_universe": expected.needs_universe,
             "guarantees": guarantee_texts(expected.guarantees),
             "warning": protection_warning(expected.guarantees),
@@ -105,13 +107,22 @@ def review_page(
     return render(request, "publish/draft.html", context | {"blockers": blockers}, status=status)
 
 
-def _asked(draft: RecipeDraft) -> dict[str, Any]:
-    """What the page shows of a draft whatever it guarantees."""
-    statistic = draft.calibrated
+def _asked(
+    draft: RecipeDraft, statistic: Statistic[Any], numbers: RecipeNumbers | None = None
+) -> dict[str, Any]:
+    """What the page shows of a draft whatever it guarantees.
+
+    Args:
+        statistic: the draft's; calibrated if its numbers are given.
+        numbers: None as long as they are computed.
+    """
     kind = kind_of(type(statistic))
+    trust = SHOWN[draft.trust]
     return {
         "mechanism": statistic,
-        "trust": SHOWN[draft.trust].for_statistic(statistic),
+        "trust": trust
+        if numbers is None
+        else trust.for_reports(statistic.device_input, numbers.local_epsilon),
         "kind": kind,
         "rows": parameter_rows(statistic.parameters),
         "part_rows": part_rows(draft),
@@ -119,7 +130,9 @@ def _asked(draft: RecipeDraft) -> dict[str, Any]:
         "target_rows": target_rows(draft.target, draft.parameters),
         "plan": draft.plan,
         # No margin without a result.
-        "planned": None if draft.warning else kind.planned(statistic, draft.plan),
+        "planned": None
+        if numbers is None or numbers.unlikely
+        else kind.planned_with(statistic, draft.plan, numbers.margin),
         "in_rounds": isinstance(statistic, CohortStatistic),
     }
 
@@ -142,7 +155,7 @@ def _awaited_page(
         "draft": draft,
         "awaited": awaited,
         "blockers": blockers,
-        **_asked(draft),
+        **_asked(draft, draft.plain_statistic),
     }
     page = render(request, "publish/draft.html", context, status=status)
     if request.method == "GET":

@@ -253,11 +253,13 @@ def _proposal_page(
     reader = signed_in_user(request)
     try:
         draft = repetition_of(approval.document)
-        statistic = draft.recipe.calibrated
+        statistic, trust = draft.recipe.plain_statistic, SHOWN[draft.recipe.trust]
         missing = content_approval_missing(approval)
         computed = guaranteed(asked=draft if isinstance(draft, RoundsDraft) else draft.recipe)
         if isinstance(computed, Guaranteed):
             computed.require_kept()
+            statistic = computed.settled(draft.recipe).calibrated
+            trust = trust.for_reports(statistic.device_input, computed.numbers.local_epsilon)
     except FieldError as error:
         raise Http404(str(error)) from None
     awaited = Awaited(computed) if isinstance(computed, State) else None
@@ -270,7 +272,7 @@ def _proposal_page(
         "round_seconds": approval.document.get("round_seconds"),
         "rounds": approval.document.get("rounds") or approval.document.get("donation_rounds"),
         "mechanism": statistic,
-        "trust": SHOWN[draft.recipe.trust].for_statistic(statistic),
+        "trust": trust,
         "rows": parameter_rows(statistic.parameters),
         "awaited": awaited,
         "guarantees": guarantee_texts(stated),

@@ -9,9 +9,7 @@ from pages.words.certainty import HIDES_NOTHING
 from pages.words.parameters_table import ParameterRow
 from panprivacy.accounting.guarantees import Model
 from panprivacy.accounting.trust import Trust
-from panprivacy.planning.limits import local_epsilon
 from panprivacy.statistics.device_input import DeviceInput
-from panprivacy.statistics.interface import Statistic
 
 
 @dataclass(frozen=True)
@@ -143,10 +141,6 @@ class ShownTrustModel:
     verifying: str = "devices pin that key and refuse anything else."
     joining: str = "Take part with a device"
     simulated: str = "Real devices refuse simulations."
-
-    def for_statistic(self, statistic: Statistic[Any]) -> Self:
-        """As `for_reports`, of a draft's (calibrated) statistic."""
-        return self.for_reports(statistic.device_input, local_epsilon(statistic))
 
     def for_reports(self, device_input: DeviceInput, local: float) -> Self:
         """As `for_input`; and if its reports are hardly scrambled, the text about their readers states so.

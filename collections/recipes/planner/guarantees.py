@@ -14,9 +14,10 @@ from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trust_named, under_trust
 from recipes.cost import Cost
 from recipes.errors import RecipeStateError
-from recipes.numbers import RecipeNumbers
+from recipes.models import Recipe
+from recipes.numbers import RecipeNumbers, numbers_of
 from storage.answers.kinds import Content, Lane, declared
-from storage.answers.questions import Answer, Asked, State, ask_all
+from storage.answers.questions import Answer, Asked, State, ask_all, peek
 
 Draft = RecipeDraft | RoundsDraft
 """One recipe, or one in rounds, for all of them."""
@@ -99,7 +100,7 @@ def _answer_guarantees(asked: Any) -> Iterator[Content]:
     }
 
 
-GUARANTEES = declared("guarantees", _answer_guarantees, version=2)
+GUARANTEES = declared("guarantees", _answer_guarantees, version=3)
 
 
 def _of_one(draft: RecipeDraft) -> dict[str, Any]:
@@ -111,7 +112,7 @@ def _settling(draft: RecipeDraft, statistic: Statistic[Any]) -> dict[str, Any]:
     """What else publishing needs of a draft and its (calibrated) statistic that takes long to compute."""
     parameters = draft.calibrated.parameters
     return {
-        "numbers": RecipeNumbers.of(statistic, draft.plan).as_dict(),
+        "numbers": RecipeNumbers.of(statistic, draft).as_dict(),
         "derived": {name: getattr(parameters, name) for name in parameters.derived_names()},
         "dummy_rate": None if draft.dummies is None else draft.dummies.dummy_rate,
     }
@@ -173,6 +174,25 @@ def guarantees_require(*, asked: Draft) -> Guaranteed:
     if isinstance(found, State):
         raise NotComputedError(found)
     return found
+
+
+def draft_warning(*, recipe: Recipe, asks: bool) -> str | None:
+    """Why a result of a draft, or of what was one, is unlikely; empty if one is likely, or it cannot be read
+    here or computed; None if that is not known.
+
+    Args:
+        asks: whether to have it computed; else only what is stored counts.
+    """
+    if recipe.status != Recipe.Status.DRAFT:
+        return numbers_of(recipe).unlikely
+    try:
+        question = guarantees_question(RecipeDraft.from_mapping(recipe.draft))
+    except FieldError:
+        return ""
+    answer = ask_all([question])[0] if asks else peek(question.kind, question.content)
+    if answer is None or not answer.complete:
+        return None
+    return "" if answer.refusal is not None else _guaranteed_from(answer.content).numbers.unlikely
 
 
 def guarantees_of(answer: Answer) -> tuple[Guarantee, ...]:

@@ -109,7 +109,7 @@ class RoundsDraft(Repetition):
         if not isinstance(public_input, bool):
             raise FieldError(PUBLIC_INPUT, f"must be true or false, not {as_typed(public_input)}")
         recipe = RecipeDraft.from_mapping(members)
-        if recipe.dummies is not None:
+        if recipe.hidden_count is not None:
             raise FieldError("hidden_count", "must be left out: rounds reveal how many devices took part")
         if recipe.target is not None:
             raise FieldError(

@@ -16,6 +16,7 @@ from pages.words.plan import planned_of_devices
 from pages.words.sentences import protection_warning
 from panprivacy.accounting.trust import Trust
 from panprivacy.encryption import DEFAULT_SCHEME
+from panprivacy.planning.limits import local_epsilon
 from panprivacy.planning.recipe_plan import RecipePlan
 from panprivacy.recipe.file_fields import draft_fields
 from panprivacy.recipe.parts.interface import Subject
@@ -100,9 +101,11 @@ def test_trust_box_and_warning_agree_on_how_scrambled_answers_are(epsilon: float
     statistic = class_(
         class_.parameters_class(k=4, epsilon=epsilon, delta=1e-6, cohort_size=100).calibrated()
     )
+    local = local_epsilon(statistic)
     assert bool(protection_warning(statistic.local_guarantees())) is hardly
     for trust in trusts_of(class_):
-        said = [adversary.learns for adversary in SHOWN[trust].for_statistic(statistic).adversaries]
+        shown = SHOWN[trust].for_reports(statistic.device_input, local)
+        said = [adversary.learns for adversary in shown.adversaries]
         assert any("hardly scrambles" in learns for learns in said) is hardly
         assert any("scrambled by the device" in learns for learns in said) is not hardly
 

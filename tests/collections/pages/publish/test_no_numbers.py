@@ -4,14 +4,19 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from ledger.budget import Budget
 from ledger.operations import population_create
+from pages.awaited_numbers import SENTENCES
+from series.operations import series_approval_ask
+from storage.answers.questions import State
 from tests.collections.pages.scene import draft_page, form_data, new_url, publish
 from tests.collections.recipes.planner.scene import computes_nothing, own_caches
 from tests.collections.storage.answers.scene import work, workers_answer
 from tests.factories import draft_recipe, recipe_members
 from tests.page_text import page_text
+from tests.scenes import account
 
 pytestmark = pytest.mark.django_db
 
@@ -49,6 +54,53 @@ def test_publishing_finds_all_numbers_computed(
     assert draft.published.calibrated_statistic.parameters.noise_scale > 0
     assert draft.guarantees.stated
     assert series_published() == 201
+
+
+def test_drafts_warning_is_shown_once_it_is_computed(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = workers_answer(monkeypatch)
+    hidden = {"epsilon": 0.5, "delta": 1e-6}
+    draft = draft_recipe(sampling_rate=0.5, hidden_count=hidden, population_size=1_000, cohort_size=1_500)
+    drafts = "/api/v1/recipes/drafts/"
+
+    def warnings() -> list[str | None]:
+        listed = signed_in.get(drafts).json()["results"]
+        return [one["warning"] for one in (*listed, signed_in.get(f"{drafts}{draft.pk}/").json())]
+
+    with monkeypatch.context() as before:
+        computes_nothing(before)
+        assert warnings() == [None, None]
+        draft_page(signed_in, draft)
+    work(sent)
+    draft_page(signed_in, draft)
+    work(sent)
+    computes_nothing(monkeypatch)
+    unlikely, again = warnings()
+    assert unlikely
+    assert unlikely.startswith("Nothing would be released")
+    assert unlikely == again == signed_in.get(f"{drafts}{draft.pk}/review/").json()["warning"]
+    page = draft_page(signed_in, draft)
+    assert unlikely in page
+    assert "Planned: " not in page
+
+
+def test_proposed_series_is_shown_before_and_after_it_is_computed(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = workers_answer(monkeypatch)
+    population_create(name="pilots", description="", budget=None, actor=None, four_eyes=True)
+    members = recipe_members(**MEAN, population="pilots", round_seconds=90_000, rounds=2, steps=1)
+    proposal = series_approval_ask(members=members, actor=account("ada", "Analysts"))
+    address = reverse("series-proposal", args=[proposal.pk])
+    with monkeypatch.context() as before:
+        computes_nothing(before)
+        assert SENTENCES[State.COMPUTING] in page_text(signed_in.get(address))
+    work(sent)
+    computes_nothing(monkeypatch)
+    page = page_text(signed_in.get(address))
+    assert "Noise" in page
+    assert "hardly scrambles" not in page
 
 
 def test_form_finds_its_promise_and_warnings_computed(

@@ -13,6 +13,7 @@ from panprivacy.accounting.registry import EVENTS
 from panprivacy.planning.plan import Plan
 from panprivacy.planning.value_search import Values
 from panprivacy.statistics.catalogue import STATISTICS
+from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from tests.refusals import raising
 
@@ -44,6 +45,7 @@ def computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for statistic in STATISTICS.values():
         if statistic.parameters_class.derived_names():
             monkeypatch.setattr(statistic.parameters_class, "calibrated", refused)
+    monkeypatch.setattr(Dummies, "calibrated", refused)
     for servers in TRUST_MODELS.values():
         monkeypatch.setattr(servers, "release_probability", refused)
     monkeypatch.setattr(PrivacyFilter, "shares", refused)
