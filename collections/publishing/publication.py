@@ -91,11 +91,7 @@ def recipe_publish(
                 approval = approval_spend(recipe=locked, document=content, actor=actor, universe=universe)
             return _publish(locked, prepared, actor, approval, affordable)
 
-        return (
-            write(None)
-            if simulation
-            else spent_with(Cost.of(draft), draft.population, write, here=guaranteed is None)
-        )
+        return write(None) if simulation else spent_with(draft, write, here=guaranteed is None)
 
 
 def recipe_publish_file(
@@ -147,11 +143,7 @@ def recipe_publish_file(
             stored(recipe)
             return recipe
 
-        return (
-            write(None)
-            if exempt
-            else spent_with(Cost.of(draft), draft.population, write, here=guaranteed is None)
-        )
+        return write(None) if exempt else spent_with(draft, write, here=guaranteed is None)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """A recipe's effect on the budget of its population, and what would fit if it does not."""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -27,11 +27,12 @@ from panprivacy.planning.value_search import NO_ALTERNATIVE, largest_number, nea
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.repetition import Repetition
+from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.statistics.interface import Statistic, event_with_collusion
 from recipes.cost import Cost
-from recipes.planner.guarantees import NotComputedError
+from recipes.planner.guarantees import NotComputedError, derived_numbers, guarantees_question
 from storage.answers.kinds import Content, Lane, declared
-from storage.answers.questions import Answer, Asked, State, ask_all
+from storage.answers.questions import Answer, Asked, State, ask_all, forget
 
 T = TypeVar("T")
 
@@ -184,11 +185,16 @@ def _answer_fitting(asked: Any) -> Iterator[Content]:
         "event": event.as_dict(),
         "event_if_half_colludes": cost.event_of(statistic, HALF).as_dict(),
         "condition": cost.condition(statistic),
+        **derived_numbers(statistic),
         "exceeded": exceeded,
     }
 
 
-FITTING = declared("fitting", _answer_fitting, Lane.PREVIEWS)
+FITTING = declared("fitting", _answer_fitting, Lane.PREVIEWS, version=2)
+
+
+class OtherNumbersError(Exception):
+    """What a recipe costs was not computed with the numbers in its document."""
 
 
 @dataclass(frozen=True)
@@ -199,11 +205,20 @@ class Affordable:
         fitting: of one line, as often as it is written.
         event_if_half_colludes: of one line, too.
         condition: what both rely on, as a clause; empty if they hold as they are.
+        derived, dummy_rate: with which all that was computed, as of `Guaranteed`.
     """
 
     fitting: Fitting
     event_if_half_colludes: Event
     condition: str
+    derived: Mapping[str, Any]
+    dummy_rate: float | None
+
+    def require_numbers(self, statistic: Statistic[Any]) -> None:
+        """OtherNumbersError unless it is about a (calibrated) statistic with these numbers. Another machine
+        may round differently."""
+        if derived_numbers(statistic) != {"derived": self.derived, "dummy_rate": self.dummy_rate}:
+            raise OtherNumbersError
 
 
 def fitting_question(cost: Cost, population: Population) -> Asked:
@@ -237,21 +252,32 @@ def affordable_require(cost: Cost, population: str, *, here: bool = False) -> Af
     return Affordable(Fitting(Book.from_mapping(question.content["book"]), event, cost.times), **content)
 
 
-def spent_with(cost: Cost, population: str, write: Callable[[Affordable], T], *, here: bool = False) -> T:
+def spent_with(
+    asked: RecipeDraft | Repetition, write: Callable[[Affordable], T], *, times: int = 1, here: bool = False
+) -> T:
     """What `write` returns, once it wrote a cost into the book for which that was found to fit.
 
     Do not call it in a transaction: if others wrote into the book in between, it is found out anew.
 
     Args:
         write: one transaction.
+        times: lines of the book.
         here: as of `affordable_require`.
 
     Raises:
         FieldError, NotComputedError: as `affordable_require`, or by `write`.
     """
+    draft = asked if isinstance(asked, RecipeDraft) else asked.recipe
+    cost, population = Cost.of(asked, times), draft.population
     for _ in range(MOST_ATTEMPTS):
-        with suppress(BookMovedError):
+        try:
             return write(affordable_require(cost, population, here=here))
+        except BookMovedError:
+            continue
+        except OtherNumbersError:
+            promised = guarantees_question(asked if isinstance(asked, RoundsDraft) else draft)
+            forget([promised, fitting_question(cost, population_named(population))])
+            raise NotComputedError(State.COMPUTING) from None
     raise NotComputedError(State.BUSY)
 
 
@@ -287,27 +313,34 @@ def spend(
 
     Args:
         reserved: name of what is reserved for it; None if nothing is.
-        affordable: that it fits; None if it is reserved or costs nothing.
+        affordable: that it fits; None if it is reserved or costs nothing. What is reserved is computed
+            here, by the worker that publishes: its guarantees needed the same.
 
     Returns:
         The privacy event that was spent, as data; None if nothing was.
 
     Raises:
         FieldError, BookMovedError: as `spending_append`.
+        OtherNumbersError: the cost is that of other numbers.
     """
     if published.simulation:
         return None
     if published.round is not None:
         reservation_require(population=published.population, name=reserved or "this round")
         return None
-    mechanism = published.calibrated_statistic
-    event = mechanism.aggregator_event()
+    statistic = published.calibrated_statistic
+    if affordable is None:
+        event, if_half_colludes = one_release(statistic), one_release(statistic, HALF)
+    else:
+        affordable.require_numbers(statistic)
+        event = event_from_mapping(affordable.fitting.event)
+        if_half_colludes = event_from_mapping(affordable.event_if_half_colludes)
     spending_append(
         population=published.population,
         recipe=published.identifier,
         event=event,
-        event_if_half_colludes=event_with_collusion(mechanism, HALF),
-        condition=mechanism.budget_condition,
+        event_if_half_colludes=if_half_colludes,
+        condition=statistic.budget_condition,
         reserved=reserved,
         fitting=None if affordable is None else affordable.fitting,
     )

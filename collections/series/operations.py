@@ -32,7 +32,7 @@ from recipes.cost import Cost
 from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
-from recipes.planner.guarantees import Guaranteed, guarantees_question, guarantees_require
+from recipes.planner.guarantees import guarantees_question, guarantees_require
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
@@ -91,6 +91,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         ask_all([guarantees_question(asked), fitting_question(cost, population)])
         guaranteed = guarantees_require(asked=asked)
         guaranteed.require_kept()
+    recipe = draft.recipe if guaranteed is None else guaranteed.settled(draft.recipe)
     require_within_limits(draft.recipe, guaranteed)
     if draft.closes(openings[0]) <= now:
         raise FieldError(
@@ -101,20 +102,16 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         identifier, document = Series.drawn_identifier(), None
         if isinstance(draft, RoundsDraft):
             # Before anything is locked: on the command line it takes seconds.
-            document = _rounds_document(draft, identifier, guaranteed)
+            settled = replace(draft, recipe=recipe)
+            stated = None if guaranteed is None else guaranteed.guarantees
+            document = PublishedRounds.of(settled, series=identifier, guarantees=stated)
 
         @transaction.atomic
         def write(affordable: Affordable) -> Series:
+            affordable.require_numbers(recipe.calibrated)
             return _plan(draft, identifier, openings, now, actor, document, affordable)
 
-        return spent_with(cost, draft.recipe.population, write, here=actor is None)
-
-
-def _rounds_document(draft: RoundsDraft, identifier: str, guaranteed: Guaranteed | None) -> PublishedRounds:
-    if guaranteed is None:
-        return PublishedRounds.of(draft, series=identifier)
-    settled = replace(draft, recipe=guaranteed.settled(draft.recipe))
-    return PublishedRounds.of(settled, series=identifier, guarantees=guaranteed.guarantees)
+        return spent_with(draft, write, times=cost.times, here=actor is None)
 
 
 def series_approval_ask(*, members: Mapping[str, object], actor: User) -> Approval:

@@ -10,6 +10,7 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import DonationAmplification, donation_amplified, rounds_guarantees
 from panprivacy.statistics.events.cohort import open_guarantees
+from panprivacy.statistics.events.interface import MaskedMechanism
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trust_named, under_trust
 from recipes.cost import Cost
@@ -110,11 +111,19 @@ def _of_one(draft: RecipeDraft) -> dict[str, Any]:
 
 def _settling(draft: RecipeDraft, statistic: Statistic[Any]) -> dict[str, Any]:
     """What else publishing needs of a draft and its (calibrated) statistic that takes long to compute."""
-    parameters = draft.calibrated.parameters
     return {
         "numbers": RecipeNumbers.of(statistic, draft).as_dict(),
+        **derived_numbers(draft.calibrated),
+    }
+
+
+def derived_numbers(statistic: Statistic[Any]) -> dict[str, Any]:
+    """What takes long to compute of a (calibrated) statistic: `derived` and `dummy_rate` of `Guaranteed`."""
+    parameters = statistic.parameters
+    dummies = statistic.dummies if isinstance(statistic, MaskedMechanism) else None
+    return {
         "derived": {name: getattr(parameters, name) for name in parameters.derived_names()},
-        "dummy_rate": None if draft.dummies is None else draft.dummies.dummy_rate,
+        "dummy_rate": None if dummies is None else dummies.dummy_rate,
     }
 
 

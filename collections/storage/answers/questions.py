@@ -141,6 +141,11 @@ def peek(kind: Kind, content: Content) -> Answer | None:
     return None if row is None else _state_of(row)
 
 
+def forget(questions: Sequence[Asked]) -> None:
+    """Have these answered anew when they are asked again."""
+    Question.objects.filter(key__in={one.key for one in questions}).delete()
+
+
 def _computed(one: Asked) -> Answer:
     return _state_of(answer_here(key=one.key, kind=one.kind, content=one.content))
 

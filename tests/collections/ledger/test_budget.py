@@ -35,7 +35,6 @@ from panprivacy.statistics.events.count_nonzero import CountNonzero
 from publishing import publication
 from publishing.publication import recipe_publish, recipe_publish_file
 from recipes.budget import MOST_ATTEMPTS, Affordable, reserve, spent_with
-from recipes.cost import Cost
 from recipes.models import Recipe
 from recipes.planner.guarantees import NotComputedError
 from tests.collections.storage.answers.scene import work, workers_answer
@@ -504,7 +503,8 @@ def test_spending_that_was_found_to_fit_is_refused_if_the_book_moved() -> None:
 @pytest.mark.parametrize("others", [1, MOST_ATTEMPTS])
 def test_spending_is_found_out_anew_while_others_spend(others: int) -> None:
     budgeted(20.0)
-    cost, left = Cost.of(RecipeDraft.from_mapping(recipe_members(**COHORT))), [branches()[1]] * others
+    draft = RecipeDraft.from_mapping(recipe_members(**COHORT, population="clinics"))
+    left = [branches()[1]] * others
 
     def write(affordable: Affordable) -> str:
         if left:
@@ -514,7 +514,7 @@ def test_spending_is_found_out_anew_while_others_spend(others: int) -> None:
 
     if others == MOST_ATTEMPTS:
         with pytest.raises(NotComputedError):
-            spent_with(cost, "clinics", write)
+            spent_with(draft, write)
     else:
-        assert spent_with(cost, "clinics", write) == "written"
+        assert spent_with(draft, write) == "written"
     assert Spending.objects.filter(recipe="rounds").exists() == (others < MOST_ATTEMPTS)

@@ -43,6 +43,7 @@ def computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("epsilon", "delta", "delta_bound"):
             monkeypatch.setattr(event, name, refused)
     for statistic in STATISTICS.values():
+        monkeypatch.setattr(statistic, "aggregator_event", refused)
         if statistic.parameters_class.derived_names():
             monkeypatch.setattr(statistic.parameters_class, "calibrated", refused)
     monkeypatch.setattr(Dummies, "calibrated", refused)
