@@ -6,7 +6,10 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.encryption.interface import Ciphertext
+from panprivacy.recipe.rounds.draft import RoundsDraft
+from panprivacy.recipe.rounds.privacy import rounds_event
 from publishing.publication import recipe_publish, recipe_publish_file
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_save
@@ -27,6 +30,11 @@ def recipe_members(**changes: Any) -> dict[str, Any]:
         **changes,
     }
     return {name: value for name, value in members.items() if value is not None}
+
+
+def event_until(draft: RoundsDraft, rounds: int, dishonest_fraction: float = 0.0) -> PrivacyEvent:
+    """The cost of the first rounds alone, from 1."""
+    return rounds_event(draft.statistic, rounds, once=draft.once, dishonest_fraction=dishonest_fraction)
 
 
 def stream_members(**changes: Any) -> dict[str, Any]:

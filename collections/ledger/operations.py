@@ -16,6 +16,7 @@ from ledger.composition import Event, UnreadableEventError, budget_use, composed
 from ledger.models import DESCRIPTION_LENGTH, Population, Spending
 from ledger.selectors import log_subject, population_named, unreturned_events
 from log.audit.operations import entry_append
+from panprivacy.accounting.composition import Repetition
 from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
@@ -309,33 +310,34 @@ def reservations_append(
 
 
 @transaction.atomic
-def reservation_shrink(
-    *,
-    name: str,
-    part: str,
-    event: PrivacyEvent,
-    event_if_half_colludes: PrivacyEvent,
-) -> None:
+def reservation_shrink(*, name: str, part: str, times: int) -> None:
     """Give back what is reserved beyond a part of it, which costs less and so is not refused.
 
     Args:
-        name: of the reservation.
+        name: of the reservation, of an event that is repeated.
         part: the name of the line for what is left of it.
-        event: what that part costs.
+        times: how often the event is repeated there.
     """
     held = Spending.objects.get(recipe=name)
+    left = {column: _repeated(getattr(held, column), times) for column in ("event", "event_if_half_colludes")}
     population_named(held.population.name, lock=True)
     _return(held)
     Spending.objects.get_or_create(
         recipe=part,
         defaults={
             "population": held.population,
-            "event": event.as_dict(),
-            "event_if_half_colludes": event_if_half_colludes.as_dict(),
+            **left,
             "condition": held.condition,
             "at": timezone.now(),
         },
     )
+
+
+def _repeated(event: Event, times: int) -> Event:
+    """A repeated event, but fewer times. ValueError if it is none."""
+    if event["kind"] != Repetition.kind or not 1 <= times <= event["times"]:
+        raise ValueError(f"{event['kind']} is not repeated {times} times or more")
+    return {**event, "times": times}
 
 
 def reservation_require(*, population: str, name: str) -> None:

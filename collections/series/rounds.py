@@ -13,7 +13,6 @@ from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.document import PublishedRounds
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.public_input import RoundInput
-from recipes.budget import HALF
 from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.errors import SeriesStateError
 from series.models import PublicInput, Round, RoundsDocument, Series
@@ -186,6 +185,5 @@ def unasked_return(series: Series) -> None:
         reservation_shrink(
             name=series.reservation_of_all,
             part=f"{series.subject} rounds 1 to {asked}",
-            event=draft.event_until(asked),
-            event_if_half_colludes=draft.event_until(asked, HALF),
+            times=asked,
         )

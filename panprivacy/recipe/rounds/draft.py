@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Self
 
-from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.number_cache import symmetric_loss_of
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
@@ -18,7 +17,6 @@ from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.privacy import (
     donation_amplified,
     events_composed,
-    rounds_event,
     rounds_guarantees,
 )
 from panprivacy.statistics.catalogue import statistic_class
@@ -167,14 +165,6 @@ class RoundsDraft(Repetition):
         rounds_guarantees(statistic, self.rounds, once=self.once)
         if self.once:
             donation_amplified(statistic, self.rounds)
-
-    def event_until(self, rounds: int, dishonest_fraction: float = 0.0) -> PrivacyEvent:
-        """The cost of the first rounds alone, from 1.
-
-        Args:
-            dishonest_fraction: the part of the cohort that colludes with the observer, below 1.
-        """
-        return rounds_event(self.statistic, rounds, once=self.once, dishonest_fraction=dishonest_fraction)
 
     def round(self, place: RoundPlace, opens_at: datetime) -> RecipeDraft:
         """The recipe of one round; its name has the number.

@@ -31,6 +31,7 @@ from tests.collections.publishing.scene import (
     result_of_reports,
     two_server_members,
 )
+from tests.factories import event_until
 from tests.reproduced import reproduced
 
 pytestmark = pytest.mark.django_db
@@ -85,7 +86,7 @@ def test_all_rounds_of_example_5_are_charged_with_what_is_computed(asked: Collec
     between rounds, so that each counts in its worse direction on either side: 7% at this sampling rate.
     Beyond that, ranges of the number of reports are taken at their worst, which are wide where it is small.
     """
-    charged = RoundsDraft.from_mapping(members_of(asked)).event_until(ROUNDS).epsilon(DELTA)
+    charged = event_until(RoundsDraft.from_mapping(members_of(asked)), ROUNDS).epsilon(DELTA)
     second = of_every_count(asked.devices, asked.cohort_size)
     printed = reproduced(
         "Example 5", "ε of 2,500 rounds, σ = 5.1, q = 0.02", Relation.ADD_REMOVE, "privacy loss distribution"
@@ -157,4 +158,4 @@ def test_rounds_of_example_5_are_as_noisy_and_charged_as_computed(monkeypatch: A
     series_stop(series=series, actor=None)
     [charged] = map(event_from_mapping, unreturned_events(pilots))
     parsed: Any = series.parsed
-    assert charged == parsed.event_until(rounds)
+    assert charged == event_until(parsed, rounds)

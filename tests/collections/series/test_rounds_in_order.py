@@ -31,7 +31,7 @@ from series.rounds import input_publish
 from storage.signing_key import verification_key
 from tests.clock import time_is
 from tests.driving import collections_advance
-from tests.factories import recipe_members
+from tests.factories import event_until, recipe_members
 from tests.refusals import field_refused
 from tests.relayed_site import through_relay
 from tests.scenes import analyst
@@ -218,7 +218,7 @@ def test_the_document_says_what_all_rounds_guarantee_together():
         for one in PublishedRounds.from_document(signed.stated).privacy
         if one["model"] == "sampled" and one["dishonest_fraction"] == 0
     ]
-    assert stated == pytest.approx(series.parsed.event_until(3).epsilon(1e-6))
+    assert stated == pytest.approx(event_until(series.parsed, 3).epsilon(1e-6))
     cheap = dict(PublishedRounds.from_document(signed.stated).document)
     cheap["privacy"] = [{**one, "epsilon": 0.001} for one in cheap["privacy"]]
     with pytest.raises(FieldError, match="does not state"):

@@ -13,7 +13,7 @@ from ledger.operations import population_create
 from pages.awaited_numbers import SENTENCES
 from recipes.budget import FITTING
 from recipes.models import Recipe
-from series.operations import series_approval_ask
+from series.operations import rounds_advance, series_approval_ask, series_publish
 from storage.answers.models import Question
 from storage.answers.questions import State
 from tests.collections.pages.scene import draft_page, form_data, new_url, publish
@@ -65,6 +65,19 @@ def test_publishing_finds_all_numbers_computed(
     assert draft.published.calibrated_statistic.parameters.noise_scale > 0
     assert draft.guarantees.stated
     assert series_published() == [201, 201]
+
+
+def test_stopping_gives_back_without_computing(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    members = recipe_members(**MEAN, rounds=3, round_seconds=90_000, steps=1)
+    series = series_publish(members=members, actor=None)
+    rounds_advance()
+    computes_nothing(monkeypatch)
+    held = Spending.objects.get()
+    address = reverse("api-series-stop", args=[series.identifier])
+    assert signed_in.post(address, {}, content_type="application/json").status_code == 200
+    left = Spending.objects.get(returns=None, returned_by=None)
+    assert left.event == {**held.event, "times": 1}
+    assert left.event_if_half_colludes == {**held.event_if_half_colludes, "times": 1}
 
 
 def test_cost_of_other_numbers_is_asked_for_again(signed_in: Client, sent: list[str]) -> None:

@@ -22,7 +22,7 @@ from series.rounds import input_publish
 from storage.answers import questions
 from tests.collections.recipes.planner.scene import another_process, own_caches
 from tests.collections.storage.answers.scene import leases_end, work, workers_answer
-from tests.factories import draft_recipe, recipe_members
+from tests.factories import draft_recipe, event_until, recipe_members
 from tests.page_text import page_text
 from tests.refusals import raising
 from tests.scenes import account
@@ -65,7 +65,7 @@ def test_preview_states_what_the_document_and_the_budget_will(signed_in):
     assert not Series.objects.exists()
     signed_in.post(address(draft), GIVEN)
     signed = RoundsDocument.objects.get()
-    together = RoundsDraft.from_mapping(signed.series.draft).event_until(3)
+    together = event_until(RoundsDraft.from_mapping(signed.series.draft), 3)
     assert Spending.objects.get().event == together.as_dict()
     assert preview.effect.composed == pytest.approx(together.epsilon(1e-4))
     assert preview.guarantees == guarantee_texts(

@@ -16,7 +16,7 @@ from panprivacy.recipe.rounds.privacy import (
     rounds_guarantees,
 )
 from panprivacy.recipe.series import repetition_of
-from tests.factories import recipe_members
+from tests.factories import event_until, recipe_members
 
 MEMBERS = {"steps": 1, "step_seconds": 1, "epsilon": 1.0, "cohort_size": 20, "round_seconds": 60}
 
@@ -27,11 +27,11 @@ def draft(**changes):
 
 def test_sampled_rounds_cost_more_than_one_and_less_than_their_sum():
     rounds = draft(rounds=10, sampling_rate=0.2)
-    one, all_ = rounds.event_until(1).epsilon(1e-6), rounds.event_until(10).epsilon(1e-6)
+    one, all_ = event_until(rounds, 1).epsilon(1e-6), event_until(rounds, 10).epsilon(1e-6)
     assert one < all_ < 10 * one
-    all_devices = draft(rounds=10).event_until(10)
+    all_devices = event_until(draft(rounds=10), 10)
     assert all_ < all_devices.epsilon(1e-6)
-    assert rounds.event_until(10, 0.5).epsilon(1e-6) > all_, "half of the devices collude"
+    assert event_until(rounds, 10, 0.5).epsilon(1e-6) > all_, "half of the devices collude"
     assert rounds_condition(rounds.statistic, once=False)
     assert rounds_condition(draft(rounds=10).statistic, once=False) == ""
 
@@ -59,7 +59,7 @@ def test_rounds_whose_values_decide_who_sends_rely_on_the_relay():
         for one in document.privacy
         if (one["model"], one["dishonest_fraction"]) == ("sampled", 0.0)
     )
-    assert stated == rounds.event_until(2).epsilon(1e-6)
+    assert stated == event_until(rounds, 2).epsilon(1e-6)
     document.require_promise()
 
 
@@ -71,7 +71,7 @@ def test_budget_is_charged_with_what_is_stated_of_all_rounds():
         if one.relation.value == "replace"
     }
     for fraction in (0.0, 0.5):
-        charged = rounds.event_until(4, fraction).epsilon(1e-6)
+        charged = event_until(rounds, 4, fraction).epsilon(1e-6)
         assert stated[Model.SAMPLED, fraction] == charged
         assert stated[Model.AGGREGATOR, fraction] > charged
     assert stated[Model.LOCAL, 0.0] == 4.0  # pure losses of four reports
@@ -81,7 +81,7 @@ def test_donation_costs_one_round_however_many_there_are():
     for rounds in (2, 100, 10_000):
         found = draft(donation_rounds=rounds)
         assert found.recipe.parameters.sampling_rate == 1 / rounds
-        assert found.event_until(found.rounds) == found.statistic.aggregator_event()
+        assert event_until(found, found.rounds) == found.statistic.aggregator_event()
         assert rounds_condition(found.statistic, once=True) == ""
 
 
@@ -92,7 +92,7 @@ def test_closed_form_of_appendix_a_lies_above_the_numerical_composition(rounds):
     amplified = donation_amplified(found.statistic, rounds)
     assert amplified.epsilon < amplified.printed_epsilon
     assert amplified.printed_delta == (rounds + 1) * 1e-6
-    assert found.event_until(found.rounds).epsilon(1e-6) < amplified.printed_epsilon
+    assert event_until(found, found.rounds).epsilon(1e-6) < amplified.printed_epsilon
 
 
 def test_closed_form_is_the_printed_one():
