@@ -10,7 +10,6 @@ from django.db.models import Q, QuerySet
 from devices_sim.devices import simulated_class
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.statistics.events.cohort import CohortStatistic
-from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.shuffle.interface import ShuffleStatistic
 from recipes.models import Recipe
 from recipes.numbers import margins_with, numbers_of
@@ -111,13 +110,9 @@ def seconds_estimated(estimated: float) -> float:
     return ABOUT_SECONDS + factor * estimated
 
 
-def seconds_expected(draft: RecipeDraft, statistic: Statistic[Any], devices: int) -> float:
-    """How long this number of simulated devices takes, in seconds, as `seconds_estimated` gives it.
-
-    Args:
-        statistic: the draft's, calibrated.
-    """
-    simulated = simulated_class(draft)(statistic)
+def seconds_expected(draft: RecipeDraft, devices: int) -> float:
+    """How long this number of simulated devices takes, in seconds, as `seconds_estimated` gives it."""
+    simulated = simulated_class(draft)(draft.plain_statistic)
     return seconds_estimated(devices * seconds_per_device(draft, simulated))
 
 

@@ -19,7 +19,6 @@ from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.statistics.interface import Statistic
 
 DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, maximum=1_000_000)
 SEED = Description(
@@ -73,10 +72,10 @@ class Planned:
     content: bytes | None = None
 
 
-def kinds_of(draft: RecipeDraft, statistic: Statistic[Any]) -> tuple[str, ...]:
+def kinds_of(draft: RecipeDraft) -> tuple[str, ...]:
     """The kinds of workload that a recipe's devices can have, the simplest first; FieldError where no devices
     take part in it."""
-    return kinds_for(simulated_class(draft)(statistic))
+    return kinds_for(simulated_class(draft)(draft.plain_statistic))
 
 
 def kinds_for(simulated: SimulatedDevices) -> tuple[str, ...]:
@@ -90,9 +89,9 @@ def kinds_for(simulated: SimulatedDevices) -> tuple[str, ...]:
     )
 
 
-def header_of(draft: RecipeDraft, statistic: Statistic[Any]) -> tuple[str, ...]:
+def header_of(draft: RecipeDraft) -> tuple[str, ...]:
     """The columns of a file for a recipe's devices; FieldError as of `kinds_of`."""
-    return simulated_class(draft)(statistic).columns
+    return simulated_class(draft)(draft.plain_statistic).columns
 
 
 def planned(workload: object, simulated: SimulatedDevices, segments: tuple[str, ...] = ()) -> Planned:

@@ -64,7 +64,7 @@ class SimulatedDevices(ABC):
     """What a simulation knows of the devices of one statistic.
 
     Args:
-        statistic: calibrated.
+        statistic: calibrated, or as a draft has it for its input and its size.
 
     Attributes:
         option: the input of the devices: the name of the option of `collect` for their file.

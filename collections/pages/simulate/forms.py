@@ -9,7 +9,6 @@ from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
-from panprivacy.statistics.interface import Statistic
 from publishing import others_of
 from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, WEIGHTS, header_of, kinds_of
 from web.numbers import number
@@ -46,7 +45,6 @@ class SimulationForm(forms.Form):
 
     Args:
         draft: of the recipe; FieldError if no devices take part in it.
-        statistic: the draft's, calibrated.
         kind: of the workload; the recipe's first one if it has no such kind.
         public: whether the simulation of it is public unless the reader decides otherwise.
     """
@@ -77,14 +75,13 @@ class SimulationForm(forms.Form):
         self,
         *arguments: Any,
         draft: RecipeDraft,
-        statistic: Statistic[Any],
         kind: str = "",
         public: bool = False,
         **options: Any,
     ) -> None:
-        self.kinds = kinds_of(draft, statistic)
+        self.kinds = kinds_of(draft)
         self.shown_kind = kind if kind in self.kinds else self.kinds[0]
-        parameters = statistic.parameters
+        parameters = draft.plain_statistic.parameters
         enough = max(1_000, parameters.cohort_size) / parameters.sampling_rate
         options["initial"] = {
             "kind": self.shown_kind,
@@ -106,7 +103,7 @@ class SimulationForm(forms.Form):
         if self.shown_kind in (*RANDOM, "flights"):
             del self.fields["csv"]
         else:
-            header = header_text(header_of(draft, statistic))
+            header = header_text(header_of(draft))
             self.fields["csv"].help_text = (
                 f"Paste the file. Its header is {header}{_segment(draft)}; at most "
                 f"{number(CSV_BYTES // 1024**2)} MiB."

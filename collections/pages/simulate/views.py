@@ -152,11 +152,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     public = recipe.status != Recipe.Status.DRAFT and not recipe.private
     try:
         draft = RecipeDraft.from_mapping(recipe.draft)
-        is_draft = recipe.status == Recipe.Status.DRAFT
-        statistic = draft.calibrated if is_draft else recipe.published.calibrated_statistic
-        form = SimulationForm(
-            given, draft=draft, statistic=statistic, kind=kind, public=public, initial=initial
-        )
+        form = SimulationForm(given, draft=draft, kind=kind, public=public, initial=initial)
     except FieldError as error:
         messages.info(request, f"It cannot be simulated: {error}.")
         return back
@@ -183,7 +179,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "kinds": [(one, KINDS[one], one == form.shown_kind) for one in form.kinds],
         "devices": devices or SOME_DEVICES,
         "counted": devices is not None,
-        "about": _rounded(seconds_expected(draft, statistic, devices or SOME_DEVICES)),
+        "about": _rounded(seconds_expected(draft, devices or SOME_DEVICES)),
         "ahead": simulations_in_line().count(),
         "at_once": MOST_AT_ONCE,
     }

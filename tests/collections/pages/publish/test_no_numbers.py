@@ -28,6 +28,9 @@ pytestmark = pytest.mark.django_db
 MEAN = {"statistic": "mean", "guarantee": "local", "k": 2, "cohort_size": 20}
 """Its noise is calibrated."""
 
+HIDDEN = {"epsilon": 0.5, "delta": 1e-6}
+"""The rate of its dummies is."""
+
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch, settings: Any) -> list[str]:
@@ -65,6 +68,27 @@ def test_publishing_finds_all_numbers_computed(
     assert draft.published.calibrated_statistic.parameters.noise_scale > 0
     assert draft.guarantees.stated
     assert series_published() == [201, 201]
+
+
+def test_simulation_of_a_draft_computes_nothing(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.SITE_URL = "https://panapp.example"
+    sent = workers_answer(monkeypatch)
+    drafts = [draft_recipe(**MEAN), draft_recipe(sampling_rate=0.5, hidden_count=HIDDEN, population_size=900)]
+
+    def simulated() -> list[int]:
+        address = [reverse("draft-simulate", args=[draft.pk]) for draft in drafts]
+        assert [signed_in.get(one).status_code for one in address] == [200, 200]
+        devices = {"kind": "bernoulli", "devices": "40", "rate": "0.2"}
+        return [signed_in.post(one, devices).status_code for one in address]
+
+    with monkeypatch.context() as before:
+        computes_nothing(before)
+        assert simulated() == [422, 422]
+    work(sent)
+    computes_nothing(monkeypatch)
+    assert simulated() == [302, 302]
 
 
 def test_stopping_gives_back_without_computing(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,8 +133,7 @@ def test_drafts_warning_is_shown_once_it_is_computed(
     signed_in: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent = workers_answer(monkeypatch)
-    hidden = {"epsilon": 0.5, "delta": 1e-6}
-    draft = draft_recipe(sampling_rate=0.5, hidden_count=hidden, population_size=1_000, cohort_size=1_500)
+    draft = draft_recipe(sampling_rate=0.5, hidden_count=HIDDEN, population_size=1_000, cohort_size=1_500)
     drafts = "/api/v1/recipes/drafts/"
 
     def warnings() -> list[str | None]:
