@@ -17,7 +17,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.segment_estimates import ExpectedSegments
 from panprivacy.planning.expectation import MISSED
 from panprivacy.planning.likelihood import likely_cohort, unlikely_sentence
-from panprivacy.planning.limits import USUAL, RecipeLimits
+from panprivacy.planning.limits import USUAL, RecipeLimits, local_epsilon
 from panprivacy.planning.value_search import LARGER, Remedy, is_enough_with, keeps_promise, remedies_of
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers
@@ -139,13 +139,18 @@ def _expected(
 
 
 def limit_errors(
-    statistic: Statistic[Any], limits: RecipeLimits, whose: str = "this site"
+    statistic: Statistic[Any], limits: RecipeLimits, whose: str = "this site", *, local: float | None = None
 ) -> list[FieldError]:
-    """A refusal for each limit that this (calibrated) statistic exceeds."""
+    """A refusal for each limit that this (calibrated) statistic exceeds.
+
+    Args:
+        local: its local ε; None to compute it here.
+    """
     found = _stated_errors(statistic, limits, whose)
     if not found:
+        local = local_epsilon(statistic) if local is None else local
         try:
-            limits.require_local(statistic, whose=whose)
+            limits.require_local_epsilon(local, statistic.parameters, whose=whose)
         except FieldError as error:
             found.append(error)
     return found

@@ -16,7 +16,7 @@ from panprivacy.planning.value_search import Remedy
 from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import trusts_of
 from publishing.review import trust_unavailable
-from recipes.refusals import Refusals, limit_errors, limit_remedies
+from recipes.refusals import Refusals, limit_remedies
 from web.numbers import number
 
 
@@ -94,13 +94,6 @@ TIMES = Fix(
     urlencode({"opens_at": "", "closes_at": ""}),
 )
 """For a draft that would have closed already."""
-
-
-def device_warnings(statistic: Statistic[Any]) -> list[Warned]:
-    """Why devices with the usual limits refuse a (calibrated) statistic, however it was published."""
-    if not statistic.device_input.has_devices:
-        return []
-    return _refused_by_devices(statistic, limit_errors(statistic, USUAL))
 
 
 def _refused_by_devices(statistic: Statistic[Any], errors: Iterable[FieldError]) -> list[Warned]:

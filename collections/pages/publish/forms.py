@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from textwrap import shorten
 from typing import Any, ClassVar, cast
@@ -17,6 +17,7 @@ from django.http import QueryDict
 from ledger.selectors import population_choices
 from pages.kinds import kind_of
 from pages.publish.fields import DurationField, number_field, range_errors
+from pages.publish.figures import Figures, figures_of
 from pages.publish.parameter_fields import SUGGESTED, parameter_fields
 from pages.publish.part_fields import part_fields
 from pages.publish.target_field import at_target
@@ -41,6 +42,7 @@ from publishing.target import Targeted, target_require
 from recipes.cost import Cost, statistic_members
 from recipes.operations import site_limits
 from recipes.refusals import limit_errors
+from storage.answers.questions import State
 
 ABOUT_LISTS = "You enter the list when you publish the draft; it is not kept."
 
@@ -193,6 +195,7 @@ class RecipeForm(forms.Form):
         """Let the domain judge; its refusal lands on the field that it names."""
         self.targeted: Targeted | None = None
         self.parameters: PublicParameters | None = None
+        self.figures: Figures | State = State.COMPUTING
         self.draft: RecipeDraft | None = None
         cleaned: dict[str, Any] = super().clean() or self.cleaned_data
         if "name" not in self.errors and not cleaned.get("name"):
@@ -205,20 +208,34 @@ class RecipeForm(forms.Form):
         if not any(name in self.errors for name in wanted):
             members = {name: given[name] for name in wanted if name in given}
             try:
-                parameters = self.mechanism.parameters_class.from_mapping(members).calibrated()
+                parameters = self.mechanism.parameters_class.from_mapping(members)
                 self.mechanism(parameters)  # some refuse invalid combinations only here
                 self.parameters = parameters
+                self._compute()
             except FieldError as error:
+                self.parameters = None
                 self.add_field_error(error)
         draft = self._asked(given)
         if self.parameters is not None:
-            for refusal in limit_errors(self.mechanism(self.parameters), site_limits()):
+            statistic, figures = self.mechanism(self.parameters), self.figures
+            # Unknown, it is asked for by the page that publishes.
+            local = figures.local_epsilon if isinstance(figures, Figures) else 0.0
+            for refusal in limit_errors(statistic, site_limits(), local=local):
                 self._add_new(refusal)
-            self._refuse_unadmitted(draft, self.mechanism(self.parameters))
+            if isinstance(figures, Figures):
+                self._refuse_unadmitted(draft, statistic)
             self._refuse_untargeted(draft)
         if not self.errors:
             self.draft = draft
         return cleaned
+
+    def _compute(self) -> None:
+        """Have the values computed that follow from the parameters; FieldError if they cannot be met."""
+        if self.parameters is None or "segments" in self.errors:
+            return
+        self.figures = figures_of(self.cost(self.trust_model), self.cleaned_data.get("population_size"))
+        if isinstance(self.figures, Figures):
+            self.parameters = replace(self.parameters, **self.figures.derived)
 
     def _asked(self, given: dict[str, Any]) -> RecipeDraft | None:
         """What would be asked. All refusals of the domain are shown at once: valid values replace invalid
@@ -268,9 +285,14 @@ class RecipeForm(forms.Form):
         segments = segments_of(self.cleaned_data.get("segments"), self.mechanism)
         if self.parameters is None:
             raise ValueError("the form has no parameters")
-        trust = trust_named(self.cleaned_data.get("trust") or trusts_of(self.mechanism)[0].value)
         statistic = statistic_of(self.mechanism.statistic, self.parameters, segments)
-        return statistic_under_trust(statistic, trust)
+        return statistic_under_trust(statistic, self.trust_model)
+
+    @property
+    def trust_model(self) -> Trust:
+        """The chosen trust model. If it is unavailable here, the first one: what it would promise can be
+        shown all the same."""
+        return trust_named(self.cleaned_data.get("trust") or trusts_of(self.mechanism)[0].value)
 
     def cost(self, trust: Trust) -> Cost:
         """The same as data, under a trust model."""

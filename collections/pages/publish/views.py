@@ -30,11 +30,9 @@ from pages.publish.promise import Promised, promised_of
 from pages.publish.review import review_page
 from pages.publish.target_field import TARGET_FIELDS
 from pages.words.target import expected_sentence
-from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.interface import Statistic
-from panprivacy.statistics.trust_models import trust_named, trusts_of
 from publishing.approvals import approval_of_content, draft_approval_ask
 from publishing.publication import recipe_publish
 from recipes.errors import RecipeStateError
@@ -108,7 +106,8 @@ class PreviewView(PublishersOnly):
         form = recipe_form_class(_mechanism(request))(request.POST)
         preview = _preview(form)
         if preview is None:
-            response = render(request, "publish/_preview_problem.html", {"problems": form.preview_errors()})
+            problem = {"problems": form.preview_errors(), "late": _late(form)}
+            response = render(request, "publish/_preview_problem.html", problem)
             response["HX-Retarget"] = "#preview-problem"
             response["HX-Reswap"] = "innerHTML"
             return response
@@ -289,6 +288,7 @@ def form_page(
         "lead": shown.lead,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
+        "late_figures": _late(filled),
         "unadmitted": filled.admission_errors(),
         **({"promise": None, "blockers": None} if preview is None else _promised(filled)),
         "target": _target(filled),
@@ -332,15 +332,20 @@ def _marks(form: RecipeForm, changes: Iterable[Change]) -> dict[str, str]:
 
 
 def _preview(form: RecipeForm) -> Any:
-    """The preview of a bound form, or None with the reasons among the form's errors."""
+    """The preview of a bound form; None with the reasons among the form's errors, or while it is computed."""
     form.is_valid()
     if form.parameters is None or {"population_size", "segments"} & form.errors.keys():
         return None
-    try:
-        return kind_of(form.mechanism).preview(form.statistic(), form.cleaned_data.get("population_size"))
-    except FieldError as error:
-        form.add_field_error(error)
+    if isinstance(form.figures, State):
         return None
+    if form.figures.obstacle is not None:
+        form.add_field_error(form.figures.obstacle)
+    return form.figures.preview
+
+
+def _late(form: RecipeForm) -> str:
+    """Why a form that was validated has no figures yet; empty if it has, or its values are wrong."""
+    return LATE[form.figures] if form.parameters is not None and isinstance(form.figures, State) else ""
 
 
 LATE = {
@@ -357,9 +362,7 @@ def _promised(form: RecipeForm) -> dict[str, Any]:
         return nothing
     cleaned = form.cleaned_data
     try:
-        # Not cleaned if it is unavailable here: what it would promise can be shown all the same.
-        trust = trust_named(cleaned.get("trust") or trusts_of(form.mechanism)[0])
-        cost = form.cost(trust)
+        cost = form.cost(form.trust_model)
         rate, size = form.parameters.sampling_rate, cleaned.get("population_size")
         found = promised_of(cost, rate, cleaned.get("population"), size)
     except FieldError:
@@ -368,16 +371,16 @@ def _promised(form: RecipeForm) -> dict[str, Any]:
         "promise": found.promise,
         "late": LATE.get(found.state, ""),
         "awaited": found.state is State.COMPUTING,
-        "blockers": _blockers(form, trust, found),
+        "blockers": _blockers(form, found),
     }
 
 
-def _blockers(form: RecipeForm, trust: Trust, found: Promised) -> Blockers | None:
+def _blockers(form: RecipeForm, found: Promised) -> Blockers | None:
     """What keeps the recipe of a form that was validated from being published."""
     if found.refusals is None:
         return None
     size = form.cleaned_data.get("population_size")
-    blockers = blockers_of(type(form), form.statistic(), found.refusals, trust, size)
+    blockers = blockers_of(type(form), form.statistic(), found.refusals, form.trust_model, size)
     wrong = [(name, error) for name in TARGET_FIELDS for error in form.errors.get(name, [])]
     told = [f"{form.fields[name].label}: {error}" for name, error in wrong]
     return replace(blockers, problems=(*blockers.problems, *told))

@@ -142,9 +142,9 @@ def test_untouched_form_proposes_a_useful_recipe(signed_in: Client, statistic: s
             name: values[name] for name in class_.parameters_class.names() if values.get(name) is not None
         }
         mechanism = class_(class_.parameters_class.from_mapping({**named, "delta": float(named["delta"])}))
-        largest = preview.population_size if mechanism.counts_devices else mechanism.largest
-        assert float(preview.margin.replace(",", "")) < largest / 2
-    if statistic in SHUFFLE_STATISTICS and response.context["preview"].hypothesis_test:
+        largest = preview["population_size"] if mechanism.counts_devices else mechanism.largest
+        assert float(preview["margin"].replace(",", "")) < largest / 2
+    if statistic in SHUFFLE_STATISTICS and response.context["preview"]["hypothesis_test"]:
         # In standard errors; three are mostly noticed.
         found = re.search(r"raise it by at least ([0-9.]+) standard errors", page)
         assert found is not None

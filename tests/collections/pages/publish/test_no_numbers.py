@@ -11,6 +11,7 @@ from ledger.budget import Budget
 from ledger.models import Spending
 from ledger.operations import population_create
 from pages.awaited_numbers import SENTENCES
+from pages.publish.views import LATE
 from recipes.budget import FITTING
 from recipes.models import Recipe
 from series.operations import rounds_advance, series_approval_ask, series_publish
@@ -68,6 +69,30 @@ def test_publishing_finds_all_numbers_computed(
     assert draft.published.calibrated_statistic.parameters.noise_scale > 0
     assert draft.guarantees.stated
     assert series_published() == [201, 201]
+
+
+def test_form_shows_and_refuses_what_workers_computed(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = workers_answer(monkeypatch)
+    values = form_data(k="2", guarantee="local", cohort_size="100")
+    noisy = values | {"epsilon": "1e-6"}
+    preview, form = new_url("mean", page="recipe-preview"), new_url("mean")
+
+    def shown() -> str:
+        return page_text(signed_in.post(preview, values))
+
+    def saved(given: dict[str, Any]) -> int:
+        return signed_in.post(form, given).status_code
+
+    with monkeypatch.context() as before:
+        computes_nothing(before)
+        assert LATE[State.COMPUTING] in shown()
+        assert [saved(values), saved(noisy)] == [302, 302]
+    work(sent)
+    computes_nothing(monkeypatch)
+    assert "About 95 of 100 repeats would land" in shown()
+    assert [saved(values), saved(noisy)] == [302, 422]
 
 
 def test_simulation_of_a_draft_computes_nothing(

@@ -17,6 +17,12 @@ from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from tests.refusals import raising
 
+COMPUTING = (
+    *("aggregator_event", "local_guarantees", "expected_margin"),
+    *("expected_standard_error", "expected_error_bound"),
+)
+"""Methods of statistics that no request calls."""
+
 
 def another_process() -> None:
     """Forget what this process remembers."""
@@ -43,7 +49,9 @@ def computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         for name in ("epsilon", "delta", "delta_bound"):
             monkeypatch.setattr(event, name, refused)
     for statistic in STATISTICS.values():
-        monkeypatch.setattr(statistic, "aggregator_event", refused)
+        for name in COMPUTING:
+            if hasattr(statistic, name):
+                monkeypatch.setattr(statistic, name, refused)
         if statistic.parameters_class.derived_names():
             monkeypatch.setattr(statistic.parameters_class, "calibrated", refused)
     monkeypatch.setattr(Dummies, "calibrated", refused)
