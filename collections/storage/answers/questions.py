@@ -10,7 +10,7 @@ from typing import Any
 
 import structlog
 from celery import current_app
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
 from kombu.exceptions import OperationalError
@@ -43,6 +43,9 @@ BROKER_SECONDS = 1
 
 SILENT_SECONDS = 15
 """How long a process does not ask a broker again that accepted none."""
+
+COUNTING = 5
+"""First number of the locks under which questions are counted: no others have two numbers."""
 
 _silent_until = 0.0
 
@@ -180,11 +183,13 @@ def _send(one: Asked, row: Question | None, now: datetime) -> State | None:
     global _silent_until
     if time.monotonic() < _silent_until:
         return State.NO_WORKER
-    unanswered = Question.objects.filter(kind=one.kind.name, ended_at=None, due_at__gt=now)
-    if unanswered.count() >= one.kind.most:
-        return State.BUSY
-    if not _claimed(one, row, now):
-        return None
+    with transaction.atomic():
+        _one_at_a_time(one.kind)
+        unanswered = Question.objects.filter(kind=one.kind.name, ended_at=None, due_at__gt=now)
+        if unanswered.count() >= one.kind.most:
+            return State.BUSY
+        if not _claimed(one, row, now):
+            return None
     try:
         _message(one)
     except (OperationalError, OSError) as error:
@@ -197,6 +202,14 @@ def _send(one: Asked, row: Question | None, now: datetime) -> State | None:
         logger.warning("question_not_sent", error=type(error).__name__)
         return State.NO_WORKER
     return None
+
+
+def _one_at_a_time(kind: Kind) -> None:
+    """Until the end of the transaction, no other one counts the questions of this kind. SQLite has one writer
+    anyway."""
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [COUNTING, kind.name])
 
 
 def _claimed(one: Asked, row: Question | None, now: datetime) -> bool:

@@ -4,10 +4,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pytest
 from billiard.exceptions import SoftTimeLimitExceeded
+from django.db import connection
 from django.utils import timezone
 from kombu.exceptions import OperationalError
 
@@ -25,6 +27,7 @@ from storage.answers.kinds import KINDS, Content, Kind, Lane, declared
 from storage.answers.models import Question
 from storage.answers.questions import Asked, State, ask, ask_all, peek
 from tests.collections.storage.answers.scene import leases_end, work, workers_answer
+from tests.concurrency import at_once
 from tests.refusals import field_refused, raising
 
 pytestmark = pytest.mark.django_db
@@ -117,6 +120,15 @@ def test_too_many_questions_are_refused_and_leave_nothing(
     assert Question.objects.count() == len(sent) == MOST
     work(sent)
     assert ask(doubling, {"number": 99}).state is State.COMPUTING
+
+
+@pytest.mark.skipif(not connection.features.has_select_for_update, reason="SQLite has one writer")
+@pytest.mark.django_db(transaction=True)
+def test_burst_leaves_no_more_questions_than_may_wait(doubling: Kind, sent: list[str]) -> None:
+    asked = (partial(ask, doubling, {"number": number}) for number in range(4 * MOST))
+    states = [answer.state for answer in at_once(*asked)]
+    assert states.count(State.BUSY) == 3 * MOST
+    assert Question.objects.count() == len(sent) == MOST
 
 
 def test_answers_of_a_flood_are_deleted_but_for_the_newest(
@@ -277,8 +289,6 @@ def _later(seconds: float) -> Callable[[Asked], None]:
     """A worker that takes this long."""
 
     def answer(key: str) -> None:
-        from django.db import connection
-
         time.sleep(seconds)
         answer_stored(key=key)
         connection.close()
