@@ -147,6 +147,7 @@ def rounds_preview(draft: Repetition) -> RoundsPreview | State:
         return found
     if effect.state is not State.COMPLETE:
         return effect.state
+    statistic = found.settled(draft.recipe).calibrated
     limit = site_limits().largest_local_epsilon
     several = isinstance(draft, RoundsDraft) and not draft.once
     if isinstance(draft, RoundsDraft):
@@ -163,6 +164,6 @@ def rounds_preview(draft: Repetition) -> RoundsPreview | State:
         donation=found.donation,
         donation_relation=""
         if found.donation is None
-        else RELATION_NAMES[draft.recipe.calibrated.aggregator_event().neighbours],
+        else RELATION_NAMES[statistic.aggregator_event().neighbours],
         local_limit=limit if several and limit < NO_LOCAL_LIMIT else None,
     )
