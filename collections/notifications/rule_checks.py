@@ -95,7 +95,8 @@ def _fires(rule: Rule, release: Release, before: Release | None, label: str) -> 
 
 
 def _compared(rule: Rule, release: Release, label: str) -> Part | Shared | None:
-    part = exact_part(release, label, among=intervals_together(rule))
+    one_sided = rule.when != Rule.When.CHANGED
+    part = exact_part(release, label, among=intervals_together(rule), one_sided=one_sided)
     return part if part is None or rule.unit else part.shares
 
 

@@ -5,6 +5,8 @@ A rule compares ends of intervals that hold together with 95%: those of all resu
 end beyond the value means that the truth is beyond it, and a difference of two ends means that the two truths
 differ. So it fires by mistake in these rounds with a probability of at most 5%, however it chooses among
 values and segments, and whatever the truth is (Boole's inequality).
+
+A rule for "above" reads low ends only, and one for "below" high ends only, so only these have to hold.
 """
 
 import re

@@ -6,6 +6,7 @@ from typing import Any
 
 from panprivacy.intervals.difference import widened
 from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.interface import Statistic
 from results.excerpt import interval_of
 from results.models import Release
 from results.shares import shares_of
@@ -67,14 +68,21 @@ def joint_part(release: Release, segment: str = "", *, among: int) -> Part | Non
     )
 
 
-def exact_part(release: Release, segment: str = "", *, among: int) -> Part | None:
+def exact_part(release: Release, segment: str = "", *, among: int, one_sided: bool = False) -> Part | None:
     """The same as `joint_part`, by exact tests at the level that it needs if the statistic has them: shorter,
-    and nothing is assumed. Not for requests."""
+    and nothing is assumed. Not for requests.
+
+    Args:
+        one_sided: whether the caller uses low ends only, or high ends only. All low ends then hold with the
+            stated level, and so do all high ends: each exact test may miss with twice as much, if its two
+            tails are exact.
+    """
     part = joint_part(release, segment, among=among)
     if part is None or part.interval is None or release.reports is None:
         return part
     statistic, stated = release.recipe.published.calibrated_statistic, part.interval.level
-    level = 1 - (1 - stated) / among
+    sides = 1 if one_sided and _has_exact_tails(statistic, segment, len(part.values)) else 2
+    level = 1 - 2 * (1 - stated) / (sides * among)
     if not segment:
         interval = statistic.interval_at(level, part.values, release.reports)
         if interval is None:
@@ -95,6 +103,17 @@ def hidden_reason(release: Release, segment: str) -> str:
     if told is None:
         return "its recipe does not ask by this segment"
     return "" if told["shown"] else str(told["reason"])
+
+
+def _has_exact_tails(statistic: Statistic[Any], segment: str, answers: int) -> bool:
+    """Whether either end of each interval has half of what may fail.
+
+    If devices are sampled, or their number is noisy, only both ends together are known to hold. A share's low
+    end needs the low end of those with the answer and the high end of those without it. With two answers
+    these are the two ends of one interval each.
+    """
+    certain = statistic.reporting_rate == 1 and not statistic.noisy_count
+    return certain and not (segment and answers == 2)
 
 
 def _told(release: Release, segment: str) -> Mapping[str, Any] | None:

@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from notifications import rule_checks
 from notifications.models import Rule
 from notifications.rule_checks import alarms, intervals_together
 from notifications.rules import FALSE_ALARMS
 from panprivacy.statistics.events import SEGMENTED
 from panprivacy.statistics.events.count_nonzero import CountNonzero
+from results.parts import _has_exact_tails, exact_part
 
 DEVICES, ROUNDS, SERIES = 1_000, 20, 2_000
 MOST = int(binom.isf(1e-6, SERIES, FALSE_ALARMS))
@@ -117,6 +119,43 @@ def test_rule_for_one_round_would_fire_too_often_over_twenty() -> None:
     single = rule_of("above", 0.5)
     single.over_rounds = 1
     assert fired(single, series) > MOST
+
+
+def firing_probability(rule: Rule, having: int) -> float:
+    """In one round with so many devices that have the event, exactly: the sum over all numbers of ones."""
+    flip, seen = statistic_of()._response.flip_probability, np.arange(DEVICES + 1)
+    chances = np.convolve(binom.pmf(seen, having, 1 - flip), binom.pmf(seen, DEVICES - having, flip))
+    likely = np.flatnonzero(chances[: DEVICES + 1] > 1e-12)
+    return sum(chances[one] for one in likely if any(alarms(rule, counted(one, DEVICES, 1.0), None).values()))
+
+
+def test_rule_about_one_end_uses_all_of_its_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ends of intervals with two sides would leave half of it, and find fewer changes."""
+    each, rules = FALSE_ALARMS / ROUNDS, [(rule_of("above", 0.5), 550), (rule_of("below", 0.5), 450)]
+    mistaken = [firing_probability(rule, 500) for rule, _ in rules]
+    assert all(0.8 * each < probability <= each for probability in mistaken)
+    found = [firing_probability(rule, truth) for rule, truth in rules]
+    monkeypatch.setattr(
+        rule_checks, "exact_part", lambda *members, among, one_sided: exact_part(*members, among=among)
+    )
+    assert all(firing_probability(rule, 500) <= each / 2 for rule, _ in rules)
+    before = [firing_probability(rule, truth) for rule, truth in rules]
+    assert all(now > then + 0.04 for now, then in zip(found, before, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("members", "is_one_sided"),
+    [
+        (("", 1), True),
+        (("", 2), True),
+        (("2.1", 1), True),
+        (("2.1", 2), False),
+        (("2.1", 3), True),
+    ],
+)
+def test_shares_of_two_answers_need_both_ends(members: tuple[str, int], is_one_sided: bool) -> None:
+    assert _has_exact_tails(statistic_of(), *members) == is_one_sided
+    assert not _has_exact_tails(statistic_of(0.5), *members)
 
 
 def test_rule_fires_at_a_change_of_twelve_points() -> None:
