@@ -112,6 +112,7 @@ class Check(models.Model):
     at = models.DateTimeField(help_text="When the recipe ended.")
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     segments = models.JSONField(default=list, help_text="Of those watched, which fired.")
+    decided_at = models.DateTimeField(null=True, help_text="When it was compared; empty while it waits.")
 
     class Meta:
         ordering = ("-pk",)

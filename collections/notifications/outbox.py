@@ -73,7 +73,9 @@ def rules_check() -> None:
             logger.exception("rule_not_checked", rule=check.rule.pk, recipe=check.recipe.identifier)
             state, segments = Check.State.FAILED, []
         with transaction.atomic():
-            decided = waiting.filter(pk=check.pk).update(state=state, segments=segments)
+            decided = waiting.filter(pk=check.pk).update(
+                state=state, segments=segments, decided_at=clock.database_now()
+            )
             if decided and state == Check.State.FIRED:
                 _store([_of_firing(check)])
 

@@ -13,6 +13,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, User
@@ -27,6 +28,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.intervals.estimate import LEVELS
 from panprivacy.recipe.series import MOST_ROUNDS
 from panprivacy.statistics.interface import Statistic
+from recipes.access import recipes_visible_to
 from recipes.models import Recipe
 from results.models import Release
 from results.shares import shares_have_intervals
@@ -162,6 +164,14 @@ def firings_of(rules: Sequence[Rule], most: int) -> dict[int, list[Check]]:
     return found
 
 
+def firings_since(user: User, since: datetime) -> QuerySet[Check]:
+    """Those of an account's own rules that were found since then, newest first, with what they are about; of
+    recipes that it may know of only."""
+    fired = Check.objects.filter(rule__user=user, state=Check.State.FIRED, decided_at__gt=since)
+    seen = fired.filter(recipe__in=recipes_visible_to(user))
+    return seen.select_related("rule__series", "recipe__round").order_by("-pk")
+
+
 def results_counted(rules: Sequence[Rule]) -> dict[int, tuple[int, int]]:
     """Key of a rule → the number of results that came since, and of those in which there was nothing that it
     could compare; no entry if none came."""
@@ -179,21 +189,27 @@ def false_alarm_rate(rule: Rule) -> float:
     return 0.0 if rule.is_of_cohort else FALSE_ALARMS
 
 
-def rule_sentence(rule: Rule) -> str:
-    """When it fires, and how often by mistake, in two sentences."""
+def rule_condition(rule: Rule) -> str:
+    """At what it fires, as a clause."""
     if rule.is_of_cohort:
         what = f"does not show the segment “{rule.segment}”" if rule.segment else "has no result"
         of = "the recipe" if rule.series is None else "a round"
-        return f"Fires if {of} {what}, because too few devices reported. It compares no estimate."
-    what, value = _watched_text(rule), _value_text(rule)
-    if rule.when == Rule.When.CHANGED:
-        fires, unless = f"{what} changes from one result to the next", "without a change"
-    else:
-        fires, unless = f"{what} is {rule.when} {value}", f"with none {rule.when} {value}"
+        return f"{of} {what}, because too few devices reported"
+    changes = rule.when == Rule.When.CHANGED
+    what = "changes from one result to the next" if changes else f"is {rule.when} {_value_text(rule)}"
+    return f"{_watched_text(rule)} {what} by more than noise"
+
+
+def rule_sentence(rule: Rule) -> str:
+    """When it fires, and how often by mistake, in two sentences."""
+    fires = f"Fires if {rule_condition(rule)}."
+    if rule.is_of_cohort:
+        return f"{fires} It compares no estimate."
+    changes = rule.when == Rule.When.CHANGED
+    unless = "without a change" if changes else f"with none {rule.when} {_value_text(rule)}"
     one = "a result" if rule.series is None else "a round"
     rounds = one if rule.over_rounds == 1 else f"{rule.over_rounds:,} rounds"
-    rate = f"In {rounds} {unless}, this rule fires with a probability of at most {FALSE_ALARMS:.0%}."
-    return f"Fires if {fires} by more than noise. {rate}"
+    return f"{fires} In {rounds} {unless}, this rule fires with a probability of at most {FALSE_ALARMS:.0%}."
 
 
 def _watched_text(rule: Rule) -> str:

@@ -157,6 +157,7 @@ class Migration(migrations.Migration):
                 ('at', models.DateTimeField(help_text='When the recipe ended.')),
                 ('state', models.CharField(choices=[('waiting', 'Waiting'), ('quiet', 'Did not fire'), ('fired', 'Fired'), ('unknown', 'Has nothing to compare'), ('failed', 'Could not be compared')], default='waiting', max_length=10)),
                 ('segments', models.JSONField(default=list, help_text='Of those watched, which fired.')),
+                ('decided_at', models.DateTimeField(help_text='When it was compared; empty while it waits.', null=True)),
                 ('recipe', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='+', to='recipes.recipe')),
                 ('rule', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='notifications.rule')),
             ],

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import User
 from django.urls import reverse
 
+from notifications.models import Check
+from notifications.rules import firings_since, rule_condition
 from pages.recipe.presentation import headline
 from pages.recipe.troubles import troubles_of
 from publishing.approvals import approvals_answered, approvals_waiting
@@ -22,7 +24,7 @@ SOON = timedelta(days=1)
 MOST = 10
 
 NEW = 5
-"""Results that are listed as new; the list of all has more."""
+"""Results that are listed as new, and firings; other pages have more."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class Notice:
 
     Attributes:
         url: its address.
-        question: what it asks.
+        question: what it asks; the name of what a rule watches.
         why: why it is shown, as a sentence.
         name: of the recipe, if others on the list may ask the same.
     """
@@ -44,18 +46,35 @@ class Notice:
 
 @dataclass(frozen=True)
 class News:
-    """What is new since a time: how many results, and the newest of them."""
+    """What is new since a time: the newest firings of one's rules, how many results, and the newest of
+    them."""
 
     since: datetime
+    firings: list[Notice]
     results: int
     notices: list[Notice]
 
 
 def news_of(user: User, since: datetime) -> News:
-    """Results that were released or withheld since then, newest first."""
+    """Results that were released or withheld since then, and firings of the account's rules, newest first."""
     found = overview_search(user=user).filter(release__released_at__gt=since)
     results = found.exclude(pk__in=recipes_of_tries())
-    return News(since, results.count(), [_result(recipe) for recipe in results[:NEW]])
+    return News(
+        since=since,
+        firings=[_firing(check) for check in firings_since(user, since)[:NEW]],
+        results=results.count(),
+        notices=[_result(recipe) for recipe in results[:NEW]],
+    )
+
+
+def _firing(check: Check) -> Notice:
+    rule, recipe = check.rule, check.recipe
+    if rule.series is None:
+        name, fired = recipe.name, "Your rule fired"
+    else:
+        name, fired = rule.series.name, f"Your rule fired in round {recipe.round.number:,}"
+    where = " and ".join(label or "all devices" for label in check.segments) if len(rule.watched) > 1 else ""
+    return Notice(_address(recipe), name, f"{fired}{where and f' for {where}'}: {rule_condition(rule)}.")
 
 
 def _result(recipe: Recipe) -> Notice:

@@ -1,24 +1,28 @@
 """Rules are made, fire once for each result, and are their account's own."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from notifications.models import Check, Event, Rule
 from notifications.operations import webhook_create
 from notifications.outbox import rules_check
-from notifications.rules import rule_create, subject_of
+from notifications.rules import firings_since, rule_create, subject_of
 from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.operations import result_withhold
 from series.operations import series_publish
 from tests.collections.notifications.scene import HOOK, read_all
+from tests.collections.simulations.scene import start
 from tests.factories import recipe_members
 from tests.faults.network import Killed, killed_at_statement
+from tests.page_text import page_text
 from tests.scenes import account, finish, open_recipe
 
 
@@ -144,3 +148,41 @@ def test_series_page_offers_a_rule_and_lists_ones_own(client_of_ana: Client, ana
     assert Rule.objects.get().value == pytest.approx(0.03)
     assert "above 3% by more than noise" in client_of_ana.get(path).content.decode()
     assert "above 3% by more than noise" not in Client().get(path).content.decode()
+
+
+def test_firings_since_the_last_visit_are_on_ones_home_page(client_of_ana: Client, ana: User) -> None:
+    recipe = open_recipe([1] * 30, cohort_size=10, epsilon=4.0, name="Crashes <b>")
+    watched(ana, recipe, when="above", value=0.2)
+    watched(ana, recipe, when="above", value=0.999)
+    finish(recipe)
+    read_all()
+    rules_check()
+    page = page_text(client_of_ana.get("/"))
+    news = page[page.index("Since your last visit") : page.index("1 result since")]
+    assert news.count("Your rule fired") == 1
+    assert f'href="{reverse("recipe", args=[recipe.identifier])}"><bdi>Crashes &lt;b&gt;</bdi>' in news
+    assert "Your rule fired: a share of the devices is above 20% by more than noise." in news
+    assert list(firings_since(ana, timezone.now())) == []
+    stranger = Client()
+    stranger.force_login(account("otto", "Analysts"))
+    assert "Your rule fired" not in page_text(stranger.get("/"))
+
+
+def test_firing_at_a_private_simulation_is_for_those_who_see_it(ana: User) -> None:
+    recipe = start(public=False, cohort_size=20).recipe
+    otto, since = account("otto"), timezone.now() - timedelta(days=1)
+    for user in (ana, otto):
+        rule = Rule.objects.create(
+            identifier=f"{user.pk:032}",
+            user=user,
+            recipe=recipe,
+            when="below",
+            watched=[""],
+            over_rounds=1,
+            created_at=timezone.now(),
+        )
+        Check.objects.create(
+            rule=rule, recipe=recipe, at=timezone.now(), state="fired", decided_at=timezone.now()
+        )
+    assert [check.rule.user for check in firings_since(ana, since)] == [ana]
+    assert list(firings_since(otto, since)) == []
