@@ -76,7 +76,8 @@ def rules_check() -> None:
             decided = waiting.filter(pk=check.pk).update(
                 state=state, segments=segments, decided_at=clock.database_now()
             )
-            if decided and state == Check.State.FIRED:
+            # Pages show what fired at a simulation, and say so; who reads a message would act on it.
+            if decided and state == Check.State.FIRED and not check.recipe.simulation:
                 _store([_of_firing(check)])
 
 

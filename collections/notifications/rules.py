@@ -12,7 +12,7 @@ A rule for "above" reads low ends only, and one for "below" high ends only, so o
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -61,12 +61,14 @@ class Subject:
     Attributes:
         segments: labels by which it asks.
         unit: of the estimates for all devices; empty if they are shares of them.
+        simulated: whether its devices are: firings are then on pages only.
     """
 
     series: Series | None
     recipe: Recipe | None
     segments: tuple[str, ...]
     unit: str
+    simulated: bool = False
 
     def watched(self, segment: str) -> list[str]:
         """What is watched if this segment is named, or none: then all devices and each segment. All devices
@@ -236,23 +238,24 @@ def _of_series(identifier: object) -> Subject:
     recipe = None if asked is None else stored(asked.recipe)
     if recipe is not None and recipe.unreadable:
         raise FieldError("series", f"must be one that can be read: {recipe.unreadable}")
-    if recipe is not None and recipe.simulation:
-        raise FieldError("series", "must be one of real devices, not a simulation")
     waiting = series.rounds.filter(state=Round.State.PUBLISHED, recipe__release=None)
-    if not series_is_running(series) and not waiting.exists():
+    # The rounds of a simulation by the clock are stored one by one.
+    left = series.stopped_at is None and series.rounds.count() < (series.draft.get("rounds") or 0)
+    if not left and not series_is_running(series) and not waiting.exists():
         raise FieldError("series", "has all of its results: a rule watches later ones")
     if recipe is not None:
-        return _subject("series", series, None, recipe.published.calibrated_statistic)
+        found = _subject("series", series, None, recipe.published.calibrated_statistic)
+        return replace(found, simulated=recipe.simulation)
     draft = series.parsed.recipe
     return _subject("series", series, None, draft.statistic_with(draft.parameters))
 
 
 def _of_recipe(identifier: object) -> Subject:
     recipe = Recipe.objects.filter(identifier=_text(identifier)).first()
-    if recipe is None or recipe.unreadable:
+    if recipe is None or recipe.private or recipe.unreadable:
         raise FieldError("recipe", f"must be the identifier of a recipe here, not {as_typed(identifier)}")
     if recipe.simulation:
-        raise FieldError("recipe", "must be one of real devices, not a simulation")
+        raise FieldError("recipe", "must be one of real devices, or a series: this is a simulation")
     if Release.objects.filter(recipe=recipe).exists():
         raise FieldError("recipe", "has its result already: a rule watches a later one")
     return _subject("recipe", None, recipe, recipe.published.calibrated_statistic)

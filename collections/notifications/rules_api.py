@@ -67,6 +67,9 @@ class FiringSerializer(serializers.Serializer[Check]):
     recipe = serializers.CharField(source="recipe.identifier", help_text="Whose result it was.")
     round = serializers.SerializerMethodField(help_text="Its number in the series; null for a recipe.")
     at = SecondsField(help_text="When the result was released or withheld.")
+    simulation = serializers.BooleanField(
+        source="recipe.simulation", help_text="Whether devices were simulated; then no message was sent."
+    )
     segments = serializers.ListField(
         child=serializers.CharField(allow_blank=True),
         help_text="In which it fired; an empty label for all devices.",
@@ -131,7 +134,7 @@ class RulesView(APIView):
         operation_id="rule_create",
         summary="Add a rule",
         description="Compares every result that comes later. When it fires, your webhooks and e-mail with "
-        "the event `rule_fired` are notified. The same rule sent twice is one.",
+        "the event `rule_fired` are notified, but of simulations. The same rule sent twice is one.",
         request=NewRuleSerializer,
         responses={
             201: RuleSerializer,

@@ -322,7 +322,7 @@ def series_publish_simulated(*, draft: SeriesDraft, rounds: int) -> Series:
     series = Series.objects.create(
         identifier=Series.drawn_identifier(),
         name=draft.recipe.name,
-        draft=draft.as_dict(),
+        draft=replace(draft, rounds=rounds, until=None).as_dict(),
         published_at=clock.database_now(),
     )
     entry_append(

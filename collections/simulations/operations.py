@@ -2,7 +2,7 @@
 
 import os
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.conf import settings
@@ -167,6 +167,7 @@ def simulation_open(
     partners: Mapping[Trust, Partner],
     admitting: Admitting,
     place: RoundPlace | None,
+    stored: Callable[[Recipe], None] = lambda _: None,
 ) -> Simulation:
     """Publish a simulated recipe whose devices come with `devices_add`: for commands, which have them in
     files of any size, and wait for what comes of them.
@@ -178,6 +179,7 @@ def simulation_open(
         eager: whether devices take every step.
         at_once: most chunks of devices that workers have in hand.
         partners, admitting, place: as of `recipe_publish_file`.
+        stored: called with the recipe in the transaction that stores it.
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was stored.
@@ -192,6 +194,7 @@ def simulation_open(
     def store(recipe: Recipe) -> None:
         simulation.recipe = recipe
         simulation.save(force_insert=True)
+        stored(recipe)
 
     recipe_publish_file(
         members=members,

@@ -25,6 +25,8 @@ from devices_sim.workloads.crashes import CRASHING, VERSION_DEVICES, WEEKS, WORS
 from devices_sim.workloads.flights import DatasetMissingError
 from ledger.models import Population, Spending
 from ledger.selectors import balance_of
+from notifications.models import Check, Rule
+from notifications.outbox import rules_check
 from panprivacy.device.trust_models import TRUST_MODELS
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.series import SeriesDraft
@@ -53,10 +55,12 @@ from simulations.management.commands.demo import (
     reset_account,
 )
 from streams.models import Stream
+from tests.collections.notifications.scene import read_all
 from tests.factories import recipe_members
 from tests.page_text import page_text
 from tests.patience import PATIENCE
 from tests.processes import database_url, helper_rows
+from tests.scenes import account
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -83,8 +87,10 @@ def run(data: Path, *arguments: str) -> str:
 def test_demo_meets_the_truth_of_the_flight_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second demo starts no servers: `collect` starts those it needs over what the first one left."""
     data = tmp_path / "data"
+    account("analyst", "Analysts")
     run(data, "demo", "--no-serve")
     meets_the_truth(data)
+    alert_has_compared_each_later_week()
     two_servers_go_on_with(data)
     monkeypatch.setattr(demo, "shared_installation", lambda **_: nullcontext())
     output = StringIO()
@@ -134,6 +140,17 @@ def meets_the_truth(data: Path) -> None:
     page = page_text(Client().get(f"/series/{series.identifier}/"))
     assert re.search(r"<strong><bdi>2\.1</bdi> is up by |2\.1 is up by", re.sub(r"\s+", " ", page))
     assert "Simulated devices reported; no real one was asked." in page
+
+
+def alert_has_compared_each_later_week() -> None:
+    read_all()
+    rules_check()
+    rule = Rule.objects.get()
+    assert (rule.segment, rule.series) == (WORSE, Series.objects.get())
+    states = dict(rule.checks.values_list("recipe__round__number", "state"))
+    assert set(states) == set(range(2, WEEKS + 1))
+    # It fires in the last week with a probability of 99%, which is too little for a test.
+    assert set(states.values()) <= {Check.State.FIRED, Check.State.QUIET}
 
 
 def two_servers_go_on_with(data: Path) -> None:

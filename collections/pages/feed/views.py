@@ -65,12 +65,14 @@ class FeedView(View):
 
 
 class RuleFeedView(View):
-    """Of one rule: when it fired. A feed reader cannot sign in: the address is the secret."""
+    """Of one rule: when it fired at results of real devices. A feed reader cannot sign in: the address is the
+    secret."""
 
     def get(self, request: HttpRequest, rule: str) -> HttpResponseBase:
         watching = get_object_or_404(Rule.objects.select_related("series", "recipe"), identifier=rule)
         site, told = site_of(request), rule_sentence(watching)
-        firings = firings_of([watching], ENTRIES)[watching.pk]
+        found = firings_of([watching], ENTRIES)[watching.pk]
+        firings = [check for check in found if not check.recipe.simulation]
         about = watching.series or watching.recipe
         document = atom_document(
             name=f"rule {rule}",

@@ -73,6 +73,8 @@ def _firing(check: Check) -> Notice:
         name, fired = recipe.name, "Your rule fired"
     else:
         name, fired = rule.series.name, f"Your rule fired in round {recipe.round.number:,}"
+    if recipe.simulation:
+        fired += " (simulation)"
     where = " and ".join(label or "all devices" for label in check.segments) if len(rule.watched) > 1 else ""
     return Notice(_address(recipe), name, f"{fired}{where and f' for {where}'}: {rule_condition(rule)}.")
 

@@ -85,6 +85,7 @@ def collection_run(
     forewarn: Callable[[FleetForecast], None] = lambda _: None,
     place: RoundPlace | None = None,
     others_follow: bool = False,
+    stored: Callable[[Recipe], None] = lambda _: None,
 ) -> CollectionResult:
     """Publish a simulation recipe, let workers simulate its devices, and wait for the release.
 
@@ -103,6 +104,7 @@ def collection_run(
         place: of a round of a recipe in rounds: which it is.
         others_follow: whether the services go on, so that the command need not wait here until partners
             have heard of the end (`wait_until_heard`).
+        stored: as of `simulation_open`.
 
     Raises:
         FieldError, PartnerUnavailableError: nothing was published.
@@ -123,6 +125,7 @@ def collection_run(
         },
         admitting=admitting_beside(services.pairings),
         place=place,
+        stored=stored,
     )
     recipe = simulation.recipe
     try:

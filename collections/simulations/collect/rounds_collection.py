@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.utils import timezone
@@ -11,9 +12,10 @@ from devices_sim.workloads.bucket import Workload, without
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import donation_amplified
-from series.models import Round, RoundsDocument
+from series.models import RoundsDocument
 from series.rounds import input_publish, place_of, rounds_publish_simulated
 from simulations.collect.collection import AtRound, Say, collection_run, wait_until_heard
+from simulations.collect.series_simulation import round_add
 from simulations.installation.services import Services
 from simulations.outcome import PRIVACY_MEMBERS, CollectionResult
 from storage.columns import stored
@@ -83,13 +85,7 @@ def rounds_run(
             say=say,
             forewarn=forewarn if number == 1 else lambda _: None,
             others_follow=True,
-        )
-        Round.objects.create(
-            series=series,
-            number=number,
-            opens_at=opens_at,
-            state=Round.State.PUBLISHED,
-            recipe=result.recipe,
+            stored=partial(round_add, series=series, number=number, opens_at=opens_at),
         )
         if draft.once:
             gave |= result.fleet.took_part

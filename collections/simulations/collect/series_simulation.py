@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
+from datetime import datetime
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -22,10 +23,11 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.intervals.difference import Difference
 from panprivacy.recipe.series import SeriesDraft
+from recipes.models import Recipe
 from results.changes import Change, change_between
 from results.models import Release
 from results.parts import hidden_reason
-from series.models import Round
+from series.models import Round, Series
 from series.operations import series_publish_simulated
 from series.selectors import asked_segment
 from simulations.collect.collection import Say, collection_run, roles_beside
@@ -155,15 +157,17 @@ def rounds_simulate(
                 eager=False,
                 processes=processes,
                 say=say,
+                stored=partial(round_add, series=series, number=number, opens_at=opens_at),
             )
-        Round.objects.create(
-            series=series,
-            number=number,
-            opens_at=opens_at,
-            state=Round.State.PUBLISHED,
-            recipe=result.recipe,
-        )
         yield result
+
+
+def round_add(recipe: Recipe, *, series: Series, number: int, opens_at: datetime) -> None:
+    """Store what is asked as a round of a simulated series; with the recipe, so that rules know whose result
+    comes."""
+    Round.objects.create(
+        series=series, number=number, opens_at=opens_at, state=Round.State.PUBLISHED, recipe=recipe
+    )
 
 
 @contextmanager

@@ -14,13 +14,16 @@ from notifications.models import Check, Event, Rule
 from notifications.operations import webhook_create
 from notifications.outbox import rules_check
 from notifications.rules import firings_since, rule_create, subject_of
+from panprivacy.formats.errors import FieldError
+from panprivacy.recipe.series import SeriesDraft
 from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.operations import result_withhold
-from series.operations import series_publish
+from series.operations import series_publish, series_publish_simulated
+from simulations.collect.series_simulation import round_add
 from tests.collections.notifications.scene import HOOK, read_all
 from tests.collections.simulations.scene import start
-from tests.factories import recipe_members
+from tests.factories import published_recipe, recipe_members
 from tests.faults.network import Killed, killed_at_statement
 from tests.page_text import page_text
 from tests.scenes import account, finish, open_recipe
@@ -135,6 +138,51 @@ def test_rule_fires_once_though_the_process_dies_at_any_statement(ana: User) -> 
     assert number > 5
     assert Event.objects.filter(kind="rule_fired").count() == 1
     assert Check.objects.get().state == Check.State.FIRED
+
+
+def test_rule_at_a_simulated_series_fires_on_pages_only(client_of_ana: Client, ana: User) -> None:
+    hook = webhook_create(user=ana, url=HOOK, events=["rule_fired"])[0]
+    draft = SeriesDraft.from_mapping(recipe_members(every="week", rounds=5))
+    series = series_publish_simulated(draft=draft, rounds=2)
+
+    def ask(number: int) -> Recipe:
+        recipe = open_recipe([1] * 30, cohort_size=10, epsilon=4.0, simulation=True)
+        round_add(recipe, series=series, number=number, opens_at=timezone.now())
+        return recipe
+
+    finish(ask(1))
+    rule = rule_create(
+        user=ana, subject=subject_of(series=series.identifier), when="above", value=0.2, over_rounds=2
+    )
+    page = reverse("series", args=[series.identifier])
+    assert "pages show it, and no message is sent" in page_text(client_of_ana.get(page))
+    recipe = finish(ask(2))
+    read_all()
+    rules_check()
+    assert Check.objects.get(state=Check.State.FIRED).recipe == recipe
+    assert not Event.objects.filter(kind="rule_fired").exists()
+    assert not hook.deliveries.exists()
+    for path, words in (
+        ("/", "Your rule fired in round 2 (simulation): a share"),
+        (reverse("recipe", args=[recipe.identifier]), "Your rule fired here (simulation)"),
+        (page, "(simulation; "),
+    ):
+        assert words in page_text(client_of_ana.get(path))
+    firing = client_of_ana.get(reverse("api-rule", args=[rule.identifier])).json()["firings"][0]
+    assert (firing["round"], firing["simulation"]) == (2, True)
+    assert b"<entry>" not in Client().get(reverse("rule-feed", args=[rule.identifier])).content
+    with pytest.raises(FieldError, match="has all of its results"):
+        subject_of(series=series.identifier)
+
+
+def test_rule_on_one_simulation_is_refused(client_of_ana: Client) -> None:
+    for recipe, said in (
+        (published_recipe(simulation=True), "this is a simulation"),
+        (start(public=False, cohort_size=20).recipe, "must be the identifier of a recipe here"),
+    ):
+        refused = post(client_of_ana, recipe=str(recipe.identifier), when="below")
+        assert (refused.status_code, refused.json()["field"]) == (400, "recipe")
+        assert said in refused.json()["detail"]
 
 
 def test_series_page_offers_a_rule_and_lists_ones_own(client_of_ana: Client, ana: User) -> None:
