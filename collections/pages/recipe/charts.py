@@ -3,11 +3,14 @@
 from dataclasses import replace
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
-from pages.recipe.presentation import headline, name_of
+from pages.recipe.drawn import PERCENT
+from pages.recipe.presentation import headline, name_of, percent_of
 from pages.recipe.vector_chart import TRUTH_NAME, vector_chart
+from panprivacy.intervals.estimate import Interval
 from recipes.models import Recipe
 from results.excerpt import excerpt_of, intervals_of, largest_positions, verdict_of
 from results.models import Release, SimulatedTruth
+from storage.columns import stored
 
 THRESHOLDS = {"threshold": "threshold of the paper", "calibrated_threshold": "calibrated threshold"}
 """Detail of a test → its name in the legend."""
@@ -29,8 +32,8 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     """A dot for each estimate with its intervals, the narrower one thick; the result of a test next to its
     thresholds.
 
-    One number is on a horizontal axis, several are side by side. The axis goes below zero if an interval
-    does.
+    One number is on a horizontal axis, several are side by side. The axis has the unit of the headline, and
+    goes below zero if an interval does.
     """
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     if draws_all(recipe, release):
@@ -41,6 +44,12 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     values = [excerpt.values[row] for row in drawn]
     horizontal = mechanism.scalar
     intervals = [interval.at(drawn) for interval in intervals_of(excerpt)]
+    truths = [] if truth is None else [truth.values[position] for position in positions]
+    if shares := percent_of(recipe, release):
+        values = [100 * shares.share(value) for value in values]
+        intervals = [_in_percent(stored(shares.interval(interval))) for interval in intervals]
+        # Of the devices of the simulation: the estimate may be of another number of them.
+        truths = [100 * value / stored(truth).devices for value in truths]
     series = []
     shown = [0.0, *values]
     for interval, (role, width, cap) in zip(intervals, LINES, strict=False):
@@ -55,13 +64,13 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
             series.append(marks_series(name, role, "line-ns", 28, labels, [threshold], horizontal))
             shown.append(threshold)
     if truth is not None:
-        truths = [truth.values[position] for position in positions]
         series.append(marks_series(TRUTH_NAME, "truth", "diamond-open", 13, labels, truths, horizontal))
         shown += truths
     low, high = min(shown), max(shown)
     room = MARGIN * (high - low)
     # Zero is always in sight; below it only if an interval goes there.
-    quantity = Axis(title=mechanism.unit, low=low - room if low < 0 else 0.0, high=high + room or 1.0)
+    unit = PERCENT if shares else mechanism.unit
+    quantity = Axis(title=unit, low=low - room if low < 0 else 0.0, high=high + room or 1.0)
     category = Axis(scale=Scale.CATEGORY, categories=tuple(dict.fromkeys(labels)), labelled=not horizontal)
     x, y = (quantity, category) if horizontal else (category, quantity)
     said = headline(recipe, release)
@@ -72,6 +81,11 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
         panels=(Panel(x=x, y=y, series=tuple(series)),),
         height=110 if horizontal else 280,
     )
+
+
+def _in_percent(shares: Interval) -> Interval:
+    low, high = ([None if end is None else 100 * end for end in ends] for ends in (shares.low, shares.high))
+    return replace(shares, low=tuple(low), high=tuple(high))
 
 
 def draws_all(recipe: Recipe, release: Release) -> bool:

@@ -151,11 +151,10 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     elif interval is not None and (high := interval.high[0]) is not None and excerpt.values[0] > high:
         # More than there can be, by the noise: a margin around it would be meaningless.
         text = _between(recipe, release, interval.low[0] or 0.0, high)
-    elif (whole := whole_text(recipe, release)) and (shares := shares_of(recipe, release)):
-        count = estimate_with_margin(excerpt.values[0], margin)
-        text = f"{_percent_with_margin(shares, excerpt.values[0], margin)} of {whole} ({count})"
     else:
-        text = f"{estimate_with_margin(excerpt.values[0], margin)} {mechanism.unit}"
+        text = _value_text(recipe, release, excerpt.values[0], margin)
+        if percent_of(recipe, release):
+            text += f" ({estimate_with_margin(excerpt.values[0], margin)})"
     return Headline(text + (f": {note}" if note else ""), level)
 
 
@@ -170,10 +169,30 @@ def whole_text(recipe: Recipe, release: Release) -> str:
     return f"{about}{at_place(shares.of, 0)} {statistic.unit}"
 
 
+def percent_of(recipe: Recipe, release: Release) -> Shares | None:
+    """What headline and chart have in percent: shares with intervals. None if they have the statistic's
+    unit, because the interval of a share would not hold."""
+    shares = shares_of(recipe, release)
+    return shares if shares is not None and shares.is_exact else None
+
+
+def _value_text(recipe: Recipe, release: Release, value: float, margin: float | None) -> str:
+    """4,690 ± 400 of 20,000 → "23.5% ± 2.0 points of 20,000 devices"; "4,690 ± 400 devices (23.5% of about
+    20,000 devices)" if only the count has a margin."""
+    if shares := percent_of(recipe, release):
+        shown = _shown_value(shares, value, margin)
+        points = "" if margin is None else f" ± {significant(100 * shares.margin(margin))} points"
+        return f"{shown}{points} of {whole_text(recipe, release)}"
+    text = f"{estimate_with_margin(value, margin)} {recipe.published.calibrated_statistic.unit}"
+    if shares := shares_of(recipe, release):
+        text += f" ({_shown_value(shares, value, margin)} of {whole_text(recipe, release)})"
+    return text
+
+
 def _between(recipe: Recipe, release: Release, low: float, high: float) -> str:
     """Both ends of an interval, as shares first if they are shares too."""
-    counts, shares = f"{significant(low)} to {significant(high)}", shares_of(recipe, release)
-    if shares is None or not shares.is_exact:
+    counts, shares = f"{significant(low)} to {significant(high)}", percent_of(recipe, release)
+    if shares is None:
         return f"{counts} {recipe.published.calibrated_statistic.unit}"
     scaled = stored(shares.interval(Interval(1.0, (low,), (high,))))
     ends = [100 * stored(end) for end in (*scaled.low, *scaled.high)]
@@ -185,7 +204,7 @@ def _between(recipe: Recipe, release: Release, low: float, high: float) -> str:
 def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> str:
     """The largest value, and whether it surely is. All intervals hold together, so it may be chosen
     afterwards. Of coordinates of a vector: how many surely differ from zero."""
-    mechanism, shares = recipe.published.calibrated_statistic, shares_of(recipe, release)
+    mechanism = recipe.published.calibrated_statistic
     interval, margins = interval_of(excerpt), _margins(excerpt)
     least = excerpt.least_margin
     note = f": {SAYS_NOTHING}" if least is not None and is_uninformative(mechanism, least) else ""
@@ -199,10 +218,7 @@ def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> 
         return f"{number(differ)} of {number(excerpt.count)} coordinates surely differ from zero{note}"
     row = max(range(len(excerpt.values)), key=lambda each: excerpt.values[each])
     value, label = excerpt.values[row], recipe.published.label(excerpt.positions[row])
-    if shares is None:
-        shown = f"{estimate_with_margin(value, margins[row])} {mechanism.unit}"
-    else:
-        shown = f"{_percent_with_margin(shares, value, margins[row])} of {whole_text(recipe, release)}"
+    shown = _value_text(recipe, release, value, margins[row])
     others = f"the other {number(excerpt.count - 1)}" if excerpt.count > 2 else "the other one"
     surely = interval is not None and all(
         _below(interval.high[each], interval.low[row]) for each in range(len(excerpt.values)) if each != row
@@ -215,18 +231,8 @@ def _headline_of_several(recipe: Recipe, release: Release, excerpt: Excerpt) -> 
     return f"{label}: {shown}, {'more' if surely else 'not surely more'} than {others}{note}"
 
 
-def _shown_value(shares: Shares | None, value: float, margin: float | None) -> str:
-    if shares is None:
-        return at_place(value, _place(value, margin))
+def _shown_value(shares: Shares, value: float, margin: float | None) -> str:
     return f"{at_place(100 * shares.share(value), _percent_place(shares, value, margin))}%"
-
-
-def _percent_with_margin(shares: Shares, value: float, margin: float | None) -> str:
-    """4,690 ± 400 of 20,000 → "23.5% ± 2.0 points"; "about 23.5%" if only the count has a margin."""
-    shown = _shown_value(shares, value, margin)
-    if not shares.is_exact:
-        return f"about {shown}"
-    return shown if margin is None else f"{shown} ± {significant(100 * shares.margin(margin))} points"
 
 
 def _percent_place(shares: Shares, value: float, margin: float | None) -> int:

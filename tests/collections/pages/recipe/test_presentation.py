@@ -1,12 +1,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import pytest
 
 from pages.charts.plotly import plotly_figure
 from pages.recipe.charts import release_chart
 from pages.recipe.details import details_of
+from pages.recipe.drawn import PERCENT
 from pages.recipe.presentation import (
     Headline,
     ShownInterval,
@@ -16,12 +18,17 @@ from pages.recipe.presentation import (
     uninformative,
 )
 from panprivacy.intervals.estimate import Estimate, Interval
+from panprivacy.statistics.catalogue import STATISTICS
+from panprivacy.statistics.streams import STREAM_STATISTICS
 from recipes.models import Recipe
 from results.excerpt import MOST_SHOWN, excerpt_made, excerpt_of, interval_of
 from results.models import NUMBERS, Release
 from tests.scenes import open_stream
+from tests.statistic_members import small_members
 
 pytestmark = pytest.mark.django_db
+
+REPORTS = 60
 
 
 def release(*, intervals: Sequence[Interval] = (), **changes: object) -> Release:
@@ -209,3 +216,30 @@ def test_margin_of_half_the_range_of_answers_is_said_to_say_nothing() -> None:
     useful = release(values=[0.4], error_bounds=[0.49], confidence=0.95)
     assert headline(recipe, useful).text.endswith(": consistent with zero")
     assert not uninformative(recipe, useful)
+
+
+@pytest.mark.parametrize("sampling_rate", [1.0, 0.5])
+@pytest.mark.parametrize("hidden_count", [False, True])
+@pytest.mark.parametrize("name", STATISTICS)
+def test_chart_has_the_unit_of_the_headline(name: str, hidden_count: bool, sampling_rate: float) -> None:
+    """Of a few values each: only the unit is looked at."""
+    given = {"epsilon": 0.5 if name in STREAM_STATISTICS else 2.0, "delta": 1e-6, "k": 4, "steps": 4}
+    given |= {"cohort_size": 600, "n_max": 40}
+    options = {"hidden_count": hidden_count, "sampling_rate": sampling_rate}
+    kind = STATISTICS[name]
+    parameters = kind.parameters_class.from_mapping(small_members(kind, **given, **options))
+    mechanism = kind(parameters.calibrated())
+    recipe = SimpleNamespace(
+        question="How many?",
+        published=SimpleNamespace(calibrated_statistic=mechanism, label=mechanism.label),
+    )
+    values = [0.25 * (1 + place) for place in range(len(mechanism.labels))]
+    made = release(
+        values=values, projection=values, standard_errors=[0.01] * len(values), reports=REPORTS, recipe=None
+    )
+    said, (panel,) = headline(recipe, made).text, release_chart(recipe, made, None).panels
+    quantity, place = (panel.x, "x") if mechanism.scalar else (panel.y, "y")
+    assert quantity.title == (PERCENT if "%" in said.split("(")[0] else mechanism.unit)
+    (dots,) = (series for series in panel.series if series.name == "estimate")
+    factor = 100 / REPORTS * mechanism.reporting_rate if quantity.title == PERCENT else 1.0
+    assert list(getattr(dots, place))[:1] == pytest.approx([values[0] * factor])

@@ -123,12 +123,14 @@ def test_chart_tells_what_the_table_tells(changes: dict[str, Any]) -> None:
         "estimate",
         "truth (simulation only)",
     ]
-    assert dots[value_axis] == release.values
-    assert truth[value_axis] == recipe.truth.values
+    percent = 100 / 60 if recipe.published.calibrated_statistic.counts_devices else 1.0
+    assert dots[value_axis] == pytest.approx([percent * value for value in release.values])
+    assert truth[value_axis] == pytest.approx([percent * value for value in recipe.truth.values])
     low, high = figure["layout"][layout_axis]["range"]
     for position in range(len(release.values)):
-        assert wide[value_axis][3 * position] == release.intervals[0]["low"][position]
-        assert narrow[value_axis][3 * position + 1] == release.intervals[1]["high"][position]
+        low_end, high_end = release.intervals[0]["low"][position], release.intervals[1]["high"][position]
+        assert wide[value_axis][3 * position] == pytest.approx(percent * low_end)
+        assert narrow[value_axis][3 * position + 1] == pytest.approx(percent * high_end)
         assert low <= wide[value_axis][3 * position] <= wide[value_axis][3 * position + 1] <= high
     assert low <= 0 <= high
 
