@@ -20,7 +20,7 @@ from log.audit.access import may_read_log, signed_in_user
 from log.audit.selectors import entries_of_recipe
 from pages.access import PublishersOnly
 from pages.all_rounds import beside_round
-from pages.charts.shown import shown_chart
+from pages.charts.shown import ShownChart, shown_chart
 from pages.kinds import kind_of
 from pages.not_found import found, missing, readable, visible
 from pages.notifications.rules import rules_context
@@ -47,6 +47,7 @@ from pages.recipe.presentation import (
 from pages.recipe.rarely import rarely_address
 from pages.recipe.segments import segments_shown
 from pages.recipe.troubles import TroubleShown, troubles_of
+from pages.series.charts import trend_chart
 from pages.transparency.checks import commands_for, verification_context
 from pages.trust_models import SHOWN
 from pages.words.admission import admission_rows, admission_sentence, issuer_key
@@ -78,10 +79,15 @@ from results.servers import (
     stated_servers,
 )
 from results.trust_models import collection_model_of
+from series.models import Round
+from series.selectors import rounds_of, trend
 from simulations.access import may_simulate
 from simulations.selectors import simulation_of
 from tokens.admission.selectors import issued_of
 from web.paging import text_of
+
+ROUNDS_SHOWN = 12
+"""Of a series, on the page of one of its rounds."""
 
 PICTURE_KEPT = "public, max-age=3600"
 """For how long a browser or a proxy shows a picture without asking."""
@@ -144,6 +150,7 @@ class ResultView(TabView):
             "may_close": may_publish(request.user) and recipe.status == Recipe.Status.PUBLISHED,
             "may_simulate": simulates,
             "simulated": simulation_of(recipe) if recipe.simulation and simulates else None,
+            "history": _history(recipe),
             **rules_context(request, recipe=recipe),
         }
 
@@ -403,6 +410,16 @@ def _in_short(servers: Sequence[ServerShown], troubles: Sequence[TroubleShown]) 
         counts += [int(trouble.since.timestamp()), *([] if trouble.waiting is None else [trouble.waiting])]
         counts += [] if trouble.next_attempt is None else [int(trouble.next_attempt.timestamp())]
     return " ".join(str(count) for count in counts)
+
+
+def _history(recipe: Recipe) -> ShownChart | None:
+    """A round's result after those before it; None if there is nothing to draw."""
+    own: Round | None = getattr(recipe, "round", None)
+    if own is None or not recipe.published.calibrated_statistic.scalar:
+        return None
+    rounds = list(rounds_of(own.series).filter(pk__lte=own.pk)[:ROUNDS_SHOWN])
+    chart = trend_chart(own.series, trend(own.series, rounds), [])
+    return None if chart is None else shown_chart(chart, "history")
 
 
 def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Pages of series: a recipe is repeated, its rounds give a trend, and what changed is said in words."""
 
+import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -10,7 +11,7 @@ from results.excerpt import interval_of
 from results.parts import joint_part
 from series.models import Series
 from series.operations import rounds_advance, series_mark
-from series.selectors import trend, trends
+from series.selectors import rounds_of, trend, trends
 from tests.clock import time_is
 from tests.factories import published_recipe, raw_reports_submit, report_of_values
 from tests.page_text import page_text
@@ -51,6 +52,15 @@ def asked(series, values):
     return recipe
 
 
+def results_of(series):
+    return [point for point in trend(series, rounds_of(series)) if point.values]
+
+
+def trace_of(chart):
+    """The estimates of a chart."""
+    return next(trace for trace in json.loads(chart.data)["data"] if trace["name"] == "estimate")
+
+
 def test_a_trend_says_what_changed_by_more_than_noise_and_shows_gaps(client, signed_in, now):
     series = repeated(signed_in)
     asked(series, [[0]] * 60)
@@ -62,6 +72,10 @@ def test_a_trend_says_what_changed_by_more_than_noise_and_shows_gaps(client, sig
     of_round = client.get(reverse("recipe", args=[series.rounds.get(number=2).recipe.identifier]))
     link = f'<a href="{reverse("series", args=[series.identifier])}"><bdi>Crash counter</bdi></a>'
     assert link in page_text(of_round)
+    drawn = trace_of(of_round.context["history"])
+    assert drawn["y"] == [pytest.approx(point.part.shares.values[0] * 100) for point in results_of(series)]
+    first = client.get(reverse("recipe", args=[series.rounds.get(number=1).recipe.identifier]))
+    assert first.context["history"] is None, "one result is no history"
     client.logout()
     page = series_page(client, series)
     for said in (
