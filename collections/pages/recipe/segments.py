@@ -18,6 +18,9 @@ from web.numbers import at_place, number, place_of
 MOST_ROWS = 200
 """Rows of the table; the file has all."""
 
+MOST_NAMED = 3
+"""Differences that are named beside the chart."""
+
 MOST_CATEGORIES = 30
 """Answers in a chart; with more, there is none."""
 
@@ -54,6 +57,8 @@ class SegmentsShown:
         level: of all intervals together: "95%".
         first: label of the segment that the others are compared with; empty if none is shown.
         compared: whether any other one is.
+        differing: rows with more than noise between the two, at most `MOST_NAMED`.
+        others_differ: whether there are more of these.
         left_out: how many rows the table has not.
         hidden: labels of segments that are not shown, each with the reason.
         several: whether there are several answers.
@@ -63,6 +68,8 @@ class SegmentsShown:
     level: str
     first: str
     compared: bool
+    differing: tuple[SegmentRow, ...]
+    others_differ: bool
     rows: tuple[SegmentRow, ...]
     left_out: int
     hidden: tuple[tuple[str, str], ...]
@@ -80,10 +87,13 @@ def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     count = len(shown[0]["shares"]) if shown else 0
     labels = [recipe.published.label(place) for place in range(count)]
     rows = [_row(segment, place, label) for segment in shown for place, label in enumerate(labels)]
+    differing = [row for row in rows if row.more_than_noise]
     return SegmentsShown(
         level=level_percent(shown[0]["intervals"][0]["level"]) if shown else "",
         first=shown[0]["label"] if shown else "",
         compared=len(shown) > 1,
+        differing=tuple(differing[:MOST_NAMED]),
+        others_differ=len(differing) > MOST_NAMED,
         rows=tuple(rows[:MOST_ROWS]),
         left_out=max(0, len(rows) - MOST_ROWS),
         hidden=tuple((segment["label"], segment["reason"]) for segment in told if not segment["shown"]),

@@ -133,6 +133,10 @@ def test_result_shows_segments_and_nothing_of_small_ones(simulated: Simulation, 
         assert said in page
     assert "<b>" not in page
     assert page.count("30 of 40") == 1
+    above = page[: page.index("<summary>Table of segments</summary>")]
+    assert "<strong><bdi>2.1 &lt;b&gt;</bdi></strong>" in above
+    assert "more than noise" in above
+    assert "Compared with <bdi>2.0</bdi>: " in " ".join(above.split())
 
 
 def test_csv_has_a_line_for_each_segment_below_the_whole(simulated: Simulation, client: Client) -> None:
