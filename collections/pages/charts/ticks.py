@@ -48,8 +48,13 @@ def log_ticks(smallest: float, largest: float) -> Ticks:
 
 
 def time_ticks(low: float, high: float, most: int) -> Ticks:
-    """At most about `most` times, as seconds since 1970 in UTC, at the round distances of `TIME_STEPS`."""
-    step = next((step for step in TIME_STEPS if (high - low) / step <= most), TIME_STEPS[-1])
+    """At most about `most` times, but no fewer than two, as seconds since 1970 in UTC, at the round distances
+    of `TIME_STEPS`."""
+    place = next((i for i, step in enumerate(TIME_STEPS) if (high - low) / step <= most), len(TIME_STEPS) - 1)
+    step = TIME_STEPS[place]
+    if math.floor(high / step) - math.ceil(low / step) < 1:
+        # One alone shows no distance.
+        step = TIME_STEPS[max(place - 1, 0)]
     first, last = math.ceil(low / step), math.floor(high / step)
     return tuple(
         (count * step, _time_text(count * step, step, high - low)) for count in range(first, last + 1)

@@ -85,12 +85,13 @@ def segments_chart(series: Repeated, trends: Mapping[str, Sequence[Point]]) -> C
     """A line with a band for each segment, over time; None if no segment has two results."""
     lines: list[Series] = []
     reached, unit = [0.0], ""
-    left_out = len(trends) - len(LINES)
+    left_out, is_dense = len(trends) - len(LINES), False
     for role, (label, points) in zip(LINES, trends.items(), strict=False):
         asked = [point for point in points if point.round.state != point.round.State.PLANNED]
         results = [point for point in asked if len(point.values) == 1 and point.interval is not None]
         if len(results) < 2:
             continue
+        is_dense = is_dense or len(results) >= BANDS_FROM
         recipe = stored(results[0].release).recipe
         drawn, unit = drawn_together(
             [stored(point.part) for point in results], recipe.published.calibrated_statistic.unit, label
@@ -104,7 +105,7 @@ def segments_chart(series: Repeated, trends: Mapping[str, Sequence[Point]]) -> C
                 role=role,
                 width=2,
                 symbol="circle",
-                size=DOT,
+                size=0 if len(results) >= BANDS_FROM else DOT,
                 x=[point.round.opens_at for point in asked],
                 y=[found.value if (found := placed.get(point.round.pk)) else None for point in asked],
             ),
@@ -120,7 +121,7 @@ def segments_chart(series: Repeated, trends: Mapping[str, Sequence[Point]]) -> C
         f"intervals of all segments and rounds hold together.{others}",
         panels=(
             Panel(
-                x=Axis(title="opened (UTC)", scale=Scale.TIME),
+                x=Axis(title="opened (UTC)", scale=Scale.TIME, brush=is_dense),
                 y=Axis(title=unit, low=low - room if low < 0 else 0.0, high=high + room or 1.0),
                 series=tuple(lines),
             ),

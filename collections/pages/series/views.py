@@ -57,6 +57,9 @@ SERIES = 20
 SOON = timedelta(minutes=1)
 """How long before the first round opens the page of its series begins to poll for it."""
 
+NEWEST = 10
+"""Rounds that tables show before they are unfolded."""
+
 
 class SeriesListView(View):
     """Every series."""
@@ -166,7 +169,9 @@ def _page(
         "in_points": any(point.change is not None and point.change.shares is not None for point in points),
         "question": series.draft.get("question", ""),
         "zone": series.draft.get("time_zone", DEFAULT_ZONE),
-        "rows": trend_rows([point for point in points if point.round.state != Round.State.PLANNED], segment),
+        "rows": _folded(
+            trend_rows([point for point in points if point.round.state != Round.State.PLANNED], segment)
+        ),
         "page": page,
         "segment": segment,
         "segments": segments_of(series),
@@ -226,13 +231,18 @@ def _by_segment(series: Series, rounds: Sequence[Round], baseline: str) -> dict[
         "labels": labels,
         "movements": [one for one in movements if one is not None],
         "newest": newest.round,
-        "segment_rows": rows,
+        "segment_rows": _folded(rows),
         "segment_unit": unit,
         "segments_chart": None if chart is None else shown_chart(chart, "by-segment"),
         "earlier": earlier,
         "baseline": baseline,
         "baseline_problem": problem,
     }
+
+
+def _folded(rows: Sequence[Any]) -> dict[str, Sequence[Any]]:
+    """Rows of a table, the newest first: those that show, and those that are unfolded."""
+    return {"newest": rows[:NEWEST], "older": rows[NEWEST:]}
 
 
 def _begins(series: Series, planned: list[Round], rounds: int, *, waits_for_input: bool) -> bool:

@@ -120,3 +120,6 @@ def test_axis_of_time_has_few_marks_whatever_its_length() -> None:
         ticks = time_ticks(begin.timestamp(), (begin + span).timestamp(), 6)
         assert 1 <= len(ticks) <= 7
         assert len({text for _, text in ticks}) == len(ticks)
+    # Of two years, marks a year apart may be one only.
+    begin, end = datetime(2025, 1, 2, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
+    assert len(time_ticks(begin.timestamp(), end.timestamp(), 2)) >= 2

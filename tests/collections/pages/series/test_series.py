@@ -226,7 +226,7 @@ def test_a_trend_follows_one_segment_and_says_where_it_is_hidden(client, signed_
     assert (refused.status_code, refused.json()["field"]) == (400, "segment")
 
 
-def test_series_by_segment_says_what_moved_and_since_a_baseline(client, signed_in, now):
+def test_series_by_segment_says_what_moved_and_since_a_baseline(client, signed_in, now, monkeypatch):
     series = repeated(signed_in, segments=["2.0", "2.1"])
     still, never, often = [0, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]
     for week, moved in enumerate((never, often, often)):
@@ -236,9 +236,12 @@ def test_series_by_segment_says_what_moved_and_since_a_baseline(client, signed_i
     page = client.get(path)
     text = page_text(page)
     assert "No segment shows a change beyond noise since the week before." in text
-    rows = page.context["segment_rows"]
+    rows = page.context["segment_rows"]["newest"]
     assert [row.round.number for row in rows] == [3, 2, 1]
     assert all(text for row in rows for _, text in row.named)
+    assert "earlier round" not in text
+    monkeypatch.setattr("pages.series.views.NEWEST", 1)
+    assert page_text(client.get(path)).count("<summary>2 earlier rounds</summary>") == 2, "both tables"
     compared = client.get(path, {"baseline": "1"})
     (_, since), text = compared.context["movements"], page_text(compared)
     assert [moved.label for moved in since.moved] == ["2.0"]
