@@ -87,8 +87,8 @@ TWO_SERVER = ShownTrustModel(
         local="Devices scramble answers before they split them into two shares. Someone with both servers' "
         "shares of one report",
         helped="unless one of the two servers helps them",
-        betrayal="both servers together learn a device's answer nearly exactly. They could do so while the "
-        "collection runs; that they do not is a promise of both.",
+        betrayal="both servers together learn a device's answer nearly exactly, while the "
+        "collection runs. That they do not is their promise.",
     ),
     counted="reports",
     needed="valid reports",
