@@ -157,7 +157,7 @@ class RecipeForm(forms.Form):
     )
     question = forms.CharField(
         max_length=QUESTION_LENGTH,
-        help_text="What you want to know, as one question: the title of the public page.",
+        help_text="Your question, which is the title of the public page.",
     )
     population = forms.ChoiceField(
         choices=population_choices,
@@ -166,7 +166,7 @@ class RecipeForm(forms.Form):
         label="Devices that will hear of it",
         min_value=1,
         max_value=cast("int", POPULATION_SIZE.maximum),
-        help_text="Your estimate, for the plan that the page shows; it is not part of the signed recipe.",
+        help_text="Your estimate, for the preview; not signed.",
         error_messages=range_errors(POPULATION_SIZE),
     )
     opens_at = forms.DateTimeField(

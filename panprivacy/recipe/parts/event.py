@@ -64,8 +64,7 @@ class EventPart(SimplePart[EventNames]):
         PartField(
             name="event",
             label="Event",
-            help="Its name in the application, as developers know it: a-z, 0-9, dot, _ and -. For example: "
-            "crash, form.opened.",
+            help="As developers call it: a-z, 0-9, dot, _ and -. For example: crash, form.opened.",
             meaning="What is counted, as applications call it.",
             length=EVENT_LENGTH,
         ),
