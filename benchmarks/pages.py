@@ -53,8 +53,12 @@ NEW_RECIPE = "/recipes/new/?statistic=count_nonzero"
 SIZES = """
 () => {
   const fields = "input:not([type=hidden]):not([type=range]), select, textarea";
+  const words = (text) => text.split(/\\s+/).filter(Boolean).length;
+  const closed = [...document.querySelectorAll("main select:not([multiple]) option:not(:checked)")]
+    .filter((one) => one.parentElement.checkVisibility());
   return {
-    words: document.querySelector("main").innerText.split(/\\s+/).filter(Boolean).length,
+    words: words(document.querySelector("main").innerText)
+      - closed.reduce((sum, one) => sum + words(one.innerText), 0),
     fields: [...document.querySelectorAll(`main :is(${fields})`)]
       .filter((one) => one.checkVisibility()).length,
   };
