@@ -102,12 +102,12 @@ def scene(user: User) -> EXAMPLES:
         "k": 2,
         "labels": ["never", "once", "often"],
     }
-    segments = {"segments": ["2.0 (control)", "2.1 (new start screen)", "nightly"]}
+    segments = {"segments": ["2.0 (control)", "2.1 (new start screen)", "גרסה 3"]}
     by_segment = [[int(at == cell) for at in range(6)] for cell in (0, 1, 2, 2, 2) for _ in range(30)]
     recipes = [
         open_recipe([1] * 150, cohort_size=400),
         finished_recipe(by_segment, simulation=True, cohort_size=40, epsilon=8.0, **segments),
-        open_recipe(opens_at="2030-01-01T00:00:00Z"),
+        open_recipe(opens_at="2030-01-01T00:00:00Z", name="עדכון 2.1", question="כמה מכשירים קרסו?"),
         open_recipe([1] * 21, population_size=400, **counted),
         recipe_close(recipe=open_recipe([1] * 3), actor=None),
         simulated_recipe({0: 40, 1: 20}),
