@@ -231,7 +231,7 @@ def _value_text(rule: Rule) -> str:
 
 
 def _of_series(identifier: object) -> Subject:
-    series = Series.objects.filter(identifier=_text(identifier)).first()
+    series = Series.objects.filter(identifier=_text(identifier), private=False).first()
     if series is None:
         raise FieldError("series", f"must be the identifier of a series here, not {as_typed(identifier)}")
     asked = series.rounds.filter(recipe__isnull=False).select_related("recipe").order_by("-number").first()

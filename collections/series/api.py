@@ -31,6 +31,7 @@ from series.selectors import (
     rounds_of,
     segment_to_follow,
     series_list,
+    series_visible_to,
     trend,
 )
 from web.json_requests import read_object
@@ -99,6 +100,7 @@ class SeriesSummarySerializer(serializers.Serializer[Series]):
     stopped_at = serializers.DateTimeField(
         allow_null=True, help_text="When its remaining rounds were given up."
     )
+    simulation = serializers.BooleanField(help_text="Whether simulated devices report, and no real ones.")
 
 
 class RoundSerializer(serializers.Serializer[Any]):
@@ -189,7 +191,7 @@ class SeriesListView(APIView):
         parameters=[CURSOR],
     )
     def get(self, request: Request) -> Response:
-        return Response(api_results(series_list(), request, SeriesSummarySerializer))
+        return Response(api_results(series_list(request.user), request, SeriesSummarySerializer))
 
     @extend_schema(
         summary="Publish a series",
@@ -254,7 +256,7 @@ class SeriesView(APIView):
         parameters=[SEGMENT, CURSOR],
     )
     def get(self, request: Request, series: str) -> Response:
-        return _answer(_series(series), request)
+        return _answer(_series(series, request), request)
 
 
 class RecipeSeriesView(APIView):
@@ -271,7 +273,7 @@ class RecipeSeriesView(APIView):
     )
     def get(self, request: Request, identifier: str) -> Response:
         missing = "No recipe of a series has this identifier."
-        series = row_found(Series.objects.all(), missing, rounds__recipe__identifier=identifier)
+        series = row_found(series_visible_to(request.user), missing, rounds__recipe__identifier=identifier)
         return _answer(series, request)
 
 
@@ -289,12 +291,12 @@ class SeriesStopView(APIView):
         responses={200: SeriesSerializer, 409: problem_response("All of its rounds were asked.")},
     )
     def post(self, request: Request, series: str) -> Response:
-        found = _series(series)
+        found = _series(series, request)
         read_object(request._request, BODY_BYTES, names=())
         try:
             found = series_stop(series=found, actor=signed_in_user(request._request))
         except SeriesStateError as error:
-            found = _series(series)
+            found = _series(series, request)
             if found.stopped_at is None:
                 raise conflict(error) from None
         return Response(series_document(found))
@@ -309,21 +311,25 @@ class SeriesMarkView(APIView):
         summary="Mark a series",
         operation_id="series_mark",
         request=NewMarkSerializer,
-        responses={200: SeriesSerializer, 400: REFUSED},
+        responses={
+            200: SeriesSerializer,
+            400: REFUSED,
+            409: problem_response("It is private, and marks are public."),
+        },
         examples=example(MARK, request_only=True),
     )
     def post(self, request: Request, series: str) -> Response:
-        found = _series(series)
+        found = _series(series, request)
         actor, asked = signed_in_user(request._request), NewMarkSerializer.read(request)
-        with as_problems():
+        with as_problems(conflicts=SeriesStateError):
             at = asked.get("at")
             time = timezone.now() if at is None else parse_time("at", at)
             series_mark(series=found, at=time, note=asked["note"], actor=actor)
         return Response(series_document(found))
 
 
-def _series(identifier: str) -> Series:
-    return row_found(Series.objects.all(), "No series has this identifier.", identifier=identifier)
+def _series(identifier: str, request: Request) -> Series:
+    return row_found(series_visible_to(request.user), "No series has this identifier.", identifier=identifier)
 
 
 def _answer(series: Series, request: Request) -> Response:

@@ -27,10 +27,18 @@ class Series(models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, null=True, related_name="+")
     published_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, help_text="When its remaining rounds were given up.")
+    simulation = models.BooleanField(default=False, help_text="Reports come from simulated devices.")
+    private = models.BooleanField(default=False, help_text="Only analysts see it, as all of its rounds.")
 
     class Meta:
         ordering = ("-pk",)
         verbose_name_plural = "series"
+        constraints = (
+            models.CheckConstraint(
+                name="series_private_is_simulated",
+                condition=models.Q(private=False) | models.Q(simulation=True),
+            ),
+        )
 
     def __str__(self) -> str:
         return self.name

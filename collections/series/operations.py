@@ -312,34 +312,53 @@ def _skip(planned: Round, reason: str) -> None:
 
 
 @transaction.atomic
-def series_publish_simulated(*, draft: SeriesDraft, rounds: int) -> Series:
+def series_publish_simulated(
+    *, draft: SeriesDraft, actor: User | None = None, private: bool = False
+) -> Series:
     """Store a series whose rounds simulated devices answer. No budget is reserved, and no round opens by
-    itself: the simulation publishes each, and adds it.
+    itself: the simulation publishes each, and adds it (`round_simulated`).
 
     Args:
-        rounds: how many are simulated.
+        draft: with the number of rounds, and when the first opens (`SeriesDraft.ending`).
+        private: whether only analysts see it. The log then has an entry of each round alone, without a name.
     """
     series = Series.objects.create(
         identifier=Series.drawn_identifier(),
         name=draft.recipe.name,
-        draft=replace(draft, rounds=rounds, until=None).as_dict(),
+        draft=draft.as_dict(),
+        created_by=actor,
         published_at=clock.database_now(),
+        simulation=True,
+        private=private,
     )
+    if private:
+        return series
     entry_append(
         action=SERIES_PUBLISHED,
         subject=series.subject,
-        actor=None,
+        actor=actor,
         details={
             "name": series.name,
             "every": draft.as_dict()["every"],
             "time_zone": draft.time_zone,
-            "rounds": rounds,
+            "rounds": draft.rounds,
             "population": draft.recipe.population,
             "statistic": draft.recipe.statistic,
             "simulation": True,
         },
     )
     return series
+
+
+def round_simulated(*, series: Series, number: int, recipe: Recipe) -> Round:
+    """Add a round of a simulated series, whose recipe is published."""
+    return Round.objects.create(
+        series=series,
+        number=number,
+        opens_at=stored(recipe.opens_at),
+        state=Round.State.PUBLISHED,
+        recipe=recipe,
+    )
 
 
 @transaction.atomic
@@ -376,7 +395,10 @@ def series_mark(*, series: Series, at: datetime, note: str, actor: User | None) 
 
     Raises:
         FieldError: the note is empty, too long or not one line.
+        SeriesStateError: the series is private: marks are in the public log.
     """
+    if series.private:
+        raise SeriesStateError("the series is private, and marks are public")
     note = note.strip()
     if not 1 <= len(note) <= NOTE_LENGTH or not note.isprintable():
         raise FieldError("note", f"must be one line of 1 to {NOTE_LENGTH} characters")

@@ -74,6 +74,7 @@ def rounds_publish_simulated(*, draft: RoundsDraft, actor: User | None) -> Serie
             draft=draft.as_dict(),
             created_by=actor,
             published_at=clock.database_now(),
+            simulation=True,
         )
         document_store(series=series, published=published, simulation=True, actor=actor)
     return series

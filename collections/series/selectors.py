@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Count, F, QuerySet, Window
 from django.db.models.functions import RowNumber
 
@@ -13,6 +14,7 @@ from panprivacy.formats.parameters import as_typed
 from panprivacy.intervals.estimate import Interval
 from panprivacy.recipe.series import MOST_ROUNDS
 from panprivacy.statistics.segments import FIELD
+from recipes.access import may_publish
 from recipes.models import Recipe
 from results.changes import Change, change_between
 from results.models import Release
@@ -40,9 +42,15 @@ _SUBJECT = re.compile(r"series ([0-9a-f]{16})(?: round [0-9]+| all rounds| round
 """`Series.subject`, and the names of its reservations."""
 
 
-def series_list() -> QuerySet[Series]:
-    """Every series, newest first, but recipes in rounds that were simulated."""
-    return Series.objects.exclude(rounds_document__simulation=True)
+def series_visible_to(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Series]:
+    """The series that an account may know of, newest first: analysts all, others none of the private
+    simulations."""
+    return Series.objects.all() if may_publish(user) else Series.objects.filter(private=False)
+
+
+def series_list(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Series]:
+    """The same without recipes in rounds that were simulated."""
+    return series_visible_to(user).exclude(rounds_document__simulation=True)
 
 
 def series_of_subjects(subjects: Iterable[str]) -> dict[str, Series]:

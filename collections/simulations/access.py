@@ -4,7 +4,8 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 
 from ledger.access import may_change_populations
 from recipes.access import may_publish
-from simulations.models import Simulation
+from recipes.models import Recipe
+from series.models import Series
 
 
 def may_simulate(user: AbstractBaseUser | AnonymousUser | None) -> bool:
@@ -12,8 +13,6 @@ def may_simulate(user: AbstractBaseUser | AnonymousUser | None) -> bool:
     return user is not None and may_publish(user)
 
 
-def may_delete(user: AbstractBaseUser | AnonymousUser, simulation: Simulation) -> bool:
-    """Whether the account may delete the simulation: its owner or an administrator, if it is private."""
-    if not simulation.recipe.private:
-        return False
-    return simulation.recipe.created_by_id == user.pk or may_change_populations(user)
+def may_delete(user: AbstractBaseUser | AnonymousUser, simulated: Recipe | Series) -> bool:
+    """Whether the account may delete a simulation: its owner or an administrator, if it is private."""
+    return simulated.private and (simulated.created_by_id == user.pk or may_change_populations(user))

@@ -1,4 +1,5 @@
-"""The REST API of simulations, for analysts: start one, follow it, cancel it, delete a private one."""
+"""The REST API of simulations, of a recipe or a series, for analysts: start one, follow it, cancel it, delete
+a private one."""
 
 import uuid
 from collections.abc import Iterator
@@ -19,20 +20,22 @@ from recipes.drafts_api import RecipeFileSerializer
 from recipes.errors import PartnerUnavailableError
 from recipes.planner.guarantees import NotComputedError
 from recipes.scopes import RECIPES_READ, RECIPES_WRITE
+from series.api import SeriesFileSerializer
 from simulations.access import may_delete
-from simulations.deletion import simulation_delete
+from simulations.deletion import series_simulation_delete, simulation_delete
 from simulations.errors import SimulationRefusedError
-from simulations.models import Simulation
+from simulations.models import SeriesSimulation, Simulation
 from simulations.operations import simulation_cancel, simulation_start
-from simulations.selectors import Stage, outcome_of, problem_of, progress_of
-from simulations.workloads import CSV_BYTES, RANDOM
+from simulations.selectors import Stage, outcome_of, problem_of, progress_of, series_progress_of
+from simulations.series_simulations import MOST_ROUNDS, series_simulation_cancel, series_simulation_start
+from simulations.workloads import CSV_BYTES, RANDOM, SHARES
 from web.openapi import problem_response
 from web.problems import Problem
 from web.refusals import as_problems
 from web.scopes import Scopes
 from web.serializers import ExactSerializer, ObjectField
 
-EXAMPLE = {
+EXAMPLE: dict[str, Any] = {
     "recipe": {
         "name": "Crash counter",
         "question": "On how many devices did it crash?",
@@ -47,14 +50,26 @@ EXAMPLE = {
 }
 
 
+SERIES_EXAMPLE = {
+    "series": {**EXAMPLE["recipe"], "segments": ["2.0", "2.1"], "every": "week", "rounds": 4},
+    "workload": {"devices": 6000, "shares": [0.05], "rises": {"segment": "2.1", "points": 10}},
+}
+
+SHARES_HELP = "Of the devices with the event, which happens once: one for each segment, or one for all."
+
+
 class WorkloadSerializer(serializers.Serializer[dict[str, Any]]):
     kind = serializers.ChoiceField(
-        choices=[*RANDOM, "flights", "events", "values"],
-        help_text="`bernoulli`, `poisson`: random events. `flights`: aircraft of January 2013. `events`, "
+        choices=[*RANDOM, SHARES, "flights", "events", "values"],
+        help_text="`bernoulli`, `poisson`: random events. `shares`: an event on a fixed share of devices, "
+        "which are spread evenly over the segments. `flights`: aircraft of January 2013. `events`, "
         "`values`: a CSV file.",
     )
     devices = serializers.IntegerField(
-        required=False, min_value=1, max_value=1_000_000, help_text="Of random events."
+        required=False, min_value=1, max_value=1_000_000, help_text="Of random events, or `shares`."
+    )
+    shares = serializers.ListField(
+        required=False, child=serializers.FloatField(min_value=0, max_value=1), help_text=SHARES_HELP
     )
     rate = serializers.FloatField(
         required=False,
@@ -121,6 +136,59 @@ class SimulationSerializer(serializers.Serializer[dict[str, Any]]):
         allow_null=True,
         help_text="The object that `manage.py collect` prints, once it is `finished`.",
     )
+
+
+class RiseSerializer(serializers.Serializer[dict[str, Any]]):
+    segment = serializers.CharField(required=False, help_text="Left out if the series has none.")
+    points = serializers.FloatField(
+        min_value=-100, max_value=100, help_text="By how many percentage points its share changes."
+    )
+
+
+class SeriesWorkloadSerializer(serializers.Serializer[dict[str, Any]]):
+    devices = serializers.IntegerField(
+        min_value=1, max_value=1_000_000, help_text="In each round, spread evenly over the segments."
+    )
+    shares = serializers.ListField(
+        child=serializers.FloatField(min_value=0, max_value=1), help_text=SHARES_HELP
+    )
+    rises = RiseSerializer(required=False, allow_null=True, help_text="What changes in the last round.")
+
+
+class NewSeriesSimulationSerializer(ExactSerializer):
+    series = SeriesFileSerializer(
+        help_text=f"With `every`, and at most {MOST_ROUNDS} rounds; its times are ignored. The last round is "
+        "dated now."
+    )
+    workload = SeriesWorkloadSerializer()
+    seed = serializers.IntegerField(
+        required=False,
+        allow_null=True,
+        min_value=0,
+        max_value=2**53 - 1,
+        help_text="Repeats what the devices do; random ones if left out.",
+    )
+    public = serializers.BooleanField(
+        default=False, help_text="As of a simulation, for the series and all of its rounds."
+    )
+
+
+class SeriesSimulationSerializer(serializers.Serializer[dict[str, Any]]):
+    series = serializers.CharField(
+        source="simulation.series.identifier", help_text="The series, which has the results."
+    )
+    public = serializers.BooleanField(help_text="Whether others than analysts of this site see it.")
+    state = serializers.ChoiceField(
+        choices=[stage.value for stage in Stage if stage is not Stage.SUMMING], source="progress.stage"
+    )
+    rounds = serializers.IntegerField(source="progress.rounds")
+    done = serializers.IntegerField(source="progress.done", help_text="Rounds with a result, or none.")
+    seconds_left = serializers.IntegerField(
+        source="progress.seconds_left",
+        allow_null=True,
+        help_text="Until the last one has, at the pace so far; null if unknown.",
+    )
+    problem = serializers.CharField(allow_null=True, help_text="As of a simulation.")
 
 
 class SimulationsView(APIView):
@@ -197,17 +265,123 @@ class DeletionView(APIView):
     )
     def post(self, request: Request, simulation: uuid.UUID) -> Response:
         own, actor = _simulation(simulation), signed_in_user(request._request)
-        if own.recipe.private and not may_delete(actor, own):
-            raise Problem(
-                "forbidden", "This is not allowed", 403, "Only its owner and administrators may delete it."
-            )
+        if own.recipe.private and not may_delete(actor, own.recipe):
+            raise _not_deleted()
         with _refusals():
             simulation_delete(simulation=own, actor=actor)
         return Response(status=204)
 
 
+class SeriesSimulationsView(APIView):
+    """Starting the simulation of a series."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        operation_id="series_simulation_start",
+        summary="Simulate a series",
+        description="Its rounds run one after the other, each as a simulation that waits in line.",
+        request=NewSeriesSimulationSerializer,
+        responses={
+            202: OpenApiResponse(
+                SeriesSimulationSerializer, "Started; `Location` is the address of its progress."
+            ),
+            409: problem_response("Too many wait already, or none can be started here."),
+            503: problem_response(
+                "The recipe's other server did not answer, or its guarantees are not computed yet."
+            ),
+        },
+        examples=[OpenApiExample("One version gets worse", value=SERIES_EXAMPLE, request_only=True)],
+    )
+    def post(self, request: Request) -> Response:
+        actor, asked = signed_in_user(request._request), NewSeriesSimulationSerializer.read(request)
+        with _refusals():
+            simulation = series_simulation_start(
+                members=asked["series"],
+                workload=asked["workload"],
+                seed=asked.get("seed"),
+                public=asked.get("public", False),
+                actor=actor,
+            )
+        location = reverse("api-series-simulation", args=[simulation.series.identifier])
+        return Response(_series_shown(simulation), status=202, headers={"Location": location})
+
+
+class SeriesSimulationView(APIView):
+    """How far the simulation of a series is, and cancelling it."""
+
+    scopes: ClassVar[Scopes] = {"GET": RECIPES_READ, "DELETE": RECIPES_WRITE}
+
+    @extend_schema(
+        operation_id="series_simulation",
+        summary="Follow the simulation of a series",
+        responses={200: SeriesSimulationSerializer},
+    )
+    def get(self, request: Request, series: str) -> Response:
+        return Response(_series_shown(_series_simulation(series)))
+
+    @extend_schema(
+        operation_id="series_simulation_cancel",
+        summary="Cancel the simulation of a series",
+        description="No further round begins. Results stay.",
+        responses={200: SeriesSimulationSerializer, 409: problem_response("It has ended already.")},
+    )
+    def delete(self, request: Request, series: str) -> Response:
+        own, actor = _series_simulation(series), signed_in_user(request._request)
+        with _refusals():
+            cancelled = series_simulation_cancel(simulation=own, actor=actor)
+        return Response(_series_shown(cancelled))
+
+
+class SeriesDeletionView(APIView):
+    """Deleting a private simulation of a series."""
+
+    scopes: ClassVar[Scopes] = {"POST": RECIPES_WRITE}
+
+    @extend_schema(
+        operation_id="series_simulation_delete",
+        summary="Delete the private simulation of a series",
+        description="With all of its rounds. One that runs is cancelled first.",
+        request=None,
+        responses={
+            204: None,
+            403: problem_response("Only its owner and administrators may."),
+            409: problem_response("It is public, and stays for good."),
+        },
+    )
+    def post(self, request: Request, series: str) -> Response:
+        own, actor = _series_simulation(series), signed_in_user(request._request)
+        if own.series.private and not may_delete(actor, own.series):
+            raise _not_deleted()
+        with _refusals():
+            series_simulation_delete(simulation=own, actor=actor)
+        return Response(status=204)
+
+
+def _series_simulation(identifier: str) -> SeriesSimulation:
+    loaded = SeriesSimulation.objects.select_related("series")
+    return get_object_or_404(loaded, series__identifier=identifier)
+
+
+def _series_shown(simulation: SeriesSimulation) -> dict[str, Any]:
+    progress = series_progress_of(simulation, timezone.now())
+    shown = {
+        "simulation": simulation,
+        "public": not simulation.series.private,
+        "progress": progress,
+        "problem": progress.problem or None,
+    }
+    return dict(SeriesSimulationSerializer(shown).data)
+
+
 def _simulation(key: uuid.UUID) -> Simulation:
     return get_object_or_404(Simulation.objects.select_related("recipe"), pk=key)
+
+
+def _not_deleted() -> Problem:
+    return Problem(
+        "forbidden", "This is not allowed", 403, "Only its owner and administrators may delete it."
+    )
 
 
 @contextmanager

@@ -266,7 +266,8 @@ def _report(row: DeviceChunk, transport: Transport) -> FleetResult:
     simulation = row.simulation
     published, workload = simulation.recipe.published, simulation.workload
     chunk = workloads.Chunk(row.first, row.count, None if row.listed is None else bytes(row.listed))
-    devices = workloads.devices_of(chunk, workload, published.parameters.step_count, simulation.seed)
+    steps, segments = published.parameters.step_count, published.segments
+    devices = workloads.devices_of(chunk, workload, steps, simulation.seed, segments)
     return run_buckets(
         published,
         [devices.bucket],

@@ -1,5 +1,6 @@
-"""Deleting a private simulation with everything that is stored of it."""
+"""Deleting a private simulation, of a recipe or of a series, with everything that is stored of it."""
 
+from contextlib import suppress
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -10,10 +11,12 @@ from log.audit.operations import entry_append
 from recipes.models import Recipe
 from reports.partitions import REPORTS
 from results.models import Release
+from series.models import Round, Series
 from simulations.actions import SIMULATION_DELETED
 from simulations.errors import SimulationRefusedError
-from simulations.models import Simulation
+from simulations.models import SeriesSimulation, Simulation
 from simulations.operations import simulation_cancel
+from simulations.series_simulations import series_simulation_cancel
 
 
 @transaction.atomic
@@ -22,9 +25,35 @@ def simulation_delete(*, simulation: Simulation, actor: User | None) -> None:
     that runs is cancelled first. The log keeps that there was one, and that it was deleted.
 
     Raises:
-        SimulationRefusedError: it is public, and stays for good.
+        SimulationRefusedError: it is public, and stays for good, or a round of a series, which is deleted as
+            a whole.
         Simulation.DoesNotExist: it is deleted already.
     """
+    if Round.objects.filter(recipe=simulation.recipe_id).exists():
+        raise SimulationRefusedError("it is a round of a series, which can only be deleted as a whole")
+    _simulation_delete(simulation, actor)
+
+
+def series_simulation_delete(*, simulation: SeriesSimulation, actor: User | None) -> None:
+    """Delete the private simulation of a series, with all of its rounds; as `simulation_delete`.
+
+    Raises:
+        SimulationRefusedError: it is public, and stays for good.
+        SeriesSimulation.DoesNotExist: it is deleted already.
+    """
+    if not simulation.series.private:
+        raise SimulationRefusedError("the simulation is public, and public series stay")
+    with suppress(SimulationRefusedError):
+        # Ahead of the transaction: then no further round begins.
+        series_simulation_cancel(simulation=simulation, actor=actor)
+    with transaction.atomic():
+        simulation = SeriesSimulation.objects.select_for_update().get(pk=simulation.pk)
+        for own in Simulation.objects.filter(recipe__round__series=simulation.series_id):
+            _simulation_delete(own, actor)
+        _delete(Series.objects.filter(pk=simulation.series_id))
+
+
+def _simulation_delete(simulation: Simulation, actor: User | None) -> None:
     # In this order everywhere: the simulation's row first.
     simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
     recipe = Recipe.objects.select_for_update().get(pk=simulation.recipe_id)

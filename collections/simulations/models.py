@@ -1,10 +1,11 @@
-"""Simulations, and the devices of each that have not reported yet."""
+"""Simulations, of one recipe or of a series, and the devices of each that have not reported yet."""
 
 import uuid
 
 from django.db import models
 
 from recipes.models import Recipe
+from series.models import Series
 
 
 class Simulation(models.Model):
@@ -83,3 +84,30 @@ class DeviceChunk(models.Model):
 
     def __str__(self) -> str:
         return f"{self.count} devices from {self.first}"
+
+
+class SeriesSimulation(models.Model):
+    """A series whose rounds are simulated one after the other, each as a simulation of its own."""
+
+    class State(models.TextChoices):
+        RUNNING = "running", "Running"
+        FINISHED = "finished", "Finished"
+        CANCELLED = "cancelled", "Cancelled"
+        FAILED = "failed", "Failed"
+
+    series = models.OneToOneField(Series, models.PROTECT, primary_key=True, related_name="simulated_by")
+    state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
+    workload = models.JSONField(help_text="As asked for.")
+    seed = models.TextField(blank=True, help_text="Of the first round, then one more each; empty: random.")
+    problem = models.CharField(max_length=300, blank=True, help_text="What went wrong last, as a clause.")
+    started_at = models.DateTimeField()
+    failures = models.PositiveIntegerField(default=0, help_text="Failed attempts to begin the next round.")
+    retry_at = models.DateTimeField(null=True, help_text="When that is tried again; empty if none failed.")
+    ended_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ("-started_at",)
+        indexes = (models.Index(fields=("state",)),)
+
+    def __str__(self) -> str:
+        return f"simulation of {self.series_id}"

@@ -106,6 +106,7 @@ def simulation_publish(
     private: bool = False,
     try_number: int | None = None,
     guaranteed: Guaranteed | None = None,
+    stored: Callable[[Simulation], None] = lambda _: None,
 ) -> Simulation:
     """Publish a simulated recipe as it stands, with the devices that workers simulate.
 
@@ -114,6 +115,7 @@ def simulation_publish(
         private: as of `recipe_publish_file`.
         try_number: of a try (`simulations.tries`), one more than the last one's; None of others.
         guaranteed: as of `recipe_publish_file`.
+        stored: called with it in the transaction that publishes it; what it raises undoes that.
 
     Raises:
         IntegrityError: a try has this number already; nothing was stored.
@@ -149,6 +151,7 @@ def simulation_publish(
         chunks_store(simulation, chunks)
         if private:
             entry_append(action=SIMULATION_STARTED, subject=simulation.subject, actor=actor, details={})
+        stored(simulation)
 
     # With the recipe or not at all: the devices of a recipe that was published alone would never report.
     recipe_publish_file(

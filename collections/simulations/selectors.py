@@ -17,7 +17,7 @@ from results.models import Release, SimulatedTruth
 from results.rates import held_of
 from simulations import device_counts
 from simulations.chunk_sizes import seconds_per_device
-from simulations.models import Simulation
+from simulations.models import SeriesSimulation, Simulation
 from simulations.outcome import CollectionResult, rejections, seconds_shared
 from storage.answers.questions import State
 from storage.columns import stored
@@ -84,6 +84,12 @@ def simulations_in_line() -> QuerySet[Simulation]:
     return simulations_running().filter(try_number=None, at_once=None)
 
 
+def series_running() -> QuerySet[SeriesSimulation]:
+    """Series whose rounds are simulated, the oldest first."""
+    running = SeriesSimulation.objects.filter(state=SeriesSimulation.State.RUNNING)
+    return running.select_related("series__created_by").order_by("started_at")
+
+
 def ahead_of(simulation: Simulation) -> int:
     """How many simulations of analysts come before this one; 0 if a command or a visitor began it."""
     if simulation.try_number is not None or simulation.at_once is not None:
@@ -137,6 +143,44 @@ def progress_of(simulation: Simulation, now: datetime) -> Progress:
         waits = simulation.devices > 0 and not simulation.problem and taken >= WORKER_WAIT.total_seconds()
         return Progress(Stage.WAITING if waits else Stage.RUNNING, None)
     return Progress(Stage.RUNNING, round(taken / simulation.done * (simulation.devices - simulation.done)))
+
+
+@dataclass(frozen=True)
+class SeriesProgress:
+    """How far the simulation of a series is.
+
+    Attributes:
+        stage: `WAITING` if its round waits, else `RUNNING` until the last round has its result.
+        rounds: in all.
+        done: those with a result, or the reason why nothing was released.
+        seconds_left: until the last has its result, at the pace so far; None before the first has.
+        ahead: as of `Progress`.
+        problem: what went wrong last, or what it waits for, as a clause; empty if nothing is to be said.
+    """
+
+    stage: Stage
+    rounds: int
+    done: int
+    seconds_left: int | None
+    ahead: int
+    problem: str
+
+
+def series_progress_of(simulation: SeriesSimulation, now: datetime) -> SeriesProgress:
+    """How far the simulation of a series is at `now`."""
+    series, rounds = simulation.series, simulation.series.draft["rounds"]
+    done = series.rounds.filter(recipe__release__isnull=False).count()
+    if simulation.state != SeriesSimulation.State.RUNNING:
+        return SeriesProgress(Stage(simulation.state), rounds, done, None, 0, simulation.problem)
+    stage, ahead, problem = Stage.RUNNING, 0, simulation.problem
+    last = Simulation.objects.filter(recipe__round__series=series).select_related("recipe").first()
+    if last is not None and not problem:
+        progress = progress_of(last, now)
+        stage = Stage.WAITING if progress.stage is Stage.WAITING else Stage.RUNNING
+        ahead, problem = progress.ahead, problem_of(last)
+    taken = max(0.0, (now - simulation.started_at).total_seconds())
+    left = round(taken / done * (rounds - done)) if done else None
+    return SeriesProgress(stage, rounds, done, left, ahead, problem)
 
 
 def problem_of(simulation: Simulation) -> str:

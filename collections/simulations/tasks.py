@@ -13,7 +13,8 @@ from recipes.access import DEVICE_KEY
 from results.aggregation.tasks import steps_send
 from simulations.chunks import chunk_run, chunks_take, try_end
 from simulations.models import DeviceChunk, Simulation
-from simulations.selectors import simulations_running
+from simulations.selectors import series_running, simulations_running
+from simulations.series_simulations import series_simulation_advance
 from storage.periodic import PeriodicTask
 
 logger = structlog.get_logger(__name__)
@@ -30,6 +31,17 @@ def advance_simulations() -> None:
         except Exception:
             # One that cannot be brought on must not hold up the others.
             logger.exception("simulation_not_advanced", simulation=str(simulation.pk))
+
+
+@shared_task(base=PeriodicTask)
+def advance_simulated_series() -> None:
+    """Begin the rounds of simulated series that are due; safe to run at any time, even twice."""
+    for simulation in series_running():
+        try:
+            series_simulation_advance(simulation=simulation)
+        except Exception:
+            # One that cannot be brought on must not hold up the others.
+            logger.exception("simulated_series_not_advanced", series=simulation.series.identifier)
 
 
 @shared_task

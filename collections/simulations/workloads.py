@@ -3,7 +3,7 @@
 import json
 import math
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
 from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
 from devices_sim.workloads.segments import WEIGHT, SegmentedDevice, checked_weights
-from devices_sim.workloads.synthetic import PROBABILITY, RATE, SyntheticBucket
+from devices_sim.workloads.synthetic import PROBABILITY, RATE, SHARE, ShareBucket, SyntheticBucket
 from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description, as_typed
@@ -35,6 +35,9 @@ CSV_BYTES = 8 * 1024 * 1024
 
 RANDOM = {"bernoulli": PROBABILITY, "poisson": RATE}
 """Kinds of random events, and what their `rate` may be."""
+
+SHARES = "shares"
+"""The kind of devices of which a fixed share has the event, of each segment its own."""
 
 OPTION = "events"
 """The option of `collect` of devices that have events; the others have values."""
@@ -98,8 +101,8 @@ def planned(workload: object, simulated: SimulatedDevices, segments: tuple[str, 
     """Read and check a workload.
 
     Args:
-        workload: `kind`, and what belongs to it: `devices` and `rate`, or `csv`; and perhaps `weights`, the
-            relative sizes of the segments, for devices whose own is not known.
+        workload: `kind`, and what belongs to it: `devices` with `rate` or `shares`, or `csv`; and perhaps
+            `weights`, the relative sizes of the segments, for devices whose own is not known.
         simulated: the devices of the recipe.
         segments: of the recipe.
 
@@ -111,6 +114,8 @@ def planned(workload: object, simulated: SimulatedDevices, segments: tuple[str, 
         raise FieldError("workload", "must be an object with the field kind")
     members = dict(workload)
     kind, kinds = members.pop("kind", None), kinds_for(simulated)
+    if kind == SHARES and simulated.option == OPTION:
+        return _shares(members, segments)
     if kind not in kinds:
         raise FieldError("workload.kind", f"must be one of {', '.join(kinds)}, not {as_typed(kind)}")
     weights = checked_weights("workload.weights", members.pop("weights", None), segments)
@@ -139,14 +144,20 @@ class Devices:
     attributes: FleetAttributes | None
 
 
-def devices_of(chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str) -> Devices:
+def devices_of(
+    chunk: Chunk, workload: Mapping[str, Any], steps: int, seed: str, segments: tuple[str, ...] = ()
+) -> Devices:
     """The devices of a chunk, the same at every attempt.
 
     Args:
         workload: as `Planned.workload` has it.
         steps: number of time steps of the recipe.
         seed: of the simulation.
+        segments: of the recipe.
     """
+    if workload["kind"] == SHARES:
+        shares = tuple(workload["shares"])
+        return Devices(ShareBucket(seed, chunk.first, chunk.count, steps, segments, shares), None)
     if chunk.listed is None:
         return Devices(_RandomDevices(seed, chunk.first, chunk.count, steps, workload["probability"]), None)
     rows = json.loads(chunk.listed)
@@ -192,12 +203,37 @@ def _random(kind: str, members: Mapping[str, object]) -> Planned:
     devices = DEVICES.check("workload.devices", int, members["devices"])
     rate = RANDOM[kind].check("workload.rate", float, members["rate"])
     probability = -math.expm1(-rate) if kind == "poisson" else rate
+    return _drawn({"kind": kind, "devices": devices, "rate": rate, "probability": probability})
+
+
+def _shares(members: Mapping[str, object], segments: tuple[str, ...]) -> Planned:
+    _require_members(members, ("devices", "shares"))
+    devices = DEVICES.check("workload.devices", int, members["devices"])
+    shares = checked_shares("workload.shares", members["shares"], segments)
+    return _drawn({"kind": SHARES, "devices": devices, "shares": list(shares)})
+
+
+def checked_shares(field: str, values: object, segments: Sequence[str]) -> tuple[float, ...]:
+    """Shares of devices with the event: one, or one for each segment.
+
+    Raises:
+        FieldError: named `field`.
+    """
+    counts = {1, len(segments) or 1}
+    if not isinstance(values, Sequence) or isinstance(values, str) or len(values) not in counts:
+        each = f", or {len(segments)}, one for each of {', '.join(segments)}" if len(counts) > 1 else ""
+        raise FieldError(field, f"must be a list of one number{each}")
+    return tuple(SHARE.check(field, float, value) for value in values)
+
+
+def _drawn(asked: dict[str, Any]) -> Planned:
+    """Devices that are drawn where they report."""
+    devices: int = asked["devices"]
 
     def cut(size: int) -> Iterator[Chunk]:
         for first in range(0, devices, size):
             yield Chunk(first, min(size, devices - first), None)
 
-    asked = {"kind": kind, "devices": devices, "rate": rate, "probability": probability}
     return Planned(asked, devices, cut)
 
 

@@ -4,8 +4,10 @@ import math
 import random
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from typing import Any
 
 from devices_sim.workloads.bucket import BUCKET_DEVICES, Bucket, EventWorkload, Stream
+from devices_sim.workloads.segments import SegmentedDevice
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
 
@@ -13,6 +15,7 @@ DEVICES = Description(label="Devices", help="Number of devices.", minimum=1, max
 PROBABILITY = Description(
     label="Probability", help="Probability of an event in a time step.", minimum=0, maximum=1
 )
+SHARE = Description(label="Share", help="Share of devices with the event.", minimum=0, maximum=1)
 RATE = Description(label="Rate", help="Mean number of events in a time step.", minimum=0, maximum=1e6)
 
 
@@ -46,6 +49,41 @@ class SyntheticBucket(Bucket[Set[int]]):
                 return happened
             step += 1 + int(gap)
             happened.add(step)
+
+
+@dataclass(frozen=True)
+class ShareBucket(Bucket[Any]):
+    """Devices `first`, `first` + 1, … of which a fixed share has one event, in any step: of each segment its
+    own, and no more or less by chance.
+
+    Attributes:
+        segments: in turn, those of the devices; empty if there are none.
+        shares: of devices with the event, from 0 to 1: one for each segment, or one for all.
+    """
+
+    seed: str
+    first: int
+    devices: int
+    steps: int
+    segments: tuple[str, ...]
+    shares: tuple[float, ...]
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        count = max(1, len(self.segments))
+        for device in range(self.first, self.first + self.devices):
+            place, earlier = device % count, device // count
+            share = self.shares[place % len(self.shares)]
+            # As many as the share of those so far, to the nearest: one more if it is one of them.
+            has_event = round_half_up((earlier + 1) * share) > round_half_up(earlier * share)
+            generator = random.Random(f"{self.seed}:{device}")  # noqa: S311  # a simulation, to be repeated
+            happened = {generator.randint(1, self.steps)} if has_event else set[int]()
+            name = f"device-{device}"
+            yield name, SegmentedDevice(happened, self.segments[place]) if self.segments else happened
+
+
+def round_half_up(value: float) -> int:
+    """To the nearest whole number, halves up: the larger of two values never gives less."""
+    return math.floor(value + 0.5)
 
 
 def bernoulli(*, devices: int, steps: int, probability: float, seed: int) -> EventWorkload:

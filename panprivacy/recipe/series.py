@@ -165,6 +165,13 @@ class SeriesDraft(Repetition):
         name = f"{self.recipe.name}, round {number} of {rounds}"
         return dataclasses.replace(self.recipe, name=name, opens_at=opens_at, closes_at=None)
 
+    def ending(self, now: datetime, rounds: int) -> Self:
+        """The same with this number of rounds, the last one at `now`; when the first opens stays if it is
+        set."""
+        begun = self.recipe.opens_at or now.replace(microsecond=0) - (rounds - 1) * self.shortest
+        recipe = dataclasses.replace(self.recipe, opens_at=begun)
+        return dataclasses.replace(self, recipe=recipe, rounds=rounds, until=None)
+
     def as_dict(self) -> dict[str, Any]:
         """The fields that `from_mapping` reads."""
         members = self.recipe.as_dict() | {"every": self.every, "time_zone": self.time_zone}

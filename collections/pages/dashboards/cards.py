@@ -17,7 +17,7 @@ from panprivacy.statistics.catalogue import statistic_class
 from recipes.models import Recipe
 from results.selectors import with_release
 from series.models import Series
-from series.selectors import Point, latest_trends, newest_results
+from series.selectors import Point, latest_trends, newest_results, series_visible_to
 
 ROUNDS = 20
 """Rounds of a trend: its newest. Its own page has all."""
@@ -57,7 +57,7 @@ def shown_cards(dashboard: Dashboard, reader: Reader) -> list[ShownCard]:
     reader learns no more than from their own pages.
     """
     recipes = _recipes(dashboard, reader)
-    followed = _series(dashboard)
+    followed = _series(dashboard, reader)
     newest = newest_results(list(followed.values()))
     trends = latest_trends([one for one in followed.values() if _has_one_number(one)], ROUNDS)
     shown = []
@@ -74,10 +74,15 @@ def shown_cards(dashboard: Dashboard, reader: Reader) -> list[ShownCard]:
 
 
 def readable_cards(dashboard: Dashboard, reader: Reader) -> list[dict[str, str]]:
-    """The stored cards, without results that the reader does not find on the site."""
+    """The stored cards, without results and series that the reader does not find on the site."""
     asked = {card["recipe"] for card in dashboard.cards if card["type"] == "result"}
     found = set(readable_recipes(reader).filter(identifier__in=asked).values_list("identifier", flat=True))
-    return [card for card in dashboard.cards if card["type"] != "result" or card["recipe"] in found]
+    found |= _series(dashboard, reader).keys()
+    return [
+        card
+        for card in dashboard.cards
+        if card["type"] == "text" or (card.get("recipe") or card["series"]) in found
+    ]
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,9 @@ class EditedCard:
 def edited_cards(cards: Sequence[Mapping[str, str]], reader: Reader) -> list[EditedCard]:
     """Cards, stored or typed, as the form shows them; without the name of a result that the reader does not
     find on the site."""
-    followed = Series.objects.filter(identifier__in={card["series"] for card in cards if "series" in card})
+    followed = series_visible_to(reader).filter(
+        identifier__in={card["series"] for card in cards if "series" in card}
+    )
     names = {series.identifier: series.name for series in followed}
     recipes = readable_recipes(reader).filter(
         identifier__in={card["recipe"] for card in cards if "recipe" in card}
@@ -113,9 +120,9 @@ def _recipes(dashboard: Dashboard, reader: Reader) -> dict[str, Recipe]:
     return {str(recipe.identifier): recipe for recipe in recipes}
 
 
-def _series(dashboard: Dashboard) -> dict[str, Series]:
+def _series(dashboard: Dashboard, reader: Reader) -> dict[str, Series]:
     asked = {card["series"] for card in dashboard.cards if card["type"] == "series"}
-    return {series.identifier: series for series in Series.objects.filter(identifier__in=asked)}
+    return {series.identifier: series for series in series_visible_to(reader).filter(identifier__in=asked)}
 
 
 def _result(place: int, title: str, recipe: Recipe) -> ShownCard:

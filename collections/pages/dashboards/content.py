@@ -7,7 +7,7 @@ from pages.dashboards.access import Reader, readable_recipes
 from pages.dashboards.models import TITLE_LENGTH
 from panprivacy.formats.display import as_typed
 from panprivacy.formats.errors import FieldError
-from series.models import Series
+from series.selectors import series_visible_to
 from web.strict_json import CONTROLS
 
 MOST_CARDS = 50
@@ -43,7 +43,7 @@ def checked_cards(cards: object, author: Reader) -> list[Card]:
     if len(cards) > MOST_CARDS:
         raise FieldError("cards", f"must be at most {MOST_CARDS}, not {len(cards):,}")
     checked = [_card(f"cards[{place}]", card) for place, card in enumerate(cards)]
-    for name, rows in (("recipe", readable_recipes(author)), ("series", Series.objects.all())):
+    for name, rows in (("recipe", readable_recipes(author)), ("series", series_visible_to(author))):
         asked = {card[name] for card in checked if name in card}
         known = (
             set(rows.filter(identifier__in=asked).values_list("identifier", flat=True)) if asked else set()

@@ -46,7 +46,7 @@ class FeedView(View):
             name, title = f"population {population}", f"Results of {population} · Private telemetry"
             home = reverse("population", args=[population])
         if identifier := text_of(request.GET, "series"):
-            series = found(Series.objects.all(), "series", identifier=identifier)
+            series = found(Series.objects.filter(private=False), "series", identifier=identifier)
             results = results.filter(round__series=series)
             name += f" series {identifier}"
             title, home = f"{series.name} · Private telemetry", reverse("series", args=[identifier])

@@ -46,6 +46,7 @@ from series.selectors import (
     segment_to_follow,
     segments_of,
     series_list,
+    series_visible_to,
     trend,
     trends,
 )
@@ -65,7 +66,7 @@ class SeriesListView(View):
     """Every series."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
-        page = page_of(series_list(), request, SERIES)
+        page = page_of(series_list(request.user), request, SERIES)
         return render(request, "series/list.html", {"page": page})
 
 
@@ -73,7 +74,7 @@ class SeriesView(View):
     """One series: its rounds, and what changed from one to the next."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        return _page(request, found(Series.objects.all(), "series", identifier=identifier))
+        return _page(request, found(series_visible_to(request.user), "series", identifier=identifier))
 
 
 class NewSeriesView(PublishersOnly):
@@ -119,7 +120,7 @@ class SeriesStopView(PublishersOnly):
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        series = found(Series.objects.all(), "series", identifier=identifier)
+        series = found(series_visible_to(request.user), "series", identifier=identifier)
         try:
             series_stop(series=series, actor=signed_in_user(request))
         except SeriesStateError as error:
@@ -135,12 +136,14 @@ class SeriesMarkView(PublishersOnly):
     http_method_names = ("post",)
 
     def post(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        series = found(Series.objects.all(), "series", identifier=identifier)
+        series = found(series_visible_to(request.user), "series", identifier=identifier)
         note = request.POST.get("note", "")
         try:
             series_mark(series=series, at=timezone.now(), note=note, actor=signed_in_user(request))
         except FieldError as error:
             return _page(request, series, note=note, problem=f"The note {error.message}.", status=422)
+        except SeriesStateError as error:
+            messages.info(request, f"Nothing was changed: {error}.")
         return redirect("series", identifier=identifier)
 
 
@@ -177,8 +180,6 @@ def _page(
         "segments": segments_of(series),
         "rounds": known if signed is None else signed.rounds,
         "signed": signed,
-        "simulated": (signed is not None and signed.simulation)
-        or any(point.round.recipe is not None and point.round.recipe.simulation for point in points),
         "guarantees": guarantees,
         "main": main_guarantee(guarantees),
         "input_is_there": input_is_there,

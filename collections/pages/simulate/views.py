@@ -24,6 +24,7 @@ from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from recipes.planner.guarantees import NotComputedError
 from results.models import Release
+from series.models import Round
 from simulations.access import may_delete, may_simulate
 from simulations.deletion import simulation_delete
 from simulations.errors import SimulationRefusedError
@@ -128,7 +129,7 @@ class DeleteView(SimulatorsOnly):
 
     def post(self, request: HttpRequest, simulation: uuid.UUID) -> HttpResponse:
         own = _simulation(simulation)
-        if not may_delete(request.user, own):
+        if not may_delete(request.user, own.recipe):
             raise PermissionDenied(NOT_DELETED)
         simulation_delete(simulation=own, actor=signed_in_user(request))
         messages.success(request, "Deleted, with its recipe, its reports and its result.")
@@ -198,11 +199,13 @@ def _context(request: HttpRequest, simulation: Simulation) -> dict[str, Any]:
     outcome, problem = outcome_of(simulation), problem_of(simulation)
     statistic = recipe.published.calibrated_statistic
     planned, counted = planned_margin(simulation), statistic.counts_devices
+    # The simulation of a series is deleted as a whole.
+    is_round = Round.objects.filter(recipe=recipe).exists()
     awaited = Awaited(planned) if isinstance(planned, State) else None
     context: dict[str, Any] = {
         "simulation": simulation,
         "recipe": recipe,
-        "may_delete": may_delete(request.user, simulation),
+        "may_delete": may_delete(request.user, recipe) and not is_round,
         "workload": KINDS.get(simulation.workload["kind"], simulation.workload["kind"]),
         "stage": "In line" if progress.ahead >= MOST_AT_ONCE else STAGES[progress.stage],
         "ended": progress.stage in ENDED,

@@ -23,11 +23,14 @@ class Migration(migrations.Migration):
                 ('draft', models.JSONField(help_text='As in the file of a series, or of a recipe in rounds.')),
                 ('published_at', models.DateTimeField()),
                 ('stopped_at', models.DateTimeField(help_text='When its remaining rounds were given up.', null=True)),
+                ('simulation', models.BooleanField(default=False, help_text='Reports come from simulated devices.')),
+                ('private', models.BooleanField(default=False, help_text='Only analysts see it, as all of its rounds.')),
                 ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'verbose_name_plural': 'series',
                 'ordering': ('-pk',),
+                'constraints': [models.CheckConstraint(condition=models.Q(('private', False), ('simulation', True), _connector='OR'), name='series_private_is_simulated')],
             },
         ),
         migrations.CreateModel(

@@ -85,7 +85,7 @@ def rounds_run(
             say=say,
             forewarn=forewarn if number == 1 else lambda _: None,
             others_follow=True,
-            stored=partial(round_add, series=series, number=number, opens_at=opens_at),
+            stored=partial(round_add, series=series, number=number),
         )
         if draft.once:
             gave |= result.fleet.took_part

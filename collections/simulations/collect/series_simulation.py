@@ -5,8 +5,6 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import replace
-from datetime import datetime
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -27,8 +25,8 @@ from recipes.models import Recipe
 from results.changes import Change, change_between
 from results.models import Release
 from results.parts import hidden_reason
-from series.models import Round, Series
-from series.operations import series_publish_simulated
+from series.models import Series
+from series.operations import round_simulated, series_publish_simulated
 from series.selectors import asked_segment
 from simulations.collect.collection import Say, collection_run, roles_beside
 from simulations.collect.device_file import device_file
@@ -141,10 +139,9 @@ def rounds_simulate(
 
     Raises: as `collection_run`. The rounds before are stored with their results.
     """
-    now = timezone.now().replace(microsecond=0)
-    begun = draft.recipe.opens_at or now - (rounds - 1) * draft.shortest
-    dated = replace(draft, recipe=replace(draft.recipe, opens_at=begun), rounds=rounds, until=None)
-    series = series_publish_simulated(draft=draft, rounds=rounds)
+    now = timezone.now()
+    dated = draft.ending(now, rounds)
+    series = series_publish_simulated(draft=dated)
     for number, opens_at in enumerate(dated.openings(now), start=1):
         say(f"round {number} of {rounds}")
         with workload_of(number) as workload:
@@ -157,17 +154,15 @@ def rounds_simulate(
                 eager=False,
                 processes=processes,
                 say=say,
-                stored=partial(round_add, series=series, number=number, opens_at=opens_at),
+                stored=partial(round_add, series=series, number=number),
             )
         yield result
 
 
-def round_add(recipe: Recipe, *, series: Series, number: int, opens_at: datetime) -> None:
+def round_add(recipe: Recipe, *, series: Series, number: int) -> None:
     """Store what is asked as a round of a simulated series; with the recipe, so that rules know whose result
     comes."""
-    Round.objects.create(
-        series=series, number=number, opens_at=opens_at, state=Round.State.PUBLISHED, recipe=recipe
-    )
+    round_simulated(series=series, number=number, recipe=recipe)
 
 
 @contextmanager

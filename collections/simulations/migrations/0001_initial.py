@@ -9,6 +9,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ('recipes', '0001_initial'),
+        ('series', '0001_initial'),
     ]
 
     operations = [
@@ -58,5 +59,23 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='devicechunk',
             index=models.Index(fields=['simulation', 'send_after'], name='simulations_simulat_2ab67c_idx'),
+        ),
+        migrations.CreateModel(
+            name='SeriesSimulation',
+            fields=[
+                ('series', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='simulated_by', serialize=False, to='series.series')),
+                ('state', models.CharField(choices=[('running', 'Running'), ('finished', 'Finished'), ('cancelled', 'Cancelled'), ('failed', 'Failed')], default='running', max_length=10)),
+                ('workload', models.JSONField(help_text='As asked for.')),
+                ('seed', models.TextField(blank=True, help_text='Of the first round, then one more each; empty: random.')),
+                ('problem', models.CharField(blank=True, help_text='What went wrong last, as a clause.', max_length=300)),
+                ('started_at', models.DateTimeField()),
+                ('failures', models.PositiveIntegerField(default=0, help_text='Failed attempts to begin the next round.')),
+                ('retry_at', models.DateTimeField(help_text='When that is tried again; empty if none failed.', null=True)),
+                ('ended_at', models.DateTimeField(null=True)),
+            ],
+            options={
+                'ordering': ('-started_at',),
+                'indexes': [models.Index(fields=['state'], name='simulations_state_4e2bde_idx')],
+            },
         ),
     ]

@@ -40,6 +40,10 @@ BODIES = {
         "recipe": RECIPE,
         "workload": {"kind": "bernoulli", "devices": 5, "rate": 0.5},
     },
+    ("POST", "api-series-simulations"): {
+        "series": {**RECIPE, "every": "week", "rounds": 2},
+        "workload": {"devices": 5, "shares": [0.5]},
+    },
     ("POST", "api-withhold"): {"reason": "the helper is gone"},
     ("POST", "api-held"): {"reason": "one attester counts twice"},
     ("POST", "api-populations"): {"name": "clinics", "description": "", "budget": None},

@@ -22,6 +22,7 @@ from recipes.models import Recipe
 from results.models import HeldResult
 from series.operations import series_publish
 from simulations.operations import simulation_start
+from simulations.series_simulations import series_simulation_start
 from streams.operations import intrusion_announce
 from tests.collections.accounts.api_tokens.scene import (
     BODIES,
@@ -75,12 +76,14 @@ OTHERS = sorted(set(ROLES) - {"administrator"})
 DONE = {200, 201, 202, 204}
 
 SERIES = {"api-series-stop", "api-series-mark", "api-series-input"}
-NEEDY = {"api-simulation", "api-simulation-delete", "api-withhold", "api-held", *SERIES}
+SIMULATED = {"api-simulation", "api-simulation-delete"}
+SIMULATED_SERIES = {"api-series-simulation", "api-series-simulation-delete"}
+NEEDY = {"api-withhold", "api-held", *SERIES, *SIMULATED, *SIMULATED_SERIES}
 """Addresses that are about something else than a draft, a published recipe or an account. So are those of
 intrusions and approvals."""
 
 
-OWNED = {"api-simulation-delete"}
+OWNED = {"api-simulation-delete", "api-series-simulation-delete"}
 """Done by an owner or an administrator only; what is in the scene has no owner."""
 
 
@@ -129,13 +132,12 @@ def scene(name: str) -> tuple[Recipe, Recipe]:
         recipe = published_stream(announced_intrusions=2)
     if name == "api-intrusion-state":
         intrusion_announce(identifier=str(recipe.identifier), actor=None, reason="x", now=timezone.now())
-    if name in {"api-simulation", "api-simulation-delete"}:
-        simulation_start(
-            members=BODIES["POST", "api-simulations"]["recipe"],
-            workload=BODIES["POST", "api-simulations"]["workload"],
-            seed=None,
-            actor=None,
-        )
+    if name in SIMULATED:
+        asked = BODIES["POST", "api-simulations"]
+        simulation_start(members=asked["recipe"], workload=asked["workload"], seed=None, actor=None)
+    if name in SIMULATED_SERIES:
+        asked = BODIES["POST", "api-series-simulations"]
+        series_simulation_start(members=asked["series"], workload=asked["workload"], seed=None, actor=None)
     if name in {"api-series-stop", "api-series-mark"}:
         series_publish(members=BODIES["POST", "api-series-list"], actor=None)
     if name == "api-series-input":
