@@ -30,6 +30,7 @@ from results.models import HeldResult
 from series.operations import rounds_advance, series_approval_ask, series_mark, series_publish
 from series.rounds import input_publish
 from simulations.operations import simulation_start
+from simulations.series_simulations import series_simulation_start
 from simulations.tries import try_join
 from tests.collections.pages.scene import TABS
 from tests.collections.publishing.scene import (
@@ -131,7 +132,7 @@ def scene(user: User) -> EXAMPLES:
     ]
     waiting = recipe_draft_save(members=recipe_members(population="wards"), actor=account("otto", "Analysts"))
     draft_approval_ask(recipe=waiting, reviewed=waiting.draft_hash, actor=waiting.created_by)
-    series = [_trend(user), _trend(user, name="Waits", failing=True), _in_rounds(user)]
+    series = [_trend(user), _trend(user, name="Waits", failing=True), _in_rounds(user), _simulated(user)]
     cards = [
         {"type": "text", "text": "Read this first."},
         {"type": "series", "series": series[0]},
@@ -246,6 +247,15 @@ def _trend(user: User, *, name: str = "Crashes", failing: bool = False) -> str:
     rounds_advance()
     series_mark(series=series, at=series.published_at, note="version 2.1 released", actor=None)
     return series.identifier
+
+
+def _simulated(user: User) -> str:
+    """The simulation of a series that runs."""
+    members = recipe_members(name="Simulated", every="week", rounds=3, segments=["2.0", "2.1"])
+    simulation = series_simulation_start(
+        members=members, workload={"devices": 10, "shares": [0.5]}, seed=None, actor=user
+    )
+    return simulation.series.identifier
 
 
 def _in_rounds(user: User) -> str:

@@ -49,11 +49,14 @@ class SeriesForm(forms.Form):
         super().__init__(*arguments, **options)
         self.asked = {name: members[name] for name in members if name not in ("opens_at", "closes_at")}
 
+    def repetition(self) -> dict[str, Any]:
+        """How often, and how many times."""
+        rounds = self.cleaned_data["rounds"]
+        return self.cleaned_data | {"rounds": int(rounds) if rounds == int(rounds) else rounds}
+
     def members(self) -> dict[str, Any]:
         """The file of the series."""
-        asked = {name: self.cleaned_data[name] for name in ("every", "time_zone")}
-        rounds = self.cleaned_data["rounds"]
-        return self.asked | asked | {"rounds": int(rounds) if rounds == int(rounds) else rounds}
+        return self.asked | self.repetition()
 
     def clean(self) -> dict[str, Any]:
         cleaned: dict[str, Any] = super().clean() or {}

@@ -45,6 +45,9 @@ class DraftRoundsView(PublishersOnly):
         form = self.form_class(request.POST, members=recipe.draft)
         if not form.is_valid():
             return _page(request, form, recipe, status=422)
+        if request.POST.get("action") == "simulate" and isinstance(form, SeriesForm):
+            address = reverse("draft-series-simulate", args=[recipe.pk])
+            return redirect(f"{address}?{urlencode(form.repetition())}")
         if request.POST.get("action") == "preview":
             preview = _preview(form)
             if isinstance(preview, Awaited):

@@ -24,6 +24,7 @@ from pages.series.charts import segments_chart, trend_chart
 from pages.series.forms import CHOICES, SeriesForm
 from pages.series.publishing import published_or_asked
 from pages.series.trend import trend_rows
+from pages.simulate.series_views import progress_part, series_progress
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import guarantee_texts
@@ -74,7 +75,8 @@ class SeriesView(View):
     """One series: its rounds, and what changed from one to the next."""
 
     def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
-        return _page(request, found(series_visible_to(request.user), "series", identifier=identifier))
+        series = found(series_visible_to(request.user), "series", identifier=identifier)
+        return progress_part(request, series) or _page(request, series)
 
 
 class NewSeriesView(PublishersOnly):
@@ -196,6 +198,7 @@ def _page(
         "note_length": NOTE_LENGTH,
         "problem": problem,
         **rules_context(request, series=series),
+        **series_progress(request, series),
     }
     return render(request, "series/series.html", context, status=status)
 

@@ -10,7 +10,7 @@ from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
 from publishing import others_of
-from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, WEIGHTS, header_of, kinds_of
+from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, SHARES, WEIGHTS, header_of, kinds_of
 from web.numbers import number
 
 KINDS = {
@@ -19,6 +19,7 @@ KINDS = {
     "flights": "Aircraft of 2013",
     "events": "A CSV file",
     "values": "A CSV file",
+    SHARES: "A share of the devices",
 }
 """Kinds of workload, as the form and the page of a simulation name them."""
 
@@ -38,6 +39,13 @@ def _number(text: str) -> float | str:
         return float(text)
     except ValueError:
         return text
+
+
+def enough_devices(statistic: Statistic[Any]) -> int:
+    """Of which a cohort takes part, and more than some hundreds."""
+    parameters = statistic.parameters
+    devices: int = round(1.1 * max(1_000, parameters.cohort_size) / parameters.sampling_rate)
+    return devices
 
 
 class SimulationForm(forms.Form):
@@ -81,11 +89,9 @@ class SimulationForm(forms.Form):
     ) -> None:
         self.kinds = kinds_of(draft)
         self.shown_kind = kind if kind in self.kinds else self.kinds[0]
-        parameters = draft.plain_statistic.parameters
-        enough = max(1_000, parameters.cohort_size) / parameters.sampling_rate
         options["initial"] = {
             "kind": self.shown_kind,
-            "devices": min(round(1.1 * enough), 1_000_000),
+            "devices": min(enough_devices(draft.plain_statistic), 1_000_000),
             "rate": 0.05,
             "public": public,
             **options.get("initial", {}),

