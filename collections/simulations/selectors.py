@@ -170,6 +170,8 @@ def series_progress_of(simulation: SeriesSimulation, now: datetime) -> SeriesPro
     """How far the simulation of a series is at `now`."""
     series, rounds = simulation.series, simulation.series.draft["rounds"]
     done = series.rounds.filter(recipe__release__isnull=False).count()
+    if simulation.state == SeriesSimulation.State.RUNNING and done == rounds:
+        return SeriesProgress(Stage.FINISHED, rounds, done, None, 0, "")
     if simulation.state != SeriesSimulation.State.RUNNING:
         return SeriesProgress(Stage(simulation.state), rounds, done, None, 0, simulation.problem)
     stage, ahead, problem = Stage.RUNNING, 0, simulation.problem

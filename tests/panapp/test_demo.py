@@ -139,7 +139,7 @@ def meets_the_truth(data: Path) -> None:
     # The page of the series says what the demo is there to show.
     page = page_text(Client().get(f"/series/{series.identifier}/"))
     assert re.search(r"<strong><bdi>2\.1</bdi> is up by |2\.1 is up by", re.sub(r"\s+", " ", page))
-    assert "Simulated devices reported; no real one was asked." in page
+    assert "Simulated devices report; no real one is asked." in page
 
 
 def alert_has_compared_each_later_week() -> None:

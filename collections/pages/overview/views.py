@@ -18,7 +18,7 @@ from log.audit.access import signed_in_user
 from pages.overview.attention import approvals_of, attention_of, news_of
 from pages.overview.cards import card_of
 from pages.overview.filters import VIEWS, filters_of
-from pages.overview.running import simulations_unfinished
+from pages.overview.running import series_unfinished, simulations_unfinished
 from pages.overview.visits import visit_note
 from recipes.access import may_publish
 from recipes.models import Recipe
@@ -74,6 +74,7 @@ class OverviewView(View):
         partial = htmx and not htmx.history_restore_request and not polls
         if not partial:
             context["running"] = simulations_unfinished(request.user)
+            context["running_series"] = series_unfinished(request.user)
             context["demo"] = demo_progress() if settings.LOCAL else None
             context["balances"] = shown_spending(STRIPS)
             context["events"] = event_names(request.user, NAMES)
@@ -86,7 +87,7 @@ class OverviewView(View):
             context["nobody_yet"] = not get_user_model().objects.exists()
         template = "overview/_cards.html" if partial else "overview/overview.html"
         response = render(request, template, context, status=422 if filters.problems and not partial else 200)
-        if polls and not (context["running"] or context["demo"]):
+        if polls and not (context["running"] or context["running_series"] or context["demo"]):
             response["HX-Refresh"] = "true"  # the whole page has the new results
         patch_vary_headers(response, ("HX-Request", "HX-Target"))
         return response
@@ -95,8 +96,8 @@ class OverviewView(View):
 def _first(request: HttpRequest) -> dict[str, Any]:
     """What comes before the list of all: what is new, what waits, and what closes next."""
     now = timezone.now()
-    closing = overview_search(user=request.user, status="open", sort="closing")
-    closing = closing.exclude(pk__in=recipes_of_tries())
+    # Simulations that run have a list of their own.
+    closing = overview_search(user=request.user, status="open", sort="closing").filter(simulation=False)
     first: dict[str, Any] = {"open": closing[:OPEN], "open_count": closing.count()}
     if request.user.is_authenticated:
         user = signed_in_user(request)

@@ -180,7 +180,7 @@ def _page(
         "page": page,
         "segment": segment,
         "segments": segments_of(series),
-        "rounds": known if signed is None else signed.rounds,
+        "rounds": _rounds_in_all(series, signed, known),
         "signed": signed,
         "guarantees": guarantees,
         "main": main_guarantee(guarantees),
@@ -247,6 +247,13 @@ def _by_segment(series: Series, rounds: Sequence[Round], baseline: str) -> dict[
 def _folded(rows: Sequence[Any]) -> dict[str, Sequence[Any]]:
     """Rows of a table, the newest first: those that show, and those that are unfolded."""
     return {"newest": rows[:NEWEST], "older": rows[NEWEST:]}
+
+
+def _rounds_in_all(series: Series, signed: RoundsDocument | None, known: int) -> int:
+    """How many rounds there are in all; those of a simulation are added while it runs."""
+    if signed is not None:
+        return signed.rounds
+    return int(series.draft["rounds"]) if series.simulation else known
 
 
 def _begins(series: Series, planned: list[Round], rounds: int, *, waits_for_input: bool) -> bool:

@@ -1,5 +1,6 @@
 """The form that simulates a whole series: devices, the share of them with the event, and what goes up."""
 
+import math
 from typing import Any
 
 from django import forms
@@ -9,8 +10,10 @@ from pages.simulate.forms import PUBLIC, enough_devices
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
+from panprivacy.planning.expectation import MISSED, shown_margin
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.series import SeriesDraft
+from panprivacy.statistics.events.cohort import CohortStatistic
 from panprivacy.statistics.interface import Statistic
 from publishing import others_of
 from simulations.series_simulations import MOST_ROUNDS, POINTS
@@ -18,7 +21,16 @@ from simulations.workloads import DEVICES, OPTION, kinds_of
 
 ROUNDS = Description(label="Rounds", help="They run one after the other.", minimum=2, maximum=MOST_ROUNDS)
 SHARE, RISE = 5, 20
-"""Percent of the devices with the event, and by how many points that goes up, to start with."""
+"""Percent of the devices with the event, and by how many points that goes up if nothing tells what shows."""
+
+VISIBLE_MARGINS = (2 * 3.5 + 3 * math.sqrt(2)) / 1.96
+"""A change of this number of 95% margins shows with 99.9%. Its interval has the margins of both rounds, each
+of 3.5 standard errors if some hundreds hold together; and the difference varies by 3 times √2 of them."""
+
+MOST_RISE = 90
+
+SOME_DEVICES = 20_000
+"""To start with, if more are expected to report: then a round takes seconds."""
 
 NOTHING, ALL = "", "*"
 """Choices of what goes up: nothing, or the share of all devices."""
@@ -27,6 +39,26 @@ NOTHING, ALL = "", "*"
 def has_shares(draft: RecipeDraft) -> bool:
     """Whether devices of this recipe have events; FieldError if none take part in it."""
     return OPTION in kinds_of(draft, draft.calibrated)
+
+
+def _devices(statistic: Statistic[Any], expected: int, segments: int) -> int:
+    """As many as are expected to report, but no more than take seconds, and enough to show each segment."""
+    devices = max(enough_devices(statistic) * segments, min(expected, SOME_DEVICES))
+    segmentation = statistic.segmentation if isinstance(statistic, CohortStatistic) else None
+    while segmentation and not segmentation.expected(devices, MISSED).shown and devices < SOME_DEVICES:
+        devices *= 2
+    return min(devices, int(DEVICES.maximum or 0))
+
+
+def _visible_rise(statistic: Statistic[Any], devices: int) -> int:
+    """By how many points a share of these devices has to go up to show, to the next 5."""
+    if not isinstance(statistic, CohortStatistic) or not statistic.counts_devices:
+        return RISE
+    if statistic.segmentation is None:
+        margin = shown_margin(statistic, devices)
+    else:
+        margin = statistic.segmentation.expected(devices, MISSED).margin_points
+    return min(MOST_RISE, 5 * math.ceil(VISIBLE_MARGINS * margin / 5))
 
 
 class SeriesSimulationForm(forms.Form):
@@ -51,12 +83,12 @@ class SeriesSimulationForm(forms.Form):
     ) -> None:
         draft = asked.recipe
         self.segments = draft.segments
-        enough = enough_devices(statistic) * max(1, len(self.segments))
+        devices = _devices(statistic, draft.plan.population_size or 0, max(1, len(self.segments)))
         options["initial"] = {
             "rounds": min(max(2, asked.rounds or MOST_ROUNDS), MOST_ROUNDS),
-            "devices": min(enough, 1_000_000),
+            "devices": devices,
             "rises": self.segments[-1] if self.segments else ALL,
-            "points": RISE,
+            "points": _visible_rise(statistic, devices),
             **options.get("initial", {}),
         }
         super().__init__(*arguments, **options)
@@ -64,6 +96,7 @@ class SeriesSimulationForm(forms.Form):
         self.fields["devices"] = number_field(DEVICES, int, required=True)
         self.fields["points"] = number_field(POINTS, float, required=False)
         self.fields["points"].label = "By percentage points"
+        self.fields["points"].help_text = "What is suggested shows; less may look like noise."
         rises = self.fields["rises"]
         if not isinstance(rises, forms.ChoiceField):
             raise TypeError("rises is a choice")

@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from panprivacy.recipe.draft import RecipeDraft
 from recipes.models import Recipe
 from recipes.planner.guarantees import NotComputedError
 from series.models import Series
@@ -65,7 +66,7 @@ def test_one_click_on_the_form_starts_what_it_suggests(client: Client) -> None:
     assert simulation.workload == {
         "devices": 2200,
         "shares": [0.05],
-        "rises": {"segment": "2.1", "points": 20.0},
+        "rises": {"segment": "2.1", "points": 5.0},
     }
     assert simulation.series.private
 
@@ -160,3 +161,22 @@ def test_form_waits_for_guarantees_that_are_being_computed(
     answer = client.post(address, given, headers={"HX-Request": "true"})
     assert answer.status_code == 204
     assert client.get(answer["HX-Redirect"]).status_code == 200
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
+def test_suggested_rise_is_wider_than_the_change_interval(client: Client, epsilon: float) -> None:
+    recipe = draft(epsilon=epsilon, cohort_size=1000, population_size=12_000)
+    form = client.get(form_of(client, recipe)).context["form"]
+    assert form.initial["devices"] == 12_000
+    expected = RecipeDraft.from_mapping(recipe.draft).calibrated.segmentation.expected(12_000, 0.05)
+    assert expected.shown
+    assert form.initial["points"] >= (2 * 3.5 + 3 * 2**0.5) * expected.margin_points / 1.96
+
+
+def test_home_shows_running_series_once_and_nothing_simulated_as_open(client: Client) -> None:
+    simulation = started(client)
+    page = page_text(client.get("/"))
+    assert "0 of 2 rounds are done" in page
+    assert "Open, the next to close" not in page
+    assert reverse("series", args=[simulation.series.identifier]) in client.get("/").content.decode()
+    assert "rounds are done" not in page_text(Client().get("/"))
