@@ -9,9 +9,11 @@ import pytest
 from playwright.sync_api import expect
 
 from panprivacy.planning.plan import Depth, Question, plan_of
+from recipes.planner.guarantees import NotComputedError
 from simulations.chunks import chunk_run, chunks_take
 from simulations.models import Simulation
 from storage.answers import models
+from storage.answers.questions import State
 from tests.collections.simulations.scene import CSV, Site, released
 from tests.collections.storage.answers.scene import begin, leases_end, work, workers_answer
 from tests.factories import draft_recipe
@@ -117,4 +119,29 @@ def test_draft_is_simulated_with_a_file_and_the_page_follows_to_the_result(
     expect(page.locator("#simulation")).to_contain_text("30 reports accepted")
     expect(page.get_by_role("button", name="Cancel the simulation")).to_have_count(0)
     assert violations(visitor) == []
+    assert visitor.complaints == []
+
+
+def test_form_sends_itself_again_until_its_guarantees_are_computed(
+    visit: Visit, monkeypatch: pytest.MonkeyPatch, settings: Any
+) -> None:
+    settings.SITE_URL = "http://localhost"
+    analyst()
+    recipe = draft_recipe()
+
+    def computing(**_: Any) -> None:
+        raise NotComputedError(State.COMPUTING)
+
+    visitor = visit()
+    visitor.sign_in("ana", PASSWORD)
+    page = visitor.open(f"/recipes/drafts/{recipe.pk}/simulate/")
+    page.locator("#id_devices").fill("1234")
+    with monkeypatch.context() as patched:
+        patched.setattr("simulations.operations.guarantees_require", computing)
+        page.get_by_role("button", name="Simulate").click()
+        expect(page.get_by_role("status")).to_contain_text("is computed first")
+        with page.expect_response(lambda answer: answer.request.method == "POST"):
+            pass
+        expect(page.locator("#id_devices")).to_have_value("1234")
+    expect(page.locator("#simulation")).to_contain_text("0 of 1,234 devices")
     assert visitor.complaints == []
