@@ -9,6 +9,7 @@ from panprivacy.formats.csv_table import header_text
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.draft import RecipeDraft
+from panprivacy.statistics.interface import Statistic
 from publishing import others_of
 from simulations.workloads import CSV_BYTES, DEVICES, RANDOM, SEED, SHARES, WEIGHTS, header_of, kinds_of
 from web.numbers import number

@@ -38,7 +38,7 @@ NOTHING, ALL = "", "*"
 
 def has_shares(draft: RecipeDraft) -> bool:
     """Whether devices of this recipe have events; FieldError if none take part in it."""
-    return OPTION in kinds_of(draft, draft.calibrated)
+    return OPTION in kinds_of(draft)
 
 
 def _devices(statistic: Statistic[Any], expected: int, segments: int) -> int:
@@ -66,7 +66,6 @@ class SeriesSimulationForm(forms.Form):
 
     Args:
         asked: the series.
-        statistic: of its recipe, calibrated.
     """
 
     shares = forms.CharField(
@@ -78,10 +77,8 @@ class SeriesSimulationForm(forms.Form):
     rises = forms.ChoiceField(label="Goes up in the last round", required=False)
     public = forms.BooleanField(label="Make it public", required=False, help_text=PUBLIC)
 
-    def __init__(
-        self, *arguments: Any, asked: SeriesDraft, statistic: Statistic[Any], **options: Any
-    ) -> None:
-        draft = asked.recipe
+    def __init__(self, *arguments: Any, asked: SeriesDraft, **options: Any) -> None:
+        draft, statistic = asked.recipe, asked.recipe.plain_statistic
         self.segments = draft.segments
         devices = _devices(statistic, draft.plan.population_size or 0, max(1, len(self.segments)))
         options["initial"] = {

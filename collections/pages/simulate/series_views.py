@@ -61,10 +61,9 @@ class SimulateSeriesView(SimulatorsOnly):
         try:
             if not has_shares(asked.draft.recipe):
                 raise FieldError("statistic", "counts values, and only events have shares of devices")
-            statistic = asked.draft.recipe.calibrated
             given = request.POST if request.method == "POST" else None
             initial = {name: request.GET[name] for name in ("devices",) if name in request.GET}
-            form = SeriesSimulationForm(given, asked=asked.draft, statistic=statistic, initial=initial)
+            form = SeriesSimulationForm(given, asked=asked.draft, initial=initial)
         except FieldError as error:
             messages.info(request, f"It cannot be simulated: {error}.")
             return redirect(back)
@@ -97,7 +96,7 @@ class SimulateSeriesView(SimulatorsOnly):
             "rounds": rounds,
             "devices": devices,
             "counted": True,
-            "about": rounded_seconds(rounds * seconds_expected(asked.draft.recipe, statistic, devices)),
+            "about": rounded_seconds(rounds * seconds_expected(asked.draft.recipe, devices)),
             "ahead": simulations_in_line().count(),
             "at_once": MOST_AT_ONCE,
             "awaited": awaited,
