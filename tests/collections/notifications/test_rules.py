@@ -147,7 +147,7 @@ def test_rule_at_a_simulated_series_fires_on_pages_only(client_of_ana: Client, a
 
     def ask(number: int) -> Recipe:
         recipe = open_recipe([1] * 30, cohort_size=10, epsilon=4.0, simulation=True)
-        round_add(recipe, series=series, number=number, opens_at=timezone.now())
+        round_add(recipe, series=series, number=number)
         return recipe
 
     finish(ask(1))
