@@ -496,7 +496,11 @@ def test_only_what_asks_a_partner_has_its_queue_behind_all_others(celery_tasks: 
     drives = fnmatch.filter(celery_tasks, "dap.leader.tasks.drive_*")
     assert routed[settings.HELPER_QUEUE] == {*drives, "dap.leader.tasks.call_off_registrations"}
     assert routed[settings.SHUFFLER_QUEUE] == {"shuffle.analyzer.tasks.drive_fetch"}
-    others = {"series.tasks.advance_series", "tokens.admission.tasks.tell_issuers"}
+    others = {
+        "series.tasks.advance_series",
+        "simulations.tasks.advance_simulated_series",
+        "tokens.admission.tasks.tell_issuers",
+    }
     assert routed[settings.PARTNER_QUEUE] == others
     assert routed[settings.COLLECTION_QUEUE] == {"results.tasks.advance_collection"}
     queues = [queue.name for queue in settings.CELERY_TASK_QUEUES]
