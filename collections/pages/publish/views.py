@@ -106,7 +106,8 @@ class PreviewView(PublishersOnly):
         form = recipe_form_class(_mechanism(request))(request.POST)
         preview = _preview(form)
         if preview is None:
-            problem = {"problems": form.preview_errors(), "late": _late(form)}
+            again = _again_figures(form, origin_of_query(request), _next_look(request))
+            problem = {"problems": form.preview_errors(), "late": _late(form), "again_figures": again}
             response = render(request, "publish/_preview_problem.html", problem)
             response["HX-Retarget"] = "#preview-problem"
             response["HX-Reswap"] = "innerHTML"
@@ -134,15 +135,12 @@ class PromiseView(PublishersOnly):
     def post(self, request: HttpRequest) -> HttpResponse:
         form = recipe_form_class(_mechanism(request))(request.POST)
         form.is_valid()
-        looks = request.GET.get("look", "0")
-        look = int(looks) if looks in LOOKS else len(LOOKS)
+        look = _next_look(request)
         context = {
             **_promised(form),
             "kind": kind_of(form.mechanism),
             "target": _target(form),
-            "again": f"{request.path}?statistic={form.mechanism.statistic}&look={look + 1}"
-            if look + 1 < len(LOOKS)
-            else "",
+            "again": f"{request.path}?statistic={form.mechanism.statistic}&look={look}" if look else "",
         }
         return render(request, "publish/_promised.html", context)
 
@@ -289,6 +287,7 @@ def form_page(
         "mechanism": _presented(form.mechanism),
         "preview": preview,
         "late_figures": _late(filled),
+        "again_figures": _again_figures(filled, shown.origin, 1),
         "unadmitted": filled.admission_errors(),
         **({"promise": None, "blockers": None} if preview is None else _promised(filled)),
         "target": _target(filled),
@@ -343,13 +342,27 @@ def _preview(form: RecipeForm) -> Any:
     return form.figures.preview
 
 
+def _next_look(request: HttpRequest) -> int:
+    """The number of the next poll; 0 if a page has polled often enough."""
+    looks = request.GET.get("look", "0")
+    return int(looks) + 1 if looks in LOOKS[:-1] else 0
+
+
+def _again_figures(form: RecipeForm, origin: Origin | None, look: int) -> str:
+    """The address at which a form asks again by itself for its figures; empty if nothing computes them."""
+    if form.figures is not State.COMPUTING or not look:
+        return ""
+    more = "" if origin is None else origin.query_more
+    return f"{reverse('recipe-preview')}?statistic={form.mechanism.statistic}{more}&look={look}"
+
+
 def _late(form: RecipeForm) -> str:
     """Why a form that was validated has no figures yet; empty if it has, or its values are wrong."""
     return LATE[form.figures] if form.parameters is not None and isinstance(form.figures, State) else ""
 
 
 LATE = {
-    State.COMPUTING: "Being computed. Ask again in some seconds, or save the draft: its page shows it.",
+    State.COMPUTING: "Being computed, which takes some seconds. “Preview” asks again.",
     **{state: SENTENCES[state] for state in (State.BUSY, State.NO_WORKER, State.TOO_LONG)},
 }
 

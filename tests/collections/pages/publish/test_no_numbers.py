@@ -214,3 +214,19 @@ def test_form_finds_its_promise_and_warnings_computed(
     page = promised()
     for said in ("Effect on the budget", "Nothing would be released", "Largest cohort with which"):
         assert said in page
+
+
+def test_form_asks_again_by_itself_for_its_figures(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = workers_answer(monkeypatch)
+    page = signed_in.get(new_url("count_nonzero")).content.decode()
+    assert "look=1" in page
+    address = f"{reverse('recipe-preview')}?statistic=count_nonzero&look="
+    values = {"steps": 7, "epsilon": 1, "delta": "1e-6", "cohort_size": 1000, "population_size": 10_000}
+    assert "look=4" in signed_in.post(f"{address}3", values).content.decode()
+    # It gives up after some polls; whoever waits longer can press the button.
+    for look in ("11", "12", "-1", "x"):
+        assert "look=" not in signed_in.post(f"{address}{look}", values).content.decode()
+    work(sent)
+    assert "± 190" in page_text(signed_in.post(f"{address}4", values))
