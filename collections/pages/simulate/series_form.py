@@ -81,14 +81,13 @@ class SeriesSimulationForm(forms.Form):
         draft, statistic = asked.recipe, asked.recipe.plain_statistic
         self.segments = draft.segments
         devices = _devices(statistic, draft.plan.population_size or 0, max(1, len(self.segments)))
-        options["initial"] = {
+        suggested = {
             "rounds": min(max(2, asked.rounds or MOST_ROUNDS), MOST_ROUNDS),
             "devices": devices,
             "rises": self.segments[-1] if self.segments else ALL,
             "points": _visible_rise(statistic, devices),
-            **options.get("initial", {}),
         }
-        super().__init__(*arguments, **options)
+        super().__init__(*arguments, initial=suggested, **options)
         self.fields["rounds"] = number_field(ROUNDS, int, required=True)
         self.fields["devices"] = number_field(DEVICES, int, required=True)
         self.fields["points"] = number_field(POINTS, float, required=False)
@@ -110,13 +109,13 @@ class SeriesSimulationForm(forms.Form):
             self.fields["public"].help_text = f"It must be: {others}, whose log is public. {PUBLIC}"
         self.order_fields(("rounds", "devices", "shares", "rises", "points", "public"))
 
-    def shown(self, name: str, most: int) -> int | None:
-        """The whole number that a field shows, if it is one from 1 to `most`."""
+    def count(self, name: str, typed: Any, most: int) -> int:
+        """What was typed at a field, if it is a whole number from 1 to `most`; otherwise what is suggested."""
         try:
-            value = int(self[name].value())
+            value = int(typed)
         except (TypeError, ValueError):
-            return None
-        return value if 1 <= value <= most else None
+            value = 0
+        return value if 1 <= value <= most else int(self.initial[name])
 
     def clean_shares(self) -> list[float]:
         """Fractions; ValidationError for what is no number."""

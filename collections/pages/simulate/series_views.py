@@ -62,8 +62,7 @@ class SimulateSeriesView(SimulatorsOnly):
             if not has_shares(asked.draft.recipe):
                 raise FieldError("statistic", "counts values, and only events have shares of devices")
             given = request.POST if request.method == "POST" else None
-            initial = {name: request.GET[name] for name in ("devices",) if name in request.GET}
-            form = SeriesSimulationForm(given, asked=asked.draft, initial=initial)
+            form = SeriesSimulationForm(given, asked=asked.draft)
         except FieldError as error:
             messages.info(request, f"It cannot be simulated: {error}.")
             return redirect(back)
@@ -85,8 +84,9 @@ class SimulateSeriesView(SimulatorsOnly):
                 form.add_error(None, f"Nothing was started: {error}.")
             else:
                 return started(request, reverse("series", args=[simulation.series.identifier]))
-        rounds = form.shown("rounds", MOST_ROUNDS) or int(form.initial["rounds"])
-        devices = form.shown("devices", int(DEVICES.maximum or 0)) or int(form.initial["devices"])
+        typed = request.GET if given is None else given
+        rounds = form.count("rounds", typed.get("rounds"), MOST_ROUNDS)
+        devices = form.count("devices", typed.get("devices"), int(DEVICES.maximum or 0))
         every = {name: asked.cleaned_data[name] for name in ("every", "time_zone")}
         context = {
             "recipe": recipe,

@@ -139,6 +139,17 @@ def test_time_follows_rounds_and_devices(client: Client) -> None:
     assert many > 5 * few
 
 
+@pytest.mark.parametrize("typed", ["", "abc", "1e9", "-1", "9" * 5000])
+def test_devices_that_are_no_number_get_the_time_of_those_suggested(client: Client, typed: str) -> None:
+    recipe = draft()
+    address = reverse("draft-series-simulate", args=[recipe.pk])
+    htmx = {"HX-Request": "true"}
+    about = client.get(address, ROUNDS, headers=htmx).context["about"]
+    assert client.get(address, ROUNDS | {"devices": typed}, headers=htmx).context["about"] == about
+    refused = client.post(form_of(client, recipe), FORM | {"devices": typed})
+    assert (refused.status_code, refused.context["about"]) == (422, about)
+
+
 @pytest.mark.parametrize("of", ["recipe", "series"])
 def test_form_waits_for_guarantees_that_are_being_computed(
     client: Client, monkeypatch: pytest.MonkeyPatch, of: str
