@@ -361,6 +361,11 @@ def round_simulated(*, series: Series, number: int, recipe: Recipe) -> Round:
     )
 
 
+def series_stop_simulated(*, series: Series, at: datetime) -> None:
+    """End a simulated series whose further rounds will not come. Nothing is reserved for them."""
+    Series.objects.filter(pk=series.pk, stopped_at=None).update(stopped_at=at)
+
+
 @transaction.atomic
 def series_stop(*, series: Series, actor: User | None) -> Series:
     """Give up the rounds that are still planned, and return what is reserved for them. Published rounds

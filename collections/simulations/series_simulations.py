@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Self
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from devices_sim.devices import simulated_class
 from panprivacy.formats.errors import FieldError
@@ -18,7 +18,7 @@ from partners.recipe_document import SIMULATION_LIFETIME
 from recipes.errors import PartnerUnavailableError
 from recipes.planner.guarantees import Guaranteed, NotComputedError, guarantees_require
 from results.models import Release
-from series.operations import round_simulated, series_publish_simulated
+from series.operations import round_simulated, series_publish_simulated, series_stop_simulated
 from simulations import workloads
 from simulations.chunk_sizes import LARGEST_SECONDS, work_seconds
 from simulations.errors import SimulationRefusedError
@@ -244,9 +244,15 @@ def series_simulation_cancel(*, simulation: SeriesSimulation, actor: User | None
 
 
 def _end(simulation: SeriesSimulation, state: SeriesSimulation.State, problem: str) -> bool:
-    """End one that runs; whether it did. Alone in its transaction: publishing locks the log first."""
+    """End one that runs, and its series if rounds are left; whether it did. Alone in its transaction:
+    publishing locks the log first."""
     running = SeriesSimulation.objects.filter(pk=simulation.pk, state=SeriesSimulation.State.RUNNING)
-    return bool(running.update(state=state, problem=_cut(problem), ended_at=clock.database_now()))
+    now = clock.database_now()
+    with transaction.atomic():
+        ended = bool(running.update(state=state, problem=_cut(problem), ended_at=now))
+        if ended and state != SeriesSimulation.State.FINISHED:
+            series_stop_simulated(series=simulation.series, at=now)
+    return ended
 
 
 def _cut(problem: str) -> str:

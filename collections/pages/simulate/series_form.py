@@ -110,7 +110,7 @@ class SeriesSimulationForm(forms.Form):
         self.order_fields(("rounds", "devices", "shares", "rises", "points", "public"))
 
     def count(self, name: str, typed: Any, most: int) -> int:
-        """What was typed at a field, if it is a whole number from 1 to `most`; otherwise what is suggested."""
+        """What was typed at a field if it is a whole number from 1 to `most`, otherwise what is suggested."""
         try:
             value = int(typed)
         except (TypeError, ValueError):

@@ -13,6 +13,7 @@ from devices_sim.workloads.segments import SegmentedDevice
 from devices_sim.workloads.synthetic import ShareBucket
 from ledger.models import Spending
 from log.audit.models import Entry
+from notifications.rules import subject_of
 from panprivacy.formats.errors import FieldError
 from recipes.errors import PartnerUnavailableError
 from results.models import SimulatedTruth
@@ -151,6 +152,26 @@ def test_cancelled_ends_its_round_and_begins_no_other() -> None:
     assert other.state == SeriesSimulation.State.CANCELLED
     with pytest.raises(SimulationRefusedError, match="ended"):
         series_simulation_cancel(simulation=finished(), actor=None)
+
+
+@pytest.mark.parametrize("how", ["cancelled", "failed"])
+def test_series_whose_simulation_ended_takes_no_rule(how: str) -> None:
+    simulation, client = simulated(public=True), _analyst()
+    page = reverse("series", args=[simulation.series.identifier])
+    assert "Alert me" in page_text(client.get(page))
+    round_ended(simulation)
+    if how == "cancelled":
+        series_simulation_cancel(simulation=simulation, actor=None)
+    else:
+        last = Simulation.objects.filter(recipe__round__series=simulation.series)[0]
+        simulation_cancel(simulation=last, actor=None)
+        Simulation.objects.filter(pk=last.pk).update(state=Simulation.State.FAILED)
+        advance_simulated_series()
+    simulation.refresh_from_db()
+    assert (simulation.state, simulation.series.stopped_at) == (how, simulation.ended_at)
+    assert "Alert me" not in page_text(client.get(page))
+    with pytest.raises(FieldError, match="has all of its results"):
+        subject_of(series=simulation.series.identifier)
 
 
 def test_round_that_another_worker_or_a_cancel_overtakes_is_not_begun(
