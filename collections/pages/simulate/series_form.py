@@ -1,36 +1,40 @@
 """The form that simulates a whole series: devices, the share of them with the event, and what goes up."""
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 
 from pages.publish.fields import number_field
+from pages.publish.figures import Figures, figures_of
 from pages.simulate.forms import PUBLIC, enough_devices
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
-from panprivacy.planning.expectation import MISSED, shown_margin
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.series import SeriesDraft
-from panprivacy.statistics.events.cohort import CohortStatistic
-from panprivacy.statistics.interface import Statistic
 from publishing import others_of
+from recipes.cost import Cost
 from simulations.series_simulations import MOST_ROUNDS, POINTS
 from simulations.workloads import DEVICES, OPTION, kinds_of
+from storage.answers.questions import State
 
 ROUNDS = Description(label="Rounds", help="They run one after the other.", minimum=2, maximum=MOST_ROUNDS)
 SHARE, RISE = 5, 20
 """Percent of the devices with the event, and by how many points that goes up if nothing tells what shows."""
 
-VISIBLE_MARGINS = (2 * 3.5 + 3 * math.sqrt(2)) / 1.96
-"""A change of this number of 95% margins shows with 99.9%. Its interval has the margins of both rounds, each
-of 3.5 standard errors if some hundreds hold together; and the difference varies by 3 times √2 of them."""
+TOGETHER = 1.5
+"""By about this factor an end lies farther from its estimate if 20 results hold together."""
 
 MOST_RISE = 90
 
 SOME_DEVICES = 20_000
 """To start with, if more are expected to report: then a round takes seconds."""
+
+SHOWS = "What is suggested shows; less may look like noise."
+HIDDEN = "Even this may look like noise: to tell it from noise takes more devices or a larger ε."
+UNKNOWN = "What shows is not computed yet. Reload the page to see it."
 
 NOTHING, ALL = "", "*"
 """Choices of what goes up: nothing, or the share of all devices."""
@@ -41,24 +45,55 @@ def has_shares(draft: RecipeDraft) -> bool:
     return OPTION in kinds_of(draft)
 
 
-def _devices(statistic: Statistic[Any], expected: int, segments: int) -> int:
-    """As many as are expected to report, but no more than take seconds, and enough to show each segment."""
-    devices = max(enough_devices(statistic) * segments, min(expected, SOME_DEVICES))
-    segmentation = statistic.segmentation if isinstance(statistic, CohortStatistic) else None
-    while segmentation and not segmentation.expected(devices, MISSED).shown and devices < SOME_DEVICES:
-        devices *= 2
-    return min(devices, int(DEVICES.maximum or 0))
+@dataclass(frozen=True)
+class Suggestion:
+    """Devices of a round, and by how many points a share of them goes up.
+
+    Attributes:
+        help: whether such a change shows.
+    """
+
+    devices: int
+    points: float
+    help: str
 
 
-def _visible_rise(statistic: Statistic[Any], devices: int) -> int:
-    """By how many points a share of these devices has to go up to show, to the next 5."""
-    if not isinstance(statistic, CohortStatistic) or not statistic.counts_devices:
-        return RISE
-    if statistic.segmentation is None:
-        margin = shown_margin(statistic, devices)
-    else:
-        margin = statistic.segmentation.expected(devices, MISSED).margin_points
-    return min(MOST_RISE, 5 * math.ceil(VISIBLE_MARGINS * margin / 5))
+def _suggested(draft: RecipeDraft) -> Suggestion:
+    """As many devices as are expected to report, but no more than take seconds, and enough to show each
+    segment; and a change that shows, to the next 5 points."""
+    statistic, segments = draft.plain_statistic, max(1, len(draft.segments))
+    expected = min(draft.plan.population_size or 0, SOME_DEVICES)
+    devices = min(max(enough_devices(statistic) * segments, expected), int(DEVICES.maximum or 0))
+    figures = figures_of(Cost.of(draft), devices)
+    if isinstance(figures, Figures) and not figures.segments_shown and devices < SOME_DEVICES:
+        devices = SOME_DEVICES
+        figures = figures_of(Cost.of(draft), devices)
+    if isinstance(figures, State):
+        return Suggestion(devices, RISE, UNKNOWN)
+    if figures.share_margin is None:
+        return Suggestion(devices, RISE, "")
+    visible = 100 * _visible_rise(figures.share_margin / 100)
+    if visible > MOST_RISE or not figures.segments_shown:
+        return Suggestion(devices, MOST_RISE, HIDDEN)
+    return Suggestion(devices, 5 * math.ceil(visible / 5), SHOWS)
+
+
+def _visible_rise(margin: float) -> float:
+    """By how much a share has to go up so that the interval of its change leaves out 0, in all but one of
+    1,000 repeats; infinite if no change would do.
+
+    Args:
+        margin: the 95% margin of one share.
+    """
+    share, end = SHARE / 100, TOGETHER * margin
+    # Shares are divided by a number of devices that is estimated too, from twice as many coins.
+    devices = math.sqrt(2) * end
+    if devices >= 1:
+        return math.inf
+    highest_before = (share + end) / (1 - devices)
+    # The difference of two estimates, each with a standard error of margin / 1.96.
+    noise = 3 * math.sqrt(2) * margin / 1.96
+    return (highest_before + noise) * (1 + devices) + end - share
 
 
 class SeriesSimulationForm(forms.Form):
@@ -78,21 +113,21 @@ class SeriesSimulationForm(forms.Form):
     public = forms.BooleanField(label="Make it public", required=False, help_text=PUBLIC)
 
     def __init__(self, *arguments: Any, asked: SeriesDraft, **options: Any) -> None:
-        draft, statistic = asked.recipe, asked.recipe.plain_statistic
+        draft, suggestion = asked.recipe, _suggested(asked.recipe)
         self.segments = draft.segments
-        devices = _devices(statistic, draft.plan.population_size or 0, max(1, len(self.segments)))
-        suggested = {
+        options["initial"] = {
             "rounds": min(max(2, asked.rounds or MOST_ROUNDS), MOST_ROUNDS),
-            "devices": devices,
+            "devices": suggestion.devices,
             "rises": self.segments[-1] if self.segments else ALL,
-            "points": _visible_rise(statistic, devices),
+            "points": suggestion.points,
         }
-        super().__init__(*arguments, initial=suggested, **options)
+        super().__init__(*arguments, **options)
         self.fields["rounds"] = number_field(ROUNDS, int, required=True)
         self.fields["devices"] = number_field(DEVICES, int, required=True)
         self.fields["points"] = number_field(POINTS, float, required=False)
         self.fields["points"].label = "By percentage points"
-        self.fields["points"].help_text = "What is suggested shows; less may look like noise."
+        self.fields["points"].help_text = suggestion.help
+        self.fields["points"].or_else = "if something goes up"  # type: ignore[attr-defined]  # read by field.html
         rises = self.fields["rises"]
         if not isinstance(rises, forms.ChoiceField):
             raise TypeError("rises is a choice")

@@ -2,6 +2,7 @@
 
 import json
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 from django.test import Client
@@ -15,6 +16,7 @@ from pages.publish.views import LATE
 from recipes.budget import FITTING
 from recipes.models import Recipe
 from series.operations import rounds_advance, series_approval_ask, series_publish
+from simulations.models import Simulation
 from storage.answers.models import Question
 from storage.answers.questions import State
 from tests.collections.pages.scene import draft_page, form_data, new_url, publish
@@ -110,10 +112,33 @@ def test_simulation_of_a_draft_computes_nothing(
 
     with monkeypatch.context() as before:
         computes_nothing(before)
-        assert simulated() == [200, 200]  # the page, which asks again
+        assert simulated() == [200, 200]  # the form waits, and sends itself again
+        assert not Simulation.objects.exists()
     work(sent)
     computes_nothing(monkeypatch)
     assert simulated() == [302, 302]
+
+
+@pytest.mark.parametrize("segments", [["2.0", "2.1"], []])
+def test_simulation_of_a_series_suggests_what_workers_computed(
+    signed_in: Client, monkeypatch: pytest.MonkeyPatch, settings: Any, segments: list[str]
+) -> None:
+    settings.SITE_URL = "https://panapp.example"
+    sent = workers_answer(monkeypatch)
+    draft = draft_recipe(epsilon=4.0, segments=segments or None, cohort_size=1000, population_size=12_000)
+    address = reverse("draft-series-simulate", args=[draft.pk])
+    query = {"every": "week", "rounds": 2}
+
+    def suggested() -> str:
+        return page_text(signed_in.get(address, query))
+
+    with monkeypatch.context() as before:
+        computes_nothing(before)
+        assert "What shows is not computed yet" in suggested()
+        assert signed_in.post(f"{address}?{urlencode(query)}", {"rounds": "2"}).status_code == 422
+    work(sent)
+    computes_nothing(monkeypatch)
+    assert "What is suggested shows" in suggested()
 
 
 def test_stopping_gives_back_without_computing(signed_in: Client, monkeypatch: pytest.MonkeyPatch) -> None:

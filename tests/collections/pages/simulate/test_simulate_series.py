@@ -1,17 +1,22 @@
 """The pages on which a whole series is simulated: from its review to its trend."""
 
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
 
+from pages.simulate.series_form import SHARE
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.models import Recipe
 from recipes.planner.guarantees import NotComputedError
+from results.changes import change_between
 from series.models import Series
 from simulations.models import SeriesSimulation, Simulation
+from simulations.series_simulations import MOST_ROUNDS
 from simulations.tasks import advance_simulated_series
 from storage.answers.questions import State
 from tests.collections.simulations.conftest import _address  # noqa: F401  # for every test
@@ -174,14 +179,44 @@ def test_form_waits_for_guarantees_that_are_being_computed(
     assert client.get(answer["HX-Redirect"]).status_code == 200
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0])
-def test_suggested_rise_is_wider_than_the_change_interval(client: Client, epsilon: float) -> None:
-    recipe = draft(epsilon=epsilon, cohort_size=1000, population_size=12_000)
+def drawn(statistic: Any, shares: list[float], devices: int, draws: np.random.Generator) -> Any:
+    """What a result has of its segments, if these shares of their devices have the event."""
+    flipped, each = statistic._response.flip_probability, devices // len(shares)
+    ones = [count for share in shares for count in (each - round(share * each), round(share * each))]
+    total = [int(draws.binomial(one, 1 - flipped) + draws.binomial(devices - one, flipped)) for one in ones]
+    return SimpleNamespace(
+        segments=[one.as_dict() for one in statistic.segmentation.estimates(total, devices)]
+    )
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "devices", "segments"),
+    [(0.5, 20_000, 3), (0.7, 20_000, 3), (1.0, 12_000, 2), (1.0, 20_000, 4), (4.0, 12_000, 2)],
+)
+def test_suggested_rise_shows_in_the_interval_of_the_change(
+    client: Client, epsilon: float, devices: int, segments: int
+) -> None:
+    versions = [f"2.{number}" for number in range(segments)]
+    recipe = draft(segments=versions, epsilon=epsilon, cohort_size=1000, population_size=devices)
     form = client.get(form_of(client, recipe)).context["form"]
-    assert form.initial["devices"] == 12_000
-    expected = RecipeDraft.from_mapping(recipe.draft).calibrated.segmentation.expected(12_000, 0.05)
-    assert expected.shown
-    assert form.initial["points"] >= (2 * 3.5 + 3 * 2**0.5) * expected.margin_points / 1.96
+    assert form.initial["devices"] == devices
+    assert form.fields["points"].help_text.startswith("What is suggested shows")
+    statistic, draws = RecipeDraft.from_mapping(recipe.draft).calibrated, np.random.default_rng(7)
+    before = [SHARE / 100] * segments
+    after = [*before[1:], (SHARE + form.initial["points"]) / 100]
+    for _ in range(20):
+        results: list[Any] = [drawn(statistic, shares, devices, draws) for shares in (before, after)]
+        change = change_between(*results, versions[-1], among=MOST_ROUNDS)
+        assert change is not None
+        assert change.told.more_than_noise == (True,)
+
+
+def test_rise_that_cannot_show_is_not_said_to(client: Client) -> None:
+    versions = ["2.0", "2.1", "2.2"]
+    recipe = draft(segments=versions, epsilon=0.3, cohort_size=1000, population_size=10_000)
+    page = client.get(form_of(client, recipe))
+    assert "more devices or a larger ε" in page_text(page)
+    assert "What is suggested shows" not in page_text(page)
 
 
 def test_home_shows_running_series_once_and_nothing_simulated_as_open(client: Client) -> None:

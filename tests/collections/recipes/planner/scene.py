@@ -14,6 +14,7 @@ from panprivacy.planning.plan import Plan
 from panprivacy.planning.value_search import Values
 from panprivacy.statistics.catalogue import STATISTICS
 from panprivacy.statistics.events.dummies import Dummies
+from panprivacy.statistics.events.segmented import SegmentsOfEvents
 from panprivacy.statistics.trust_models import TRUST_MODELS
 from tests.refusals import raising
 
@@ -54,6 +55,7 @@ def computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
                 monkeypatch.setattr(statistic, name, refused)
         if statistic.parameters_class.derived_names():
             monkeypatch.setattr(statistic.parameters_class, "calibrated", refused)
+    monkeypatch.setattr(SegmentsOfEvents, "expected", refused)
     monkeypatch.setattr(Dummies, "calibrated", refused)
     for servers in TRUST_MODELS.values():
         monkeypatch.setattr(servers, "release_probability", refused)
