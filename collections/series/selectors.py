@@ -20,7 +20,7 @@ from results.changes import Change, change_between
 from results.models import Release
 from results.parts import Part, hidden_reason, joint_part
 from results.selectors import with_release
-from series.models import Round, Series
+from series.models import Round, RoundsDocument, Series
 from storage.columns import stored
 
 MOST_ON_PAGE = MOST_ROUNDS
@@ -116,6 +116,14 @@ def asked_segment(segments: Sequence[str], label: str) -> str:
         allowed = f"one of {', '.join(segments)}, or left out" if segments else "left out: there are none"
         raise FieldError("segment", f"must be {allowed}; not {as_typed(label)}")
     return label
+
+
+def rounds_in_all(series: Series) -> int:
+    """How many rounds there are in all; those of a simulation are added while it runs."""
+    signed = RoundsDocument.objects.filter(series=series).first()
+    if signed is not None:
+        return signed.rounds
+    return int(series.draft["rounds"]) if series.simulation else series.rounds.count()
 
 
 def rounds_of(series: Series) -> QuerySet[Round]:

@@ -34,6 +34,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.recipe.series import MOST_ROUNDS
 from recipes.models import Recipe
 from series.models import Series
+from series.selectors import rounds_in_all
 
 COHORT = "cohort"
 """The choice of a form that the API spells as `below` without a value."""
@@ -72,12 +73,11 @@ class RuleForm(forms.Form):
     prefix = "rule"
 
     when = forms.ChoiceField()
-    value = forms.FloatField(required=False, help_text="For “above” and “below” only.")
+    value = forms.FloatField(required=False)
     over_rounds = forms.IntegerField(
         label="Rounds",
         min_value=1,
         max_value=MOST_ROUNDS,
-        initial=USUAL_ROUNDS,
         help_text="Over this number of rounds, the probability of a false alarm is at most "
         f"{FALSE_ALARMS:.0%}. With more rounds, only larger changes fire.",
     )
@@ -86,14 +86,24 @@ class RuleForm(forms.Form):
         super().__init__(*args, **kwargs)
         self.subject = subject
         whens = dict(WHENS)
-        if subject.series is None:
+        if subject.series is not None:
+            self.fields["over_rounds"].initial = min(USUAL_ROUNDS, rounds_in_all(subject.series))
+        else:
             del whens[Rule.When.CHANGED.value], self.fields["over_rounds"]
         self.fields["when"] = forms.ChoiceField(label="When", choices=list(whens.items()))
-        self.fields["value"].label = f"Value ({subject.unit_of('') or '% of devices'})"
+        self.fields["value"].label = f"Value in {subject.unit_of('') or '% of devices'}"
+        self.fields["value"].or_else = "for “above” and “below”"  # type: ignore[attr-defined]  # read by field.html
         if subject.segments:
             everything = "Every segment" if subject.unit else "All devices and every segment"
             choices = [("", everything), *((one, one) for one in subject.segments)]
             self.fields["segment"] = forms.ChoiceField(label="Segment", choices=choices, required=False)
+
+    def clean(self) -> dict[str, Any]:
+        cleaned: dict[str, Any] = super().clean() or {}
+        needed = cleaned.get("when") in (Rule.When.ABOVE, Rule.When.BELOW)
+        if needed and cleaned.get("value") is None and "value" not in self.errors:
+            self.add_error("value", "Fill it in: a result is compared with it.")
+        return cleaned
 
     def asked(self) -> dict[str, Any]:
         """The arguments of `rule_create`."""
@@ -103,8 +113,6 @@ class RuleForm(forms.Form):
             when, value = Rule.When.BELOW.value, None
         elif when == Rule.When.CHANGED:
             value = None
-        elif value is None:
-            raise FieldError("value", "is missing")
         if value is not None and not self.subject.unit_of(segment):
             value /= 100
             if not 0 <= value <= 1:

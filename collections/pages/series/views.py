@@ -43,6 +43,7 @@ from series.selectors import (
     MOST_ON_PAGE,
     changes_since,
     fitting,
+    rounds_in_all,
     rounds_of,
     segment_to_follow,
     segments_of,
@@ -180,7 +181,7 @@ def _page(
         "page": page,
         "segment": segment,
         "segments": segments_of(series),
-        "rounds": _rounds_in_all(series, signed, known),
+        "rounds": rounds_in_all(series),
         "signed": signed,
         "guarantees": guarantees,
         "main": main_guarantee(guarantees),
@@ -247,13 +248,6 @@ def _by_segment(series: Series, rounds: Sequence[Round], baseline: str) -> dict[
 def _folded(rows: Sequence[Any]) -> dict[str, Sequence[Any]]:
     """Rows of a table, the newest first: those that show, and those that are unfolded."""
     return {"newest": rows[:NEWEST], "older": rows[NEWEST:]}
-
-
-def _rounds_in_all(series: Series, signed: RoundsDocument | None, known: int) -> int:
-    """How many rounds there are in all; those of a simulation are added while it runs."""
-    if signed is not None:
-        return signed.rounds
-    return int(series.draft["rounds"]) if series.simulation else known
 
 
 def _begins(series: Series, planned: list[Round], rounds: int, *, waits_for_input: bool) -> bool:

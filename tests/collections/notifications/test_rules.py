@@ -198,6 +198,19 @@ def test_series_page_offers_a_rule_and_lists_ones_own(client_of_ana: Client, ana
     assert "above 3% by more than noise" not in Client().get(path).content.decode()
 
 
+def test_rule_form_suggests_the_series_rounds_and_needs_a_value(client_of_ana: Client) -> None:
+    series = series_publish(members=recipe_members(every="week", rounds=3), actor=None)
+    page = client_of_ana.get(reverse("series", args=[series.identifier]))
+    assert page.context["rule_form"]["over_rounds"].value() == 3
+    assert "for “above” and “below”" in page_text(page)
+    address = f"{reverse('rule-new')}?series={series.identifier}"
+    refused = client_of_ana.post(address, {"rule-when": "below", "rule-over_rounds": "3"})
+    assert refused.status_code == 422
+    assert "Fill it in" in refused.context["rule_form"].errors["value"][0]
+    form = {"rule-when": "changed", "rule-over_rounds": "3"}
+    assert client_of_ana.post(address, form).status_code == 302
+
+
 def test_firings_since_the_last_visit_are_on_ones_home_page(client_of_ana: Client, ana: User) -> None:
     recipe = open_recipe([1] * 30, cohort_size=10, epsilon=4.0, name="Crashes <b>")
     watched(ana, recipe, when="above", value=0.2)

@@ -64,6 +64,7 @@ def test_one_click_on_the_form_starts_what_it_suggests(client: Client) -> None:
     address = form_of(client, draft())
     page = client.get(address)
     assert "It takes about" in page_text(page)
+    assert "(if something goes up)" in page_text(page)
     shown = page.context["form"]
     given = {name: shown[name].value() for name in shown.fields if shown[name].value() not in (None, "")}
     assert client.post(address, given).status_code == 302
