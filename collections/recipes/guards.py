@@ -12,6 +12,7 @@ _COLUMNS = (
     "statistic",
     "cohort_size",
     "draft",
+    "repetition",
     "document",
     "signature",
     "opens_at",

@@ -68,6 +68,11 @@ class Recipe(models.Model):
         help_text="Its name; empty if none is named.",
     )
     draft = models.JSONField(help_text="What the analyst entered, as in a recipe file.")
+    repetition = models.JSONField(
+        default=dict,
+        editable=False,
+        help_text="How often a draft is meant to be asked, as in the file of a series; empty: once.",
+    )
     document = models.TextField(blank=True, help_text="Canonical JSON (RFC 8785).")
     signature = models.BinaryField(default=bytes, help_text="Ed25519, 64 bytes.")
     opens_at = models.DateTimeField(null=True)

@@ -94,6 +94,12 @@ def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:
     recipe.save()
 
 
+def draft_repetition_keep(*, recipe: Recipe, repetition: Mapping[str, object]) -> None:
+    """Keep with a draft how often it is meant to be asked; nothing follows from it until a series is
+    published."""
+    Recipe.objects.filter(pk=recipe.pk, status=Recipe.Status.DRAFT).update(repetition=dict(repetition))
+
+
 @transaction.atomic
 def recipe_draft_delete(*, recipe: Recipe, actor: User | None) -> None:
     """Delete a draft. Raises RecipeStateError for a recipe that was published."""

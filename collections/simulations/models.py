@@ -96,6 +96,13 @@ class SeriesSimulation(models.Model):
         FAILED = "failed", "Failed"
 
     series = models.OneToOneField(Series, models.PROTECT, primary_key=True, related_name="simulated_by")
+    draft = models.ForeignKey(
+        Recipe,
+        models.SET_NULL,
+        null=True,
+        related_name="+",
+        help_text="Whose review it was started from; empty if there is none.",
+    )
     state = models.CharField(max_length=10, choices=State, default=State.RUNNING)
     workload = models.JSONField(help_text="As asked for.")
     seed = models.TextField(blank=True, help_text="Of the first round, then one more each; empty: random.")

@@ -16,6 +16,7 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.series import SeriesDraft
 from partners.recipe_document import SIMULATION_LIFETIME
 from recipes.errors import PartnerUnavailableError
+from recipes.models import Recipe
 from recipes.planner.guarantees import Guaranteed, NotComputedError, guarantees_require
 from results.models import Release
 from series.operations import round_simulated, series_publish_simulated, series_stop_simulated
@@ -108,7 +109,13 @@ class SeriesWorkload:
 
 
 def series_simulation_start(
-    *, members: Mapping[str, object], workload: object, seed: object, actor: User | None, public: bool = False
+    *,
+    members: Mapping[str, object],
+    workload: object,
+    seed: object,
+    actor: User | None,
+    public: bool = False,
+    draft_of: Recipe | None = None,
 ) -> SeriesSimulation:
     """Publish a copy of a series for simulated devices with its first round; workers begin the others, each
     when the one before has its result. No budget is spent.
@@ -120,6 +127,7 @@ def series_simulation_start(
         workload: as of `SeriesWorkload.checked`.
         seed: of the first round, and each later one has one more; None draws them from `secrets`.
         public: as of `simulation_start`, for the series and all of its rounds.
+        draft_of: the draft whose review asked for it, if one did.
 
     Raises:
         FieldError: a field of the series, or `workload.…`; nothing was stored.
@@ -149,6 +157,7 @@ def series_simulation_start(
         made.append(
             SeriesSimulation.objects.create(
                 series=series,
+                draft=draft_of,
                 workload=workload,
                 seed="" if first is None else str(first),
                 started_at=now,

@@ -11,6 +11,7 @@ from pages.publish.forms import RecipeForm, recipe_form_class
 from pages.series.forms import SeriesForm
 from panprivacy.statistics.catalogue import statistic_class
 from recipes.models import Recipe
+from recipes.operations import draft_repetition_keep
 
 WEEKS = 8
 """Rounds of a goal that is asked every week, to start with."""
@@ -54,4 +55,5 @@ def review_address(goal: Goal, draft: Recipe, form: RecipeForm) -> str:
     if not goal.weekly:
         return reverse("recipe-draft", args=[draft.pk])
     chosen = {name: form[name].value() for name in form.repeated}
+    draft_repetition_keep(recipe=draft, repetition={name: form.cleaned_data[name] for name in chosen})
     return f"{reverse('draft-series', args=[draft.pk])}?{urlencode({'preview': 1, **chosen})}"

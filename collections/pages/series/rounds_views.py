@@ -18,6 +18,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
 from publishing.approvals import approval_needed
 from recipes.models import Recipe
+from recipes.operations import draft_repetition_keep
 from storage.answers.questions import State
 
 PREVIEW = "preview"
@@ -31,20 +32,27 @@ class DraftRoundsView(PublishersOnly):
 
     def get(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = _draft(pk)
-        if PREVIEW not in request.GET:
+        asked = request.GET if PREVIEW in request.GET else self.kept(recipe)
+        if not asked:
             return _page(request, self.form_class(members=recipe.draft), recipe)
-        form = self.form_class(request.GET, members=recipe.draft)
+        form = self.form_class(asked, members=recipe.draft)
         preview = _preview(form) if form.is_valid() else None
         page = _page(request, form, recipe, preview=preview)
         if isinstance(preview, Awaited):
             preview.refresh(page)
         return page
 
+    def kept(self, recipe: Recipe) -> dict[str, Any]:
+        """The values of the form that are stored with the draft."""
+        return {}
+
     def post(self, request: HttpRequest, pk: int) -> HttpResponse:
         recipe = _draft(pk)
         form = self.form_class(request.POST, members=recipe.draft)
         if not form.is_valid():
             return _page(request, form, recipe, status=422)
+        if isinstance(form, SeriesForm):
+            draft_repetition_keep(recipe=recipe, repetition=form.repetition())
         if request.POST.get("action") == "simulate" and isinstance(form, SeriesForm):
             address = reverse("draft-series-simulate", args=[recipe.pk])
             return redirect(f"{address}?{urlencode(form.repetition())}")
@@ -63,6 +71,10 @@ class DraftSeriesView(DraftRoundsView):
     """Ask a draft every day, week or month. The draft stays as it is."""
 
     form_class = SeriesForm
+
+    def kept(self, recipe: Recipe) -> dict[str, Any]:
+        repetition: dict[str, Any] = recipe.repetition
+        return repetition
 
 
 class DraftRoundsPreviewView(PublishersOnly, View):

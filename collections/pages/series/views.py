@@ -23,8 +23,8 @@ from pages.series.by_segment import SINCE, movement, newest_with_result, segment
 from pages.series.charts import segments_chart, trend_chart
 from pages.series.forms import CHOICES, SeriesForm
 from pages.series.publishing import published_or_asked
+from pages.series.simulation import progress_part, series_progress
 from pages.series.trend import trend_rows
-from pages.simulate.series_views import progress_part, series_progress
 from pages.trust_models import SHOWN
 from pages.words.parameters_table import parameter_rows
 from pages.words.sentences import guarantee_texts

@@ -7,7 +7,6 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.http import urlencode
 
 from log.audit.access import signed_in_user
@@ -20,17 +19,13 @@ from panprivacy.formats.errors import FieldError
 from recipes.errors import PartnerUnavailableError
 from recipes.models import Recipe
 from recipes.planner.guarantees import NotComputedError
-from series.models import Series
-from simulations.access import may_delete, may_simulate
+from simulations.access import may_delete
 from simulations.deletion import series_simulation_delete
 from simulations.errors import SimulationRefusedError
 from simulations.models import SeriesSimulation
 from simulations.selectors import (
-    ENDED,
     MOST_AT_ONCE,
-    Stage,
     seconds_expected,
-    series_progress_of,
     simulations_in_line,
 )
 from simulations.series_simulations import (
@@ -40,9 +35,6 @@ from simulations.series_simulations import (
 )
 from simulations.workloads import DEVICES
 from web.htmx import htmx_of
-
-PROGRESS = "series-simulation"
-"""Identifier of the part of a series' page that asks for itself."""
 
 
 class SimulateSeriesView(SimulatorsOnly):
@@ -75,6 +67,7 @@ class SimulateSeriesView(SimulatorsOnly):
                     seed=None,
                     public=form.cleaned_data["public"],
                     actor=signed_in_user(request),
+                    draft_of=recipe,
                 )
             except FieldError as error:
                 form.add_field_error(error)
@@ -142,35 +135,3 @@ def _simulation(identifier: str) -> SeriesSimulation:
     if own is None:
         raise missing("series")
     return own
-
-
-def series_progress(request: HttpRequest, series: Series) -> dict[str, Any]:
-    """What the page of a simulated series shows of its simulation to analysts; nothing to others, or of one
-    that a command runs."""
-    own = SeriesSimulation.objects.select_related("series").filter(series=series).first()
-    if own is None or not may_simulate(request.user):
-        return {}
-    progress = series_progress_of(own, timezone.now())
-    return {
-        "simulation": own,
-        "progress": progress,
-        "simulating": progress.stage not in ENDED,
-        "stopped": progress.stage in (Stage.CANCELLED, Stage.FAILED),
-        "waiting": progress.stage is Stage.WAITING,
-        "ahead": progress.ahead if progress.ahead >= MOST_AT_ONCE else 0,
-        "may_delete": may_delete(request.user, series),
-    }
-
-
-def progress_part(request: HttpRequest, series: Series) -> HttpResponse | None:
-    """The answer to that part of the page, if it alone is asked for: the whole page is loaded again with each
-    new result, and at the end."""
-    htmx = htmx_of(request)
-    if not htmx or htmx.target != PROGRESS:
-        return None
-    context = series_progress(request, series)
-    shown = request.GET.get("shown")
-    response = render(request, "simulate/_series_progress.html", {"series": series, **context})
-    if not context or not context["simulating"] or shown != str(context["progress"].done):
-        response["HX-Refresh"] = "true"
-    return response

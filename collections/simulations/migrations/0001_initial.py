@@ -64,6 +64,7 @@ class Migration(migrations.Migration):
             name='SeriesSimulation',
             fields=[
                 ('series', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, primary_key=True, related_name='simulated_by', serialize=False, to='series.series')),
+                ('draft', models.ForeignKey(help_text='Whose review it was started from; empty if there is none.', null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='recipes.recipe')),
                 ('state', models.CharField(choices=[('running', 'Running'), ('finished', 'Finished'), ('cancelled', 'Cancelled'), ('failed', 'Failed')], default='running', max_length=10)),
                 ('workload', models.JSONField(help_text='As asked for.')),
                 ('seed', models.TextField(blank=True, help_text='Of the first round, then one more each; empty: random.')),

@@ -5,6 +5,7 @@ from pages.new.goals import GOALS
 from panprivacy.recipe.series import SeriesDraft
 from recipes.models import Recipe
 from series.models import Series
+from tests.factories import draft_recipe
 from tests.page_text import page_text
 
 pytestmark = pytest.mark.django_db
@@ -59,9 +60,26 @@ def test_segments_goal_publishes_a_weekly_series_in_two_posts(signed_in):
     assert draft.recipe.name == VERSIONS["question"]
 
 
+def test_weekly_draft_leads_back_to_its_review_with_its_rounds(signed_in):
+    given = _filled(signed_in, "segments", **VERSIONS) | {"rounds": "6"}
+    signed_in.post(reverse("goal", args=["segments"]), given)
+    draft = reverse("recipe-draft", args=[Recipe.objects.get().pk])
+    review = reverse("draft-series", args=[Recipe.objects.get().pk])
+    page = signed_in.get(draft)
+    assert "Review all 6 rounds" in page_text(page)
+    assert "asked every week" in page_text(page)
+    assert page.content.decode().index(review) < page.content.decode().index(draft + "publish/")
+    assert signed_in.get(review).context["preview"].rounds == 6
+    signed_in.post(review, {"every": "week", "rounds": "3", "action": "preview"})
+    assert signed_in.get(review).context["preview"].rounds == 3
+    assert signed_in.post(review, {"every": "never", "rounds": "5"}).status_code == 422
+    assert signed_in.get(review).context["preview"].rounds == 3
+
+
 def test_series_is_not_offered_for_publishing_without_its_preview(signed_in):
-    signed_in.post(reverse("goal", args=["segments"]), _filled(signed_in, "segments", **VERSIONS))
-    page = signed_in.get(reverse("draft-series", args=[Recipe.objects.get().pk]))
+    draft = draft_recipe()
+    assert "Ask it every week" in page_text(signed_in.get(reverse("recipe-draft", args=[draft.pk])))
+    page = signed_in.get(reverse("draft-series", args=[draft.pk]))
     assert "Publish for good" not in page_text(page)
 
 

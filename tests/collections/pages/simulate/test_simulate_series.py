@@ -96,6 +96,21 @@ def test_series_page_shows_progress_then_what_moved(client: Client) -> None:
     assert "every 2s" not in client.get(address).content.decode()
 
 
+def test_answer_leads_back_to_the_review_while_the_draft_is_one(client: Client) -> None:
+    simulation = started(client)
+    recipe = Recipe.objects.get(status=Recipe.Status.DRAFT)
+    address = reverse("series", args=[simulation.series.identifier])
+    page = client.get(address)
+    assert "Simulate again with" in page_text(page)
+    review, again = page.context["review"], page.context["again"]
+    assert review in page.content.decode().replace("&amp;", "&")
+    assert "Publish for good" in page_text(client.get(review))
+    assert client.get(again).context["form"].initial["rounds"] == 2
+    assert review not in Client().get(address).content.decode()
+    recipe.delete()
+    assert "Back to the review" not in page_text(client.get(address))
+
+
 def test_cancel_and_delete_are_for_their_owner(client: Client) -> None:
     series = started(client).series.identifier
     cancel, delete = (reverse(f"series-simulation-{name}", args=[series]) for name in ("cancel", "delete"))
