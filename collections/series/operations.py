@@ -350,9 +350,10 @@ def series_publish_simulated(
     return series
 
 
-def round_simulated(*, series: Series, number: int, recipe: Recipe) -> Round:
-    """Add a round of a simulated series, whose recipe is published."""
-    return Round.objects.create(
+def round_simulated(recipe: Recipe, *, series: Series, number: int) -> None:
+    """Add a round of a simulated series. For the transaction that publishes its recipe, so that rules know
+    whose result comes."""
+    Round.objects.create(
         series=series,
         number=number,
         opens_at=stored(recipe.opens_at),

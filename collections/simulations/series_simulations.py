@@ -31,6 +31,7 @@ from simulations.operations import (
     simulation_cancel,
     simulation_publish,
 )
+from simulations.selectors import series_running
 from storage import clock
 from storage.waits import wait_after
 
@@ -147,13 +148,14 @@ def series_simulation_start(
         guaranteed.require_kept()
     _require_in_time(draft.recipe, len(openings), devices, guaranteed)
     first = None if seed is None else workloads.SEED.check("seed", int, seed)
-    if SeriesSimulation.objects.filter(state=SeriesSimulation.State.RUNNING).count() >= MOST_IN_LINE:
-        raise SimulationRefusedError(f"{MOST_IN_LINE} series are simulated already; cancel one first")
+    _require_capacity()
     made: list[SeriesSimulation] = []
 
     def store(simulation: Simulation) -> None:
+        # Counted once more, by one at a time: `simulation_publish` has locked the log.
+        _require_capacity()
         series = series_publish_simulated(draft=draft, actor=actor, private=not public)
-        round_simulated(series=series, number=1, recipe=simulation.recipe)
+        round_simulated(simulation.recipe, series=series, number=1)
         made.append(
             SeriesSimulation.objects.create(
                 series=series,
@@ -174,6 +176,11 @@ def series_simulation_start(
         stored=store,
     )
     return made[0]
+
+
+def _require_capacity() -> None:
+    if series_running().count() >= MOST_IN_LINE:
+        raise SimulationRefusedError(f"{MOST_IN_LINE} series are simulated already; cancel one first")
 
 
 def series_simulation_advance(*, simulation: SeriesSimulation) -> None:
@@ -210,7 +217,7 @@ def _begin(simulation: SeriesSimulation, number: int, now: datetime) -> None:
         running = SeriesSimulation.objects.filter(pk=simulation.pk, state=SeriesSimulation.State.RUNNING)
         if not running.update(problem="", failures=0, retry_at=None):
             raise SimulationRefusedError("the simulation of its series has ended")
-        round_simulated(series=series, number=number, recipe=own.recipe)
+        round_simulated(own.recipe, series=series, number=number)
 
     try:
         simulation_publish(

@@ -13,9 +13,9 @@ from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.rounds.privacy import donation_amplified
 from series.models import RoundsDocument
+from series.operations import round_simulated
 from series.rounds import input_publish, place_of, rounds_publish_simulated
 from simulations.collect.collection import AtRound, Say, collection_run, wait_until_heard
-from simulations.collect.series_simulation import round_add
 from simulations.installation.services import Services
 from simulations.outcome import PRIVACY_MEMBERS, CollectionResult
 from storage.columns import stored
@@ -85,7 +85,7 @@ def rounds_run(
             say=say,
             forewarn=forewarn if number == 1 else lambda _: None,
             others_follow=True,
-            stored=partial(round_add, series=series, number=number),
+            stored=partial(round_simulated, series=series, number=number),
         )
         if draft.once:
             gave |= result.fleet.took_part

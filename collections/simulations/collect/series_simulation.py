@@ -21,11 +21,9 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 from panprivacy.intervals.difference import Difference
 from panprivacy.recipe.series import SeriesDraft
-from recipes.models import Recipe
 from results.changes import Change, change_between
 from results.models import Release
 from results.parts import hidden_reason
-from series.models import Series
 from series.operations import round_simulated, series_publish_simulated
 from series.selectors import asked_segment
 from simulations.collect.collection import Say, collection_run, roles_beside
@@ -154,15 +152,9 @@ def rounds_simulate(
                 eager=False,
                 processes=processes,
                 say=say,
-                stored=partial(round_add, series=series, number=number),
+                stored=partial(round_simulated, series=series, number=number),
             )
         yield result
-
-
-def round_add(recipe: Recipe, *, series: Series, number: int) -> None:
-    """Store what is asked as a round of a simulated series; with the recipe, so that rules know whose result
-    comes."""
-    round_simulated(series=series, number=number, recipe=recipe)
 
 
 @contextmanager

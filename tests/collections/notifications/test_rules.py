@@ -19,8 +19,7 @@ from panprivacy.recipe.series import SeriesDraft
 from publishing.publication import recipe_close
 from recipes.models import Recipe
 from results.operations import result_withhold
-from series.operations import series_publish, series_publish_simulated
-from simulations.collect.series_simulation import round_add
+from series.operations import round_simulated, series_publish, series_publish_simulated
 from tests.collections.notifications.scene import HOOK, read_all
 from tests.collections.simulations.scene import start
 from tests.factories import published_recipe, recipe_members
@@ -147,7 +146,7 @@ def test_rule_at_a_simulated_series_fires_on_pages_only(client_of_ana: Client, a
 
     def ask(number: int) -> Recipe:
         recipe = open_recipe([1] * 30, cohort_size=10, epsilon=4.0, simulation=True)
-        round_add(recipe, series=series, number=number)
+        round_simulated(recipe, series=series, number=number)
         return recipe
 
     finish(ask(1))

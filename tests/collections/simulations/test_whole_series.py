@@ -209,6 +209,21 @@ def test_what_fails_for_now_is_tried_again_later(monkeypatch: pytest.MonkeyPatch
     assert (Round.objects.count(), simulation.problem, simulation.failures) == (2, "", 0)
 
 
+def test_series_that_began_meanwhile_count_towards_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(series_simulations, "MOST_IN_LINE", 2)
+    publish, burst = series_simulations.simulation_publish, iter(range(2))
+
+    def others_first(**members: Any) -> Simulation:
+        for _ in burst:
+            simulated()
+        return publish(**members)
+
+    monkeypatch.setattr(series_simulations, "simulation_publish", others_first)
+    with pytest.raises(SimulationRefusedError, match="2 series are simulated already"):
+        simulated()
+    assert (Series.objects.count(), Simulation.objects.count()) == (2, 2)
+
+
 def test_each_round_waits_in_line_as_one_simulation() -> None:
     for _ in range(MOST_AT_ONCE):
         start()
