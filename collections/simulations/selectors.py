@@ -153,7 +153,8 @@ class SeriesProgress:
         stage: `WAITING` if its round waits, else `RUNNING` until the last round has its result.
         rounds: in all.
         done: those with a result, or the reason why nothing was released.
-        seconds_left: until the last has its result, at the pace so far; None before the first has.
+        seconds_left: until the last has its result, at the pace of the rounds that have one; None before the
+            first has.
         ahead: as of `Progress`.
         problem: what went wrong last, or what it waits for, as a clause; empty if nothing is to be said.
     """
@@ -175,13 +176,17 @@ def series_progress_of(simulation: SeriesSimulation, now: datetime) -> SeriesPro
     if simulation.state != SeriesSimulation.State.RUNNING:
         return SeriesProgress(Stage(simulation.state), rounds, done, None, 0, simulation.problem)
     stage, ahead, problem = Stage.RUNNING, 0, simulation.problem
+    until, part = now, 0.0
     last = Simulation.objects.filter(recipe__round__series=series).select_related("recipe").first()
     if last is not None and not problem:
         progress = progress_of(last, now)
         stage = Stage.WAITING if progress.stage is Stage.WAITING else Stage.RUNNING
         ahead, problem = progress.ahead, problem_of(last)
-    taken = max(0.0, (now - simulation.started_at).total_seconds())
-    left = round(taken / done * (rounds - done)) if done else None
+    if last is not None and not Release.objects.filter(recipe=last.recipe_id).exists():
+        until, part = last.started_at, last.done / last.devices if last.devices else 0.0
+    # The pace of the rounds that have a result: so the time never rises while a round runs.
+    taken = max(0.0, (until - simulation.started_at).total_seconds())
+    left = round(taken / done * (rounds - done - part)) if done else None
     return SeriesProgress(stage, rounds, done, left, ahead, problem)
 
 

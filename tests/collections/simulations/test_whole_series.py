@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -207,6 +208,22 @@ def test_what_fails_for_now_is_tried_again_later(monkeypatch: pytest.MonkeyPatch
     advance_simulated_series()
     simulation.refresh_from_db()
     assert (Round.objects.count(), simulation.problem, simulation.failures) == (2, "", 0)
+
+
+def test_time_left_never_rises_while_a_round_runs() -> None:
+    simulation, begun = simulated(), timezone.now() - timedelta(hours=1)
+    SeriesSimulation.objects.update(started_at=begun)
+    assert series_progress_of(SeriesSimulation.objects.get(), timezone.now()).seconds_left is None
+    round_ended(simulation)
+    Simulation.objects.update(started_at=begun)
+    second = Simulation.objects.filter(recipe__round__series=simulation.series, state="running")
+    second.update(started_at=begun + timedelta(seconds=100), begun_at=begun + timedelta(seconds=101))
+    left = []
+    for devices, seconds in ((0, 110), (15, 150), (30, 300), (60, 320), (60, 400)):
+        second.update(done=devices)
+        progress = series_progress_of(simulation, begun + timedelta(seconds=seconds))
+        left.append(progress.seconds_left)
+    assert left == [200, 175, 150, 100, 100]
 
 
 def test_series_that_began_meanwhile_count_towards_the_most(monkeypatch: pytest.MonkeyPatch) -> None:
