@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from panprivacy.intervals.difference import Difference, difference
+from panprivacy.intervals.difference import Difference, joint_difference
 from panprivacy.intervals.estimate import Interval
 from results.models import Release
-from results.parts import Shared, part_of
+from results.parts import Shared, joint_part
 
 
 @dataclass(frozen=True)
@@ -45,21 +45,21 @@ def change_between(before: Release, after: Release, segment: str = "", *, among:
 
     Args:
         segment: label of the one that is compared; empty for the whole population.
-        among: how many results are compared. At the level that is stated, all differences of any two of them
-            hold together (`panprivacy.intervals.difference`).
+        among: how many results are compared. All differences of any two of them hold together at the level
+            that one result is stated with, as their intervals do (`results.parts.joint_part`).
     """
-    earlier, later = part_of(before, segment, among=among), part_of(after, segment, among=among)
+    earlier, later = (joint_part(release, segment, among=among) for release in (before, after))
     if earlier is None or later is None or earlier.interval is None or later.interval is None:
         return None
     if earlier.interval.level != later.interval.level:
         return None
     return Change(
-        estimates=difference(earlier.values, later.values, earlier.interval, later.interval, among=among),
-        shares=_of_shares(earlier.shares, later.shares, among),
+        estimates=joint_difference(earlier.values, later.values, earlier.interval, later.interval),
+        shares=_of_shares(earlier.shares, later.shares),
     )
 
 
-def _of_shares(earlier: Shared | None, later: Shared | None, among: int) -> Difference | None:
+def _of_shares(earlier: Shared | None, later: Shared | None) -> Difference | None:
     if earlier is None or later is None:
         return None
-    return difference(earlier.values, later.values, earlier.interval, later.interval, among=among)
+    return joint_difference(earlier.values, later.values, earlier.interval, later.interval)

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from panprivacy.intervals.estimate import Interval
 
@@ -28,45 +28,23 @@ class Difference:
         )
 
 
-def difference(
-    before: Sequence[float],
-    after: Sequence[float],
-    before_interval: Interval,
-    after_interval: Interval,
-    *,
-    among: int = 2,
+def joint_difference(
+    before: Sequence[float], after: Sequence[float], before_interval: Interval, after_interval: Interval
 ) -> Difference:
-    """The difference, with an interval from the ends of both intervals.
+    """The difference of two lists of values whose intervals hold at once: it holds with them, at their level,
+    from the ends of both. So do all differences of any two of several lists, however many are read.
 
-    It holds if both intervals do. If each of m results is missed with probability α at most, at least one of
-    them is missed with m·α at most (Boole's inequality: no independence is needed). So all differences of any
-    two of the m hold together with 1 − m·α, however many are read. A shorter interval, by the sum of squares
-    as for normal errors, rarely holds if few devices have the event.
+    A shorter interval, by the sum of squares as for normal errors, rarely holds if few devices have the event.
 
     Args:
         before, after: estimates, the same number of each.
-        before_interval, after_interval: intervals of the true values, both at one level.
-        among: m, at least 2: how many results are compared.
+        before_interval, after_interval: intervals that hold all true values together, at one level.
 
     Raises:
         ValueError: the results have different numbers of values, or the intervals different levels.
     """
     if len(before) != len(after) or before_interval.level != after_interval.level:
         raise ValueError("both results need as many values, and intervals of one level")
-    found = joint_difference(before, after, before_interval, after_interval)
-    level = round(1 - among * (1 - before_interval.level), 12)
-    return replace(found, interval=replace(found.interval, level=level))
-
-
-def joint_difference(
-    before: Sequence[float], after: Sequence[float], before_interval: Interval, after_interval: Interval
-) -> Difference:
-    """The difference of two lists of values whose intervals hold at once: it holds with them, at their level.
-
-    Args:
-        before, after: estimates, the same number of each.
-        before_interval, after_interval: intervals that hold all true values together.
-    """
     old, new = before_interval, after_interval
     return Difference(
         values=tuple(late - early for early, late in zip(before, after, strict=True)),

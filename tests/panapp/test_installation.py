@@ -191,7 +191,7 @@ def test_simulated_series_has_a_result_for_each_round_with_its_change(
     assert change["difference"] == pytest.approx(second["estimate"] - first["estimate"])
     assert second["truth"] == 0
     assert change["low"] <= -60 <= change["high"] < 0
-    assert (change["level"], change["more_than_noise"]) == (0.9, True)
+    assert (change["level"], change["more_than_noise"]) == (0.95, True)
 
 
 @pytest.mark.long

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pages.recipe.drawn import drawn_together
+from pages.recipe.presentation import level_percent
 from pages.words.changes import difference_texts
 from results.changes import Change
 from results.parts import hidden_reason
@@ -37,13 +38,13 @@ class Movement:
         moved: segments that changed by more than noise.
         still: how many show no change beyond noise.
         since: from when, as the end of a sentence.
-        level: of the intervals of all changes together, from 0 to 1.
+        level: of the intervals of all changes together: "95%".
     """
 
     moved: tuple[Moved, ...]
     still: int
     since: str
-    level: float
+    level: str
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def movement(changes: Mapping[str, Change | None], newest: Point, since: str) ->
             continue
         size, ends = texts
         moved.append(Moved(label, f"is {'up' if change.told.values[0] > 0 else 'down'} by {size} ({ends})"))
-    return Movement(tuple(moved), still, since, min(levels)) if levels else None
+    return Movement(tuple(moved), still, since, level_percent(min(levels))) if levels else None
 
 
 def newest_with_result(points: Iterable[Point]) -> Point | None:

@@ -49,8 +49,8 @@ def obstacles(client: Client, one: Recipe, other: Recipe) -> list[str]:
 def test_page_tells_differences_of_shares_with_their_interval_and_charts(client: Client) -> None:
     half, all_, more = counted(30, 30), counted(60, 0), counted(60, 60)
     page = page_text(asked(client, half, all_, more))
-    assert "All of them hold together with a probability of at least 90%" in page
-    assert "Up by 50.0 points (46.2 to 51.9): more than noise." in page
+    assert "All of them hold together with a probability of at least 95%" in page
+    assert "Up by 50.0 points (45.4 to 52.3): more than noise." in page
     assert "No change beyond noise" in page
     assert "Differences to result 1" in page
     assert page.count('<svg role="img"') == 4  # two charts, wide and narrow
@@ -60,7 +60,7 @@ def test_program_and_file_say_the_same_to_the_last_digit(client: Client) -> None
     half, all_, third = counted(30, 30), counted(90, 0), counted(30, 30)
     answer = asked(client, half, all_, path=reverse("api-comparison")).json()
     first, second = answer["results"]
-    assert (answer["first"], answer["level"], first["change"]) == (half.identifier, 0.9, None)
+    assert (answer["first"], answer["level"], first["change"]) == (half.identifier, 0.95, None)
     change = second["change"]
     assert change["difference"] == [second["estimate"][0] - first["estimate"][0]]
     assert change["share"]["difference"] == pytest.approx([0.5], abs=0.02)
@@ -71,7 +71,7 @@ def test_program_and_file_say_the_same_to_the_last_digit(client: Client) -> None
     assert after["more_than_noise"] == "True"
     # Of three results, each interval is wider at the same level.
     three = asked(client, half, all_, third, path=reverse("api-comparison")).json()["results"][1]["change"]
-    assert change["interval"]["level"] == three["interval"]["level"] == 0.9
+    assert change["interval"]["level"] == three["interval"]["level"] == 0.95
     assert three["interval"]["high"][0] > change["interval"]["high"][0]
 
 
@@ -147,7 +147,7 @@ def test_one_segment_is_compared_by_its_own_devices(client: Client) -> None:
     path, chosen = reverse("api-comparison"), ({}, {"segment": SEGMENTS[0]}, {"segment": SEGMENTS[1]})
     answers = [asked(client, few, many, path=path, **segment).json() for segment in chosen]
     assert [answer["segment"] for answer in answers] == [None, *SEGMENTS[:2]]
-    assert {answer["level"] for answer in answers} == {0.9}
+    assert {answer["level"] for answer in answers} == {0.95}
     shares = [answer["results"][1]["change"]["share"] for answer in answers]
     # 30 of 90, 30 of 50 and 0 of 40 devices. 1,080 bits flip with 1.2e-4 each: more than 5 with 5e-9.
     told = [share["difference"][0] for share in shares]

@@ -81,7 +81,7 @@ def test_a_trend_says_what_changed_by_more_than_noise_and_shows_gaps(client, sig
     for said in (
         "Trend of Crash counter",
         "3 rounds. All of them were asked.",
-        "Up by 100 points",
+        "Up by 100.1 points (94.9 to 100.0)",
         "% of the devices asked",
         "more than noise",
         "No result: nothing ran here while it would have been asked.",
@@ -244,6 +244,7 @@ def test_series_by_segment_says_what_moved_and_since_a_baseline(client, signed_i
     assert page_text(client.get(path)).count("<summary>2 earlier rounds</summary>") == 2, "both tables"
     compared = client.get(path, {"baseline": "1"})
     (_, since), text = compared.context["movements"], page_text(compared)
+    assert since.level == "95%", "as that of the chart, and of rules"
     assert [moved.label for moved in since.moved] == ["2.0"]
     assert since.still == 1
     assert "is up by" in text
