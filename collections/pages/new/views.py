@@ -26,8 +26,10 @@ class GoalView(PublishersOnly):
     def get(self, request: HttpRequest, goal: str) -> HttpResponse:
         chosen = _goal(goal)
         # The preview does without what only the analyst can write.
-        expected = filled_in(recipe_form_class(statistic_class(chosen.statistic)), {})
-        return form_page(request, goal_form_class(chosen)(), expected, _shown(chosen))
+        form = goal_form_class(chosen)()
+        repeated = {name: form.fields[name].initial for name in form.repeated}
+        expected = filled_in(recipe_form_class(statistic_class(chosen.statistic)), repeated)
+        return form_page(request, form, expected, _shown(chosen))
 
     def post(self, request: HttpRequest, goal: str) -> HttpResponse:
         chosen = _goal(goal)

@@ -1,6 +1,6 @@
 """What the values of a form promise, cost and would be refused for: workers answer, the page waits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.selectors import population_named
 from pages.words.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
@@ -22,13 +22,15 @@ class Promise:
         guarantees: without those that rely on participation being secret.
         warning: a warning about the guarantees, or empty.
         sampling: what sampling means for a device, or empty.
-        effect: on the population's budget; None if no population is chosen.
+        effect: of all rounds on the population's budget; None if no population is chosen.
+        rounds: their number; 1 if it is asked once.
     """
 
     guarantees: list[GuaranteeText]
     warning: str
     sampling: str
     effect: Effect | None
+    rounds: int
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,18 @@ class Promised:
 
 
 def promised_of(
-    cost: Cost, sampling_rate: float, population: str | None, population_size: int | None
+    cost: Cost,
+    sampling_rate: float,
+    population: str | None,
+    population_size: int | None,
+    rounds: int = 1,
 ) -> Promised:
     """What a recipe would promise, cost and be refused for, all within one deadline.
 
     Args:
         population: its name; None if none is chosen.
         population_size: devices that hear of it; None if that is not known.
+        rounds: how often it is asked, each time on a line of its own in the book.
 
     Raises:
         FieldError: a guarantee cannot be computed, or there is no such population.
@@ -61,7 +68,7 @@ def promised_of(
     row = None if population is None else population_named(population)
     asked = [Asked(PROMISE, cost.as_dict())]
     if row is not None:
-        asked.append(effect_question(cost, row))
+        asked.append(effect_question(replace(cost, times=rounds), row))
     promise, *effect = ask_all(asked)
     if promise.refusal is not None:
         raise promise.refusal
@@ -79,6 +86,7 @@ def promised_of(
             warning=protection_warning(guarantees),
             sampling=sampling_sentence(sampling_rate),
             effect=None if row is None else effect_from(effect[0], row),
+            rounds=rounds,
         ),
         refusals=refused,
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from django.contrib import messages
+from django.core.exceptions import ValidationError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -29,6 +30,7 @@ from pages.publish.four_eyes import decided
 from pages.publish.promise import Promised, promised_of
 from pages.publish.review import review_page
 from pages.publish.target_field import TARGET_FIELDS
+from pages.series.forms import SeriesForm
 from pages.words.target import expected_sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
@@ -377,7 +379,7 @@ def _promised(form: RecipeForm) -> dict[str, Any]:
     try:
         cost = form.cost(form.trust_model)
         rate, size = form.parameters.sampling_rate, cleaned.get("population_size")
-        found = promised_of(cost, rate, cleaned.get("population"), size)
+        found = promised_of(cost, rate, cleaned.get("population"), size, _rounds(form))
     except FieldError:
         return nothing
     return {
@@ -386,6 +388,16 @@ def _promised(form: RecipeForm) -> dict[str, Any]:
         "awaited": found.state is State.COMPUTING,
         "blockers": _blockers(form, found),
     }
+
+
+def _rounds(form: RecipeForm) -> int:
+    """How often it is asked: a goal that is asked by the clock also sends how often, and how many times."""
+    if "every" not in form.data:
+        return 1
+    try:
+        return int(SeriesForm.base_fields["rounds"].clean(form.data.get("rounds")))
+    except ValidationError:
+        return 1
 
 
 def _blockers(form: RecipeForm, found: Promised) -> Blockers | None:
@@ -409,5 +421,5 @@ def _target(form: RecipeForm) -> str:
 def filled_in(form_class: type[RecipeForm], initial: dict[str, Any]) -> RecipeForm:
     """The form as if it were submitted with its initial values."""
     shown = form_class(initial=initial)
-    values = {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
+    values = initial | {name: initial.get(name, field.initial) for name, field in shown.fields.items()}
     return form_class({name: value for name, value in values.items() if value is not None})

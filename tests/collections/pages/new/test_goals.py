@@ -76,6 +76,17 @@ def test_weekly_draft_leads_back_to_its_review_with_its_rounds(signed_in):
     assert signed_in.get(review).context["preview"].rounds == 3
 
 
+def test_goal_form_shows_the_effect_of_all_rounds_as_their_review(signed_in):
+    form = signed_in.get(reverse("goal", args=["segments"]))
+    assert "These 8 rounds would take" in page_text(form)
+    given = _filled(signed_in, "segments", **VERSIONS)
+    shown = signed_in.post(f"{reverse('recipe-promise')}?statistic=count_nonzero", given)
+    assert "These 4 rounds would take" in page_text(shown)
+    saved = signed_in.post(reverse("goal", args=["segments"]), given)
+    review = signed_in.get(saved.headers["Location"]).context["preview"]
+    assert shown.context["promise"].effect.composed == review.effect.composed
+
+
 def test_series_is_not_offered_for_publishing_without_its_preview(signed_in):
     draft = draft_recipe()
     assert "Ask it every week" in page_text(signed_in.get(reverse("recipe-draft", args=[draft.pk])))
