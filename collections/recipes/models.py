@@ -37,6 +37,14 @@ UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, RecursionError
 """What reading a stored document may raise: it may be no object, or nested beyond what can be read."""
 
 
+def name_beyond(name: str, question: str) -> str:
+    """What is left of a name without the question, or its beginning up to " …", with which it begins."""
+    beginning, cut, rest = name.partition(" …")
+    if not (cut and question.startswith(beginning)):
+        rest = name.removeprefix(question)
+    return rest.removeprefix(",").strip()
+
+
 class Recipe(models.Model):
     """A question put to devices. Once published, the database refuses every change but closing."""
 
@@ -123,6 +131,11 @@ class Recipe(models.Model):
     def private(self) -> bool:
         """Whether it is a simulation that only analysts of this site see, and that can be deleted."""
         return self.device_key != ""
+
+    @property
+    def short_name(self) -> str:
+        """What the name says beyond the question; empty if it only repeats it."""
+        return name_beyond(self.name, self.question)
 
     @property
     def draft_hash(self) -> str:

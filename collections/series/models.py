@@ -11,7 +11,7 @@ from django.db import models
 from panprivacy.recipe.repetition import Repetition
 from panprivacy.recipe.rounds.draft import RoundsDraft
 from panprivacy.recipe.series import repetition_of
-from recipes.models import Recipe
+from recipes.models import Recipe, name_beyond
 
 REASON_LENGTH = 300
 NOTE_LENGTH = 120
@@ -47,6 +47,11 @@ class Series(models.Model):
     def drawn_identifier() -> str:
         """A fresh one."""
         return secrets.token_hex(8)
+
+    @property
+    def short_name(self) -> str:
+        """What the name says beyond the question; empty if it only repeats it."""
+        return name_beyond(self.name, self.draft.get("question", ""))
 
     @property
     def parsed(self) -> Repetition:

@@ -4,9 +4,10 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
-from django.db.models import Count, F, QuerySet, Window
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import RowNumber
 
 from panprivacy.formats.errors import FieldError
@@ -51,6 +52,14 @@ def series_visible_to(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Series
 def series_list(user: AbstractBaseUser | AnonymousUser) -> QuerySet[Series]:
     """The same without recipes in rounds that were simulated."""
     return series_visible_to(user).exclude(rounds_document__simulation=True)
+
+
+def rounds_behind() -> QuerySet[Round, Any]:
+    """Primary keys of the recipes of rounds but the last with an outcome, of each series that has one: for a
+    query that leaves them out, so that a list has each series once."""
+    ended = Round.objects.filter(series=OuterRef("series"), recipe__release__isnull=False)
+    behind = Exists(ended.filter(pk__gt=OuterRef("pk"))) | (Q(recipe__release=None) & Exists(ended))
+    return Round.objects.filter(behind, recipe__isnull=False).values("recipe")
 
 
 def series_of_subjects(subjects: Iterable[str]) -> dict[str, Series]:

@@ -34,7 +34,8 @@ def joint_difference(
     """The difference of two lists of values whose intervals hold at once: it holds with them, at their level,
     from the ends of both. So do all differences of any two of several lists, however many are read.
 
-    A shorter interval, by the sum of squares as for normal errors, rarely holds if few devices have the event.
+    A shorter interval, by the sum of squares as for normal errors, rarely holds if few devices have the
+    event.
 
     Args:
         before, after: estimates, the same number of each.

@@ -16,6 +16,7 @@ from results.models import Release
 from results.progress import progress_text
 from results.selectors import overview_search, unfinished_recipes
 from results.trust_models import collection_model_of
+from series.selectors import rounds_behind
 from simulations.tries import recipes_of_tries
 
 SOON = timedelta(days=1)
@@ -35,7 +36,7 @@ class Notice:
         url: its address.
         question: what it asks; the name of what a rule watches.
         why: why it is shown, as a sentence.
-        name: of the recipe, if others on the list may ask the same.
+        name: what the recipe's name says beyond its question, if others on the list may ask the same.
     """
 
     url: str
@@ -46,8 +47,8 @@ class Notice:
 
 @dataclass(frozen=True)
 class News:
-    """What is new since a time: the newest firings of one's rules, how many results, and the newest of
-    them."""
+    """What is new since a time: the newest firings of one's rules, how many results, and the newest
+    of them, without private simulations."""
 
     since: datetime
     firings: list[Notice]
@@ -56,9 +57,10 @@ class News:
 
 
 def news_of(user: User, since: datetime) -> News:
-    """Results that were released or withheld since then, and firings of the account's rules, newest first."""
+    """Results that were released or withheld since then, one of each series, and firings of the account's
+    rules, newest first."""
     found = overview_search(user=user).filter(release__released_at__gt=since)
-    results = found.exclude(pk__in=recipes_of_tries())
+    results = found.filter(device_key="").exclude(pk__in=recipes_of_tries()).exclude(pk__in=rounds_behind())
     return News(
         since=since,
         firings=[_firing(check) for check in firings_since(user, since)[:NEW]],
@@ -87,7 +89,7 @@ def _result(recipe: Recipe) -> Notice:
         why = f"{headline(recipe, release).text}."
     else:
         why = "Nothing was released."
-    return Notice(_address(recipe), recipe.question, why, recipe.name)
+    return Notice(_address(recipe), recipe.question, why, recipe.short_name)
 
 
 def attention_of(now: datetime) -> list[Notice]:

@@ -24,6 +24,7 @@ from recipes.access import may_publish
 from recipes.models import Recipe
 from recipes.selectors import drafts_list, event_names, tag_names
 from results.selectors import overview_search
+from series.selectors import rounds_behind
 from simulations.collect.demo_progress import demo_progress
 from simulations.tries import recipes_of_tries
 from web.htmx import htmx_of
@@ -56,6 +57,8 @@ class OverviewView(View):
             if not filters.text:
                 # One a minute would hide all others; a search finds them.
                 recipes = recipes.exclude(pk__in=recipes_of_tries())
+            if not filters.narrowed:
+                recipes = recipes.exclude(pk__in=rounds_behind())
             if request.user.is_authenticated:
                 recipes = recipes.select_related("created_by").prefetch_related("tags")
             page = numbered_page_of(recipes, request, PAGE_SIZE)

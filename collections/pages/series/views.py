@@ -19,6 +19,7 @@ from pages.charts.shown import shown_chart
 from pages.not_found import found, readable
 from pages.notifications.rules import rules_context
 from pages.publish.four_eyes import decided, four_eyes_of
+from pages.recipe.presentation import headline
 from pages.series.by_segment import SINCE, movement, newest_with_result, segment_rows
 from pages.series.charts import segments_chart, trend_chart
 from pages.series.forms import CHOICES, SeriesForm
@@ -43,6 +44,7 @@ from series.selectors import (
     MOST_ON_PAGE,
     changes_since,
     fitting,
+    newest_results,
     rounds_in_all,
     rounds_of,
     segment_to_follow,
@@ -65,11 +67,18 @@ NEWEST = 10
 
 
 class SeriesListView(View):
-    """Every series."""
+    """Every series, with its newest result."""
 
     def get(self, request: HttpRequest) -> HttpResponse:
         page = page_of(series_list(request.user), request, SERIES)
-        return render(request, "series/list.html", {"page": page})
+        newest = newest_results(page.rows)
+        latest = {
+            series: headline(recipe, recipe.release)
+            for series, recipe in newest.items()
+            if not recipe.unreadable
+        }
+        listed = [(series, latest.get(series.pk)) for series in page.rows]
+        return render(request, "series/list.html", {"page": page, "listed": listed})
 
 
 class SeriesView(View):

@@ -16,6 +16,7 @@ from ledger.operations import population_create
 from pages.overview.visits import APART, AT_FIRST, visit_note
 from panprivacy.formats.errors import FieldError
 from publishing.publication import recipe_publish, recipe_publish_file
+from recipes.models import name_beyond
 from recipes.operations import recipe_draft_delete, recipe_draft_save, recipe_tag
 from results.selectors import overview_search
 from simulations.collect.demo_progress import demo_progress_end, demo_progress_write
@@ -397,3 +398,18 @@ def test_overview_bears_any_query(client: Client) -> None:
     assert "HX-Request" in cards["Vary"]
     restored = client.get("/", HTTP_HX_REQUEST="true", HTTP_HX_HISTORY_RESTORE_REQUEST="true")
     assert "<html" in page_text(restored)
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "beyond"),
+    [
+        ("Is it slow?", "Is it slow?", ""),
+        ("Is it slow?, round 8 of 8", "Is it slow?", "round 8 of 8"),
+        ("Is it …", "Is it slow?", ""),
+        ("Is it …, round 2 of 3", "Is it slow?", "round 2 of 3"),
+        ("Slow starts, round 2 of 3", "Is it slow?", "Slow starts, round 2 of 3"),
+        ("Why …", "Is it slow?", "Why …"),
+    ],
+)
+def test_name_that_repeats_its_question_is_shown_without_it(name: str, question: str, beyond: str) -> None:
+    assert name_beyond(name, question) == beyond

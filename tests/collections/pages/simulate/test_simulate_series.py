@@ -94,6 +94,12 @@ def test_series_page_shows_progress_then_what_moved(client: Client) -> None:
     assert "2.1</bdi> is up by" in text
     assert "Private" in text
     assert "every 2s" not in client.get(address).content.decode()
+    home, listed = client.get("/"), page_text(client.get(reverse("series-list")))
+    assert [card.recipe.round.number for card in home.context["cards"]] == [2], "one card for the series"
+    assert not home.context["news"].results, "a private simulation is no news"
+    assert "simulated <time" in listed
+    assert "published" not in listed
+    assert "No result yet" not in listed
 
 
 def test_answer_leads_back_to_the_review_while_the_draft_is_one(client: Client) -> None:
