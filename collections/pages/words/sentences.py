@@ -15,7 +15,7 @@ from web.numbers import significant
 
 NOT_COMPUTED = "not computed"
 NONE_KNOWN = "none holds"
-COMPUTATIONAL = "not stated in ε: computational"
+BY_ENCRYPTION = "protected by encryption"
 
 RELATION_NAMES = {
     Relation.REPLACE: "replacement",
@@ -24,6 +24,9 @@ RELATION_NAMES = {
     Relation.USER: "user level",
     Relation.RECORD: "record level",
 }
+
+LARGEST = {RELATION_NAMES[Relation.REPLACE], RELATION_NAMES[Relation.USER]}
+"""Names of relations that hold what the others do."""
 
 RELATIONS = {
     Relation.REPLACE: "replacement (all that one device contributes, against anything else)",
@@ -49,6 +52,7 @@ class GuaranteeText:
         found: what is known below a proved ε; empty if ε is exact.
         colluding: the same guarantee if a part of the cohort colludes; empty if that changes nothing.
         source, assumption: as the guarantee states them.
+        others: the same against the same observer under smaller relations, with other numbers.
     """
 
     model: str
@@ -62,12 +66,23 @@ class GuaranteeText:
     colluding: str
     source: str
     assumption: str
+    others: tuple["GuaranteeText", ...] = ()
+
+    @property
+    def by_encryption(self) -> bool:
+        """Whether no ε is stated, because encryption protects."""
+        return self.epsilon == BY_ENCRYPTION
+
+    @property
+    def all_numbers(self) -> str:
+        """ε and δ under each neighbouring relation, on one line."""
+        return "; ".join(f"{one.numbers}, {' and '.join(one.relation_names)}" for one in (self, *self.others))
 
     @property
     def numbers(self) -> str:
         """ε and δ on one line, for lists of sentences."""
-        if self.epsilon == COMPUTATIONAL:
-            return "computational"
+        if self.by_encryption:
+            return BY_ENCRYPTION
         if self.epsilon == NOT_COMPUTED:
             return "privacy loss (ε) not computed"
         if self.epsilon == NONE_KNOWN:
@@ -77,8 +92,20 @@ class GuaranteeText:
 
 
 def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
-    """Every guarantee with its sentence; those that differ in their relation only stand together, and so
-    does what a colluding part of the cohort changes."""
+    """Every observer with a sentence, under the largest relation; with it stand the other relations, and what
+    a colluding part of the cohort changes."""
+    found: dict[tuple[str, str], list[GuaranteeText]] = {}
+    for text in _texts(guarantees):
+        found.setdefault((text.model, text.observer), []).append(text)
+    # sorted is stable: relations of which none is larger keep their order.
+    ordered = [
+        sorted(texts, key=lambda text: LARGEST.isdisjoint(text.relation_names)) for texts in found.values()
+    ]
+    return [replace(first, others=tuple(others)) for first, *others in ordered]
+
+
+def _texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
+    """Those that differ in their relation only stand together."""
     alike: dict[Guarantee, list[Relation]] = {}
     for guarantee in guarantees:
         # The sentence of the stronger relation speaks for both.
@@ -153,7 +180,7 @@ def _rests_on_encryption(guarantee: Guarantee) -> bool:
 
 def _epsilon(guarantee: Guarantee) -> str:
     if _rests_on_encryption(guarantee):
-        return COMPUTATIONAL
+        return BY_ENCRYPTION
     if guarantee.none_holds:
         return NONE_KNOWN
     return NOT_COMPUTED if guarantee.epsilon is None else epsilon_text(guarantee.epsilon)

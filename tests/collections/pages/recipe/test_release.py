@@ -239,7 +239,7 @@ def test_recipe_whose_reports_can_be_read_says_so(client: Client, guarantee: str
     recipe = published_recipe(statistic="mean", k=3, guarantee=guarantee, cohort_size=1_000)
     page = recipe_page(client, recipe, "recipe-privacy")
     assert ("Single answers are hardly scrambled here" in page) is warned
-    assert "not stated in ε: computational" in page
+    assert "Protected by encryption" in page
 
 
 SVG = "{http://www.w3.org/2000/svg}"

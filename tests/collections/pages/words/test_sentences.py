@@ -60,7 +60,7 @@ def test_sentence_of_a_guarantee_names_the_gain_and_the_allowance() -> None:
         assert (text.epsilon, text.numbers) == ("not computed", "privacy loss (ε) not computed")
     (pan,) = guarantee_texts([guarantee(Model.PAN, 0.0)])
     assert "rests on encryption, not on ε" in pan.sentence
-    assert (pan.epsilon, pan.delta) == ("not stated in ε: computational", "")
+    assert (pan.epsilon, pan.delta) == ("protected by encryption", "")
 
 
 GUESSES = (
@@ -125,6 +125,17 @@ def curator(epsilon: float | None, relation: Relation = Relation.USER, **changes
     return guarantee(Model.PAN, epsilon, relation, **members)
 
 
+def test_each_observer_has_one_line_under_the_larger_relation() -> None:
+    small, large = (
+        guarantee(Model.AGGREGATOR, epsilon, relation)
+        for epsilon, relation in ((0.814, Relation.ADD_REMOVE), (1.09, Relation.REPLACE))
+    )
+    (text,) = guarantee_texts([small, large])
+    assert text.epsilon == "1.09"
+    assert [other.epsilon for other in text.others] == ["0.814"]
+    assert text.all_numbers.endswith(", add/remove")
+
+
 def test_guarantee_of_a_curator_says_how_often_the_state_is_read() -> None:
     text, secret = guarantee_texts([curator(1.0, announced_intrusions=2), curator(1.0)])
     assert text.observer == "Someone with two announced copies, one secret copy and the result"
@@ -174,7 +185,8 @@ def test_equal_numbers_under_two_relations_stand_together() -> None:
     both = [guarantee(Model.LOCAL, 1.0), guarantee(Model.LOCAL, 1.0, Relation.ADD_REMOVE)]
     (text,) = guarantee_texts(both)
     assert text.relation_names == ("replacement", "add/remove")
-    assert len(guarantee_texts([both[0], guarantee(Model.LOCAL, 2.0, Relation.ADD_REMOVE)])) == 2
+    (text,) = guarantee_texts([both[0], guarantee(Model.LOCAL, 2.0, Relation.ADD_REMOVE)])
+    assert [other.epsilon for other in text.others] == ["2"]
 
 
 def test_quantile_plot_is_symmetric_unimodal_and_as_wide_as_the_error() -> None:
