@@ -49,16 +49,17 @@ def log_ticks(smallest: float, largest: float) -> Ticks:
 
 def time_ticks(low: float, high: float, most: int) -> Ticks:
     """At most about `most` times, but no fewer than two, as seconds since 1970 in UTC, at the round distances
-    of `TIME_STEPS`."""
+    of `TIME_STEPS`. Marks that lie days apart begin at `low`, where weekly rounds have their first point."""
     place = next((i for i, step in enumerate(TIME_STEPS) if (high - low) / step <= most), len(TIME_STEPS) - 1)
     step = TIME_STEPS[place]
     if math.floor(high / step) - math.ceil(low / step) < 1:
         # One alone shows no distance.
         step = TIME_STEPS[max(place - 1, 0)]
-    first, last = math.ceil(low / step), math.floor(high / step)
-    return tuple(
-        (count * step, _time_text(count * step, step, high - low)) for count in range(first, last + 1)
-    )
+    # Months are named without their days, so that two marks within one would read alike.
+    origin = low if _DAY <= step < 30 * _DAY else 0.0
+    first, last = math.ceil((low - origin) / step), math.floor((high - origin) / step)
+    places = [origin + count * step for count in range(first, last + 1)]
+    return tuple((place, _time_text(place, step, high - low)) for place in places)
 
 
 def _power_text(tick: float) -> str:

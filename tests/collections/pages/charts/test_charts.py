@@ -120,6 +120,10 @@ def test_axis_of_time_has_few_marks_whatever_its_length() -> None:
         ticks = time_ticks(begin.timestamp(), (begin + span).timestamp(), 6)
         assert 1 <= len(ticks) <= 7
         assert len({text for _, text in ticks}) == len(ticks)
+    rounds = [datetime(2026, 10, 12, 9, tzinfo=UTC) + timedelta(weeks=week) for week in range(5)]
+    weekly = time_ticks(rounds[0].timestamp(), rounds[-1].timestamp(), 6)
+    assert [at for at, _ in weekly] == [one.timestamp() for one in rounds], "marks lie at the rounds"
+    assert [text for _, text in weekly][:2] == ["12 Oct", "19 Oct"]
     # Of two years, marks a year apart may be one only.
     begin, end = datetime(2025, 1, 2, tzinfo=UTC), datetime(2026, 12, 1, tzinfo=UTC)
     assert len(time_ticks(begin.timestamp(), end.timestamp(), 2)) >= 2
