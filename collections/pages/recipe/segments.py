@@ -35,6 +35,7 @@ class SegmentRow:
 
     Attributes:
         difference: of the share to that of the first segment that is shown; empty for itself.
+        said: the same without a sign, as what follows "is".
         more_than_noise: whether the interval of the difference leaves out 0.
         truth: of a simulation: "120 of 400".
     """
@@ -45,6 +46,7 @@ class SegmentRow:
     count: str
     share: str
     difference: str
+    said: str
     more_than_noise: bool
     truth: str
 
@@ -125,17 +127,24 @@ def _row(segment: Mapping[str, Any], place: int, answer: str) -> SegmentRow:
         count=_with_ends(segment["answers"][place], widest["answers"][place]),
         share=_with_ends(segment["shares"][place], widest["shares"][place], points=True),
         difference="" if difference is None else _difference(difference, place),
+        said="" if difference is None else _difference(difference, place, said=True),
         more_than_noise=bool(difference and difference["more_than_noise"][place]),
         truth=f"{number(true['answers'][place])} of {number(true['devices'])}" if true else "",
     )
 
 
-def _difference(difference: Mapping[str, Any], place: int) -> str:
-    """“−3.2 points (−4.3 to −2.1)”; a line may end before the bracket only."""
+def _difference(difference: Mapping[str, Any], place: int, *, said: bool = False) -> str:
+    """“−3.2 points (−4.3 to −2.1)”, or “3.2 points lower (2.1 to 4.3)”; a line may end before the bracket
+    only."""
     share, (low, high) = difference["shares"][place], difference["intervals"][place]
+    lower = said and share < 0
+    if lower:
+        share, low, high = -share, -high, -low
     decimals = place_of(100 * (high - low) / 2)
     value, low, high = (at_place(100 * part, decimals) for part in (share, low, high))
     unit = "point" if value.removeprefix("−") == "1" else "points"
+    if said:
+        unit += " lower" if lower else " higher"
     return f"{value}\N{NO-BREAK SPACE}{unit} {_bracket(low, high)}"
 
 

@@ -136,6 +136,7 @@ def test_result_shows_segments_and_nothing_of_small_ones(simulated: Simulation, 
     above = page[: page.index("<summary>Table of segments</summary>")]
     assert "<strong><bdi>2.1 &lt;b&gt;</bdi></strong>" in above
     assert "more than noise" in above
+    assert "</strong> is 62.5 points lower (61.5 to 67.5), more than noise." in " ".join(above.split())
     assert "Compared with <bdi>2.0</bdi>: " in " ".join(above.split())
 
 
