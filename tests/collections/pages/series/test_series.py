@@ -153,7 +153,9 @@ def test_only_analysts_mark_and_stop_from_the_page(client, signed_in):
     assert "must be one line of 1 to 120 characters" in page_text(refused)
     series.rounds.filter(number=1).update(failures=3, problem="the helper is silent", retry_at=START)
     due = "Round 1 is due and could not be published: the helper is silent. 3 attempts failed"
-    assert due in series_page(signed_in, series)
+    page = series_page(signed_in, series)
+    assert due in page
+    assert page.index("3 rounds are still planned") < page.index("Mark the trend now"), "what the poll swaps"
     signed_in.post(reverse("series-mark", args=[series.identifier]), {"note": "version 3"})
     signed_in.post(reverse("series-stop", args=[series.identifier]))
     page = series_page(signed_in, series)
