@@ -9,7 +9,7 @@ from ledger.books import Book
 from ledger.composition import Composition, Event, UnreadableEventError, composed_epsilon, composed_epsilon_of
 from ledger.models import Spending
 from panprivacy.planning.value_search import Values
-from storage.answers.kinds import Content, declared
+from storage.answers.kinds import Content, Lane, declared
 from storage.columns import stored
 
 T = TypeVar("T")
@@ -39,7 +39,7 @@ def _answer_balance(asked: Any) -> Iterator[Content]:
     yield found | {"more_like_the_last": _readable(lambda: _more_like_the_last(book))}
 
 
-BALANCE = declared("balance", _answer_balance)
+BALANCE = declared("balance", _answer_balance, Lane.PLANS, urgent=False)
 
 
 def _answer_lines(asked: Any) -> Iterator[Content]:
@@ -71,7 +71,7 @@ def _answer_lines(asked: Any) -> Iterator[Content]:
             yield numbers
 
 
-LINES = declared("lines", _answer_lines)
+LINES = declared("lines", _answer_lines, Lane.PLANS, urgent=False)
 
 
 def _answer_costs(asked: Any) -> Iterator[Content]:
@@ -83,7 +83,7 @@ def _answer_costs(asked: Any) -> Iterator[Content]:
     }
 
 
-COSTS = declared("costs", _answer_costs)
+COSTS = declared("costs", _answer_costs, Lane.PLANS, urgent=False)
 
 
 def _more_like_the_last(book: Book) -> int | None:

@@ -385,7 +385,7 @@ def _answer_advice(asked: Any) -> Iterator[Content]:
     yield {"reason": reason, "rounds": rounds, "fits": fits}
 
 
-ADVICE = declared("advice", _answer_advice)
+ADVICE = declared("advice", _answer_advice, Lane.PLANS)
 
 
 def _joined(*clauses: str) -> str:

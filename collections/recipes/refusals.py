@@ -23,7 +23,7 @@ from panprivacy.statistics.interface import Statistic
 from panprivacy.statistics.trust_models import TRUST_MODELS, Servers
 from recipes.cost import Cost
 from recipes.operations import site_limits
-from storage.answers.kinds import Content, declared
+from storage.answers.kinds import Content, Lane, declared
 from storage.answers.questions import Answer, Asked, ask_all
 
 
@@ -117,7 +117,7 @@ def _answer_refusals(asked: Any) -> Iterator[Content]:
         yield found
 
 
-REFUSALS = declared("refusals", _answer_refusals, version=2)
+REFUSALS = declared("refusals", _answer_refusals, Lane.PLANS, version=2)
 
 
 def _plain(errors: Iterable[FieldError]) -> list[list[str]]:

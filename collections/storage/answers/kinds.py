@@ -31,10 +31,10 @@ class Lane(Enum):
     """Among previews, and so short that a flood of them hardly delays these: anyone may ask."""
 
     LONG = "storage.answers.tasks.answer_question", 170
-    """For those who publish."""
+    """What publishing needs, and nothing else: neither what anyone may ask, nor what follows a refusal."""
 
     PLANS = "storage.answers.tasks.answer_plan", 170
-    """Anyone may ask: they have a worker of their own."""
+    """Anyone may ask, or publishing does not wait for it: they have a worker of their own."""
 
     def __init__(self, task: str, seconds: int) -> None:
         self.task = task
