@@ -115,9 +115,10 @@ def event_names(user: AbstractBaseUser | AnonymousUser, most: int) -> list[str]:
     return list(named.order_by("event").values_list("event", flat=True).distinct()[:most])
 
 
-def tag_names(most: int) -> list[str]:
-    """Tags that recipes have, at most this many, by name."""
-    return list(Tag.objects.order_by("name").values_list("name", flat=True).distinct()[:most])
+def tag_names(user: AbstractBaseUser | AnonymousUser, most: int) -> list[str]:
+    """Tags of recipes that an account may know of, at most this many, by name."""
+    known = Tag.objects.filter(recipe__in=recipes_visible_to(user)).order_by("name")
+    return list(known.values_list("name", flat=True).distinct()[:most])
 
 
 def owner_names() -> list[str]:

@@ -15,7 +15,7 @@ from series.models import Round, Series
 from simulations.actions import SIMULATION_DELETED
 from simulations.errors import SimulationRefusedError
 from simulations.models import SeriesSimulation, Simulation
-from simulations.operations import simulation_cancel
+from simulations.operations import locked, simulation_cancel
 from simulations.series_simulations import series_simulation_cancel
 
 
@@ -26,8 +26,7 @@ def simulation_delete(*, simulation: Simulation, actor: User | None) -> None:
 
     Raises:
         SimulationRefusedError: it is public, and stays for good, or a round of a series, which is deleted as
-            a whole.
-        Simulation.DoesNotExist: it is deleted already.
+            a whole; or it is deleted already.
     """
     if Round.objects.filter(recipe=simulation.recipe_id).exists():
         raise SimulationRefusedError("it is a round of a series, which can only be deleted as a whole")
@@ -38,8 +37,7 @@ def series_simulation_delete(*, simulation: SeriesSimulation, actor: User | None
     """Delete the private simulation of a series, with all of its rounds; as `simulation_delete`.
 
     Raises:
-        SimulationRefusedError: it is public, and stays for good.
-        SeriesSimulation.DoesNotExist: it is deleted already.
+        SimulationRefusedError: it is public, and stays for good, or deleted already.
     """
     if not simulation.series.private:
         raise SimulationRefusedError("the simulation is public, and public series stay")
@@ -47,7 +45,7 @@ def series_simulation_delete(*, simulation: SeriesSimulation, actor: User | None
         # Ahead of the transaction: then no further round begins.
         series_simulation_cancel(simulation=simulation, actor=actor)
     with transaction.atomic():
-        simulation = SeriesSimulation.objects.select_for_update().get(pk=simulation.pk)
+        simulation = locked(simulation)
         for own in Simulation.objects.filter(recipe__round__series=simulation.series_id):
             _simulation_delete(own, actor)
         _delete(Series.objects.filter(pk=simulation.series_id))
@@ -55,7 +53,7 @@ def series_simulation_delete(*, simulation: SeriesSimulation, actor: User | None
 
 def _simulation_delete(simulation: Simulation, actor: User | None) -> None:
     # In this order everywhere: the simulation's row first.
-    simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
+    simulation = locked(simulation)
     recipe = Recipe.objects.select_for_update().get(pk=simulation.recipe_id)
     if not recipe.private:
         raise SimulationRefusedError("the simulation is public, and public recipes stay")

@@ -3,7 +3,7 @@
 import os
 import secrets
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -31,7 +31,7 @@ from simulations.actions import SIMULATION_STARTED
 from simulations.chunk_sizes import chunks_store, devices_at_once, plan_cut, seconds_per_device, work_seconds
 from simulations.chunks import simulation_conclude
 from simulations.errors import SimulationRefusedError
-from simulations.models import Simulation
+from simulations.models import SeriesSimulation, Simulation
 from simulations.selectors import simulations_in_line
 from simulations.simulation_ends import simulation_end, simulation_give_up
 from storage import clock
@@ -258,6 +258,17 @@ def _new(workload: dict[str, Any], seed: int | None) -> Simulation:
     )
 
 
+S = TypeVar("S", Simulation, SeriesSimulation)
+
+
+def locked(simulation: S) -> S:
+    """The row of a simulation, locked; SimulationRefusedError if it is deleted."""
+    found = type(simulation)._default_manager.select_for_update().filter(pk=simulation.pk).first()
+    if found is None:
+        raise SimulationRefusedError("the simulation is deleted already")
+    return found
+
+
 @transaction.atomic
 def simulation_cancel(*, simulation: Simulation, actor: User | None, reason: str = CANCELLED) -> Simulation:
     """End a simulation: its recipe is closed, and no result released. Cancelled once more, it stays so.
@@ -266,9 +277,9 @@ def simulation_cancel(*, simulation: Simulation, actor: User | None, reason: str
         reason: why, as a clause; it is public.
 
     Raises:
-        SimulationRefusedError: it has ended already.
+        SimulationRefusedError: it has ended already, or is deleted.
     """
-    simulation = Simulation.objects.select_for_update().get(pk=simulation.pk)
+    simulation = locked(simulation)
     if simulation.state == Simulation.State.CANCELLED:
         return simulation
     has_result = Release.objects.filter(recipe=simulation.recipe_id).exists()

@@ -245,18 +245,21 @@ def series_simulation_cancel(*, simulation: SeriesSimulation, actor: User | None
     it stays so. Do not call it in a transaction.
 
     Raises:
-        SimulationRefusedError: it has ended already.
+        SimulationRefusedError: it has ended already, or is deleted.
     """
-    if not _end(simulation, SeriesSimulation.State.CANCELLED, ""):
-        simulation.refresh_from_db()
-        if simulation.state != SeriesSimulation.State.CANCELLED:
-            raise SimulationRefusedError("the simulation has ended already")
+    ended = _end(simulation, SeriesSimulation.State.CANCELLED, "")
+    left = SeriesSimulation.objects.filter(pk=simulation.pk).first()
+    if left is None:
+        raise SimulationRefusedError("the simulation is deleted already")
+    if not ended and left.state != SeriesSimulation.State.CANCELLED:
+        raise SimulationRefusedError("the simulation has ended already")
     # Once that is committed, no other round can come.
-    last = Simulation.objects.filter(recipe__round__series=simulation.series_id).order_by("-started_at")
-    with suppress(SimulationRefusedError):
-        simulation_cancel(simulation=last[0], actor=actor)
-    simulation.refresh_from_db()
-    return simulation
+    rounds = Simulation.objects.filter(recipe__round__series=simulation.series_id)
+    last = rounds.order_by("-started_at").first()
+    if last is not None:
+        with suppress(SimulationRefusedError):
+            simulation_cancel(simulation=last, actor=actor)
+    return left
 
 
 def _end(simulation: SeriesSimulation, state: SeriesSimulation.State, problem: str) -> bool:

@@ -42,7 +42,7 @@ def _page(request: HttpRequest, recipe: Recipe, typed: str, problem: str = "") -
         "recipe": recipe,
         "typed": typed,
         "problem": problem,
-        "known": tag_names(OFFERED),
+        "known": tag_names(request.user, OFFERED),
         "most": MOST_TAGS,
         "length": TAG_LENGTH,
     }

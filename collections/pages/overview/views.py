@@ -83,7 +83,7 @@ class OverviewView(View):
             context["events"] = event_names(request.user, NAMES)
             context["try_it"] = settings.TRY
             if request.user.is_authenticated:
-                context["tags"] = tag_names(NAMES)
+                context["tags"] = tag_names(request.user, NAMES)
             if not (filters.problems or filters.narrowed or context["page"].number > 1):
                 context |= _first(request)
         if not context["cards"]:

@@ -125,8 +125,12 @@ class SeriesDeleteView(SimulatorsOnly):
         own = _simulation(identifier)
         if not may_delete(request.user, own.series):
             raise PermissionDenied(NOT_DELETED)
-        series_simulation_delete(simulation=own, actor=signed_in_user(request))
-        messages.success(request, "Deleted, with all of its rounds and their results.")
+        try:
+            series_simulation_delete(simulation=own, actor=signed_in_user(request))
+        except SimulationRefusedError as error:
+            messages.info(request, f"Nothing was changed: {error}.")
+        else:
+            messages.success(request, "Deleted, with all of its rounds and their results.")
         return redirect("series-list")
 
 

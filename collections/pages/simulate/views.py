@@ -133,8 +133,12 @@ class DeleteView(SimulatorsOnly):
         own = _simulation(simulation)
         if not may_delete(request.user, own.recipe):
             raise PermissionDenied(NOT_DELETED)
-        simulation_delete(simulation=own, actor=signed_in_user(request))
-        messages.success(request, "Deleted, with its recipe, its reports and its result.")
+        try:
+            simulation_delete(simulation=own, actor=signed_in_user(request))
+        except SimulationRefusedError as error:
+            messages.info(request, f"Nothing was changed: {error}.")
+        else:
+            messages.success(request, "Deleted, with its recipe, its reports and its result.")
         return redirect("overview")
 
 

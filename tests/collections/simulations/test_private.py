@@ -224,6 +224,14 @@ def test_delete_that_fails_in_the_middle_leaves_everything(monkeypatch: pytest.M
     assert rows() == before
 
 
+@pytest.mark.parametrize("operation", [simulation_delete, simulation_cancel])
+def test_simulation_that_is_deleted_meanwhile_is_refused(operation: Any) -> None:
+    simulation = private()
+    simulation_delete(simulation=simulation, actor=None)
+    with pytest.raises(SimulationRefusedError, match="deleted already"):
+        operation(simulation=simulation, actor=None)
+
+
 def test_delete_of_a_public_simulation_is_refused() -> None:
     simulation = start()
     with pytest.raises(SimulationRefusedError, match="public"):

@@ -258,6 +258,8 @@ def test_delete_leaves_no_row_of_the_series(django_capture_on_commit_callbacks: 
             with pytest.raises(SimulationRefusedError, match="as a whole"):
                 simulation_delete(simulation=own, actor=None)
             series_simulation_delete(simulation=simulation, actor=None)
+            with pytest.raises(SimulationRefusedError, match="deleted already"):
+                series_simulation_delete(simulation=simulation, actor=None)
         assert rows() | {"answers.Question": set()} == before | {"answers.Question": set()}
 
 
