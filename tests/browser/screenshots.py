@@ -57,11 +57,11 @@ def walk(page: Page, site: str, username: str, password: str) -> Iterator[str]:
     yield "goal"
     page.get_by_role("button", name="Save as draft and review").click()
     expect(page.get_by_role("heading", name="What each round guarantees")).to_be_visible()
-    _scroll(page.locator("#rounds-form"))
+    _scroll(page.locator("#preview"))
     yield "review"
     page.get_by_role("button", name=re.compile("Simulate it first")).click()
     expect(page.locator("#about")).to_contain_text("It takes about")
-    _scroll(page.locator("label[for=id_rounds]"))
+    _scroll(page.locator("label[for=id_devices]"))
     yield "simulate"
     page.get_by_role("button", name="Simulate").click()
     expect(page.locator("#series-simulation")).to_contain_text("rounds are done")
