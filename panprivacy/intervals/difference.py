@@ -57,6 +57,17 @@ def joint_difference(
     )
 
 
+def widening(failure: float, values: int, among: int) -> float:
+    """The factor of `widened`, for results that are missed with probability `failure`; at least 1.
+
+    Args:
+        values: numbers of each result.
+        among: m, at least 2.
+    """
+    each = failure / values
+    return math.log(2 * each / among) / math.log(each)
+
+
 def widened(values: Sequence[float], interval: Interval, among: int, *, step: float = 0.0) -> Interval:
     """The interval of a result at so high a level that m of them hold together with the level of two.
 
@@ -78,8 +89,7 @@ def widened(values: Sequence[float], interval: Interval, among: int, *, step: fl
     if among <= 2:
         return interval
     failure = 1 - interval.level
-    each = failure / len(values)
-    factor = math.log(2 * each / among) / math.log(each)
+    factor = widening(failure, len(values), among)
     return Interval(
         level=1 - 2 * failure / among,
         low=tuple(

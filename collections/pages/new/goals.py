@@ -11,7 +11,7 @@ class Goal:
     Attributes:
         key: the last part of its address.
         question: as analysts would ask it.
-        example: a small result, as a sentence.
+        example: a result with the margin that the values filled in give, as a sentence.
         lead: what its form sets up, as a sentence.
         statistic: the registered name of the statistic that answers it.
         fields: of the form, in their order; all others are folded away.
@@ -43,7 +43,7 @@ GOALS = {
         Goal(
             key="devices",
             question="How many devices had it?",
-            example="9,420 ± 190 of 100,000 devices crashed at least once.",
+            example="942 ± 190 of 10,000 devices crashed at least once.",
             lead="Counts the devices on which an event happened at least once.",
             statistic="count_nonzero",
             fields=("question", "event", "steps", *_COLLECTION),
@@ -52,7 +52,7 @@ GOALS = {
         Goal(
             key="trend",
             question="Is it up or down, week by week?",
-            example="Up by 0.8 ± 0.5 percentage points since last week.",
+            example="Up by 9.1 ± 6.4 percentage points since last week.",
             lead="Counts the devices on which an event happened, every week anew.",
             statistic="count_nonzero",
             fields=("question", "event", *_COLLECTION),
@@ -61,7 +61,7 @@ GOALS = {
         Goal(
             key="segments",
             question="Which version is worse?",
-            example="Version 2.1 is up by 3.2 ± 1.1 points; the others show no change beyond noise.",
+            example="Version 2.1 is up by 22 ± 17 points; 2.0 shows no change beyond noise.",
             lead="Compares versions, or other parts of the population, every week anew.",
             statistic="count_nonzero",
             fields=("question", "event", "segments", *_COLLECTION),
@@ -80,7 +80,7 @@ GOALS = {
         Goal(
             key="average",
             question="How much on average?",
-            example="0.42 ± 0.03 crashes per device.",
+            example="3.42 ± 0.83 crashes per device.",
             lead="Averages how often an event happened on a device.",
             statistic="mean",
             fields=("question", "event", "steps", "k", *_COLLECTION),

@@ -28,6 +28,8 @@ class GoalView(PublishersOnly):
         # The preview does without what only the analyst can write.
         form = goal_form_class(chosen)()
         repeated = {name: form.fields[name].initial for name in form.repeated}
+        if "segments" in chosen.fields:
+            repeated["segments"] = "1\n2"
         expected = filled_in(recipe_form_class(statistic_class(chosen.statistic)), repeated)
         return form_page(request, form, expected, _shown(chosen))
 

@@ -24,12 +24,14 @@ class SegmentPreview:
         devices: of each.
         margin: of an answer within one, in devices; all of them together.
         points: the same in percentage points of the segment.
+        margin_points: the same, exact.
     """
 
     count: int
     devices: int
     margin: str
     points: str
+    margin_points: float
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class DevicePreview:
         """The preview in one line."""
         if self.warning:
             return "A result is unlikely"
+        if self.segments is not None:
+            return f"± {self.segments.points} points in each segment"
         points = f" (± {self.margin_points} points)" if self.margin_points else ""
         return f"± {self.margin} {self.unit}{points}"
 
@@ -122,6 +126,7 @@ def _segments(mechanism: CohortStatistic[Any], population_size: int) -> SegmentP
         devices=round(expected.devices),
         margin=significant(expected.margin),
         points=significant(expected.margin_points),
+        margin_points=expected.margin_points,
     )
 
 

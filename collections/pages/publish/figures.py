@@ -67,7 +67,7 @@ def _of_shares(statistic: CohortStatistic[Any], size: int) -> tuple[float, bool]
     return expected.margin_points, expected.shown
 
 
-FIGURES = declared("figures", _answer_figures, Lane.PREVIEWS, version=2)
+FIGURES = declared("figures", _answer_figures, Lane.PREVIEWS, version=3)
 
 
 def figures_of(cost: Cost, population_size: int | None) -> Figures | State:

@@ -33,6 +33,7 @@ from pages.publish.target_field import TARGET_FIELDS
 from pages.series.forms import SeriesForm
 from pages.words.target import expected_sentence
 from panprivacy.formats.errors import FieldError
+from panprivacy.intervals.difference import widening
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.interface import Statistic
 from publishing.approvals import approval_of_content, draft_approval_ask
@@ -42,6 +43,7 @@ from recipes.item_lists import typed_universe
 from recipes.models import Recipe
 from recipes.operations import recipe_draft_delete, recipe_draft_save
 from storage.answers.questions import State
+from web.numbers import significant
 
 LOOKS = [str(number) for number in range(12)]
 """How often a page polls again by itself while it waits for answers."""
@@ -118,6 +120,7 @@ class PreviewView(PublishersOnly):
         changes = changes_of(form, origin)
         context = {
             "preview": preview,
+            **_moves(form, preview),
             "mechanism": _presented(form.mechanism),
             "unadmitted": form.admission_errors(),
             "made_at": timezone.now(),
@@ -288,6 +291,7 @@ def form_page(
         "lead": shown.lead,
         "mechanism": _presented(form.mechanism),
         "preview": preview,
+        **_moves(filled, preview),
         "late_figures": _late(filled),
         "again_figures": _again_figures(filled, shown.origin, 1),
         "unadmitted": filled.admission_errors(),
@@ -398,6 +402,17 @@ def _rounds(form: RecipeForm) -> int:
         return int(SeriesForm.base_fields["rounds"].clean(form.data.get("rounds")))
     except ValidationError:
         return 1
+
+
+def _moves(form: RecipeForm, preview: Any) -> dict[str, Any]:
+    """By how many points segments must differ to show: in one result, or from one of several rounds to
+    another, whose intervals all hold together."""
+    segments = preview and preview.get("segments")
+    if not segments:
+        return {}
+    rounds = _rounds(form)
+    wider = widening(0.05, 1, 2 * rounds) if rounds > 1 else 1.0
+    return {"rounds": rounds, "moves": significant(2 * wider * segments["margin_points"])}
 
 
 def _blockers(form: RecipeForm, found: Promised) -> Blockers | None:

@@ -1,12 +1,15 @@
 import pytest
 from django.urls import reverse
 
+from pages.new.forms import WEEKS
 from pages.new.goals import GOALS
+from panprivacy.intervals.difference import widening
 from panprivacy.recipe.series import SeriesDraft
 from recipes.models import Recipe
 from series.models import Series
 from tests.factories import draft_recipe
 from tests.page_text import page_text
+from web.numbers import significant
 
 pytestmark = pytest.mark.django_db
 
@@ -86,6 +89,24 @@ def test_goal_form_shows_the_effect_of_all_rounds_as_their_review(signed_in):
     saved = signed_in.post(reverse("goal", args=["segments"]), given)
     review = signed_in.get(saved.headers["Location"]).context["preview"]
     assert shown.context["promise"].effect.composed == review.effect.composed
+
+
+def test_example_of_a_goal_has_the_margin_of_the_values_filled_in(signed_in):
+    shown = {key: signed_in.get(reverse("goal", args=[key])).context for key in GOALS}
+    weekly = 2 * widening(0.05, 1, 2 * WEEKS)
+    for key, margin in (
+        ("devices", shown["devices"]["preview"]["margin"]),
+        ("trend", significant(weekly * float(shown["trend"]["preview"]["margin_points"]))),
+        ("segments", shown["segments"]["moves"]),
+        ("average", shown["average"]["preview"]["margin"]),
+    ):
+        assert f" ± {margin} " in GOALS[key].example
+
+
+def test_form_of_versions_leads_with_how_far_one_must_move(signed_in):
+    text = page_text(signed_in.get(reverse("goal", args=["segments"])))
+    assert '<p class="figure-large">17 <span class="unit">points</span>' in text
+    assert "must move by about 17 percentage points between two of the 8 rounds to show" in text
 
 
 def test_series_is_not_offered_for_publishing_without_its_preview(signed_in):

@@ -64,7 +64,7 @@ def test_segments_pass_from_the_form_to_the_signed_document(signed_in: Client) -
     assert draft.draft["segments"] == SEGMENTS
     edited = page_text(signed_in.get(reverse("recipe-draft-edit", args=[draft.pk])))
     assert "2.0 2.1 &lt;b&gt; nightly</textarea>" in edited
-    assert "By segment, if each of the 3 has 10,000 devices" in edited
+    assert "if each of the 3 has 10,000 devices" in edited
     publish(signed_in, draft)
     recipe = Recipe.objects.get()
     assert PublishedRecipe.from_document(json.loads(recipe.document)).segments == tuple(SEGMENTS)
