@@ -238,6 +238,7 @@ def test_series_by_segment_says_what_moved_and_since_a_baseline(client, signed_i
     page = client.get(path)
     text = page_text(page)
     assert "No segment shows a change beyond noise since the week before." in text
+    assert text.index("<summary>Table of all rounds</summary>") < text.index("What came of each round")
     rows = page.context["segment_rows"]["newest"]
     assert [row.round.number for row in rows] == [3, 2, 1]
     assert all(text for row in rows for _, text in row.named)
