@@ -177,15 +177,15 @@ def percent_of(recipe: Recipe, release: Release) -> Shares | None:
 
 
 def _value_text(recipe: Recipe, release: Release, value: float, margin: float | None) -> str:
-    """4,690 ± 400 of 20,000 → "23.5% ± 2.0 points of 20,000 devices"; "4,690 ± 400 devices (23.5% of about
-    20,000 devices)" if only the count has a margin."""
+    """4,690 ± 400 of 20,000 → "23.5% ± 2.0 points of 20,000 devices"; "4,690 ± 400 devices, 23.5% of about
+    20,000 devices" if only the count has a margin."""
     if shares := percent_of(recipe, release):
         shown = _shown_value(shares, value, margin)
         points = "" if margin is None else f" ± {significant(100 * shares.margin(margin))} points"
         return f"{shown}{points} of {whole_text(recipe, release)}"
     text = f"{estimate_with_margin(value, margin)} {recipe.published.calibrated_statistic.unit}"
     if shares := shares_of(recipe, release):
-        text += f" ({_shown_value(shares, value, margin)} of {whole_text(recipe, release)})"
+        text += f", {_shown_value(shares, value, margin)} of {whole_text(recipe, release)}"
     return text
 
 

@@ -29,7 +29,7 @@ SINGLE_SERVER = ShownTrustModel(
         ),
         INTRUDER,
         Adversary(
-            "A device that sends what is no answer",
+            "A device that sends an invalid report",
             "moves the result as one dishonest device does: a random valid answer counts instead",
             True,
         ),
