@@ -92,7 +92,7 @@ def test_dashboard_shows_results_series_and_texts_in_order(
     page = page_of(client, made(cards, public=True))
     order = ("First paragraph.", "Second.", "Crashes by week", "Released?", "Its own title", "Open?")
     assert sorted(order, key=page.index) == list(order)
-    assert "Up by 100 points" in page
+    assert "Up by 100.1 points" in page
     assert "Nothing was released" in page
     assert "Withheld?" not in page
     assert page.count('<svg role="img"') == 3, "what is withheld or open has no chart"
