@@ -17,14 +17,29 @@ def small_members(statistic: type[Statistic[Any]], **given: Any) -> dict[str, An
     return every_choice(statistic, **given)[0]
 
 
+def without_implied(statistic: type[Statistic[Any]], members: dict[str, Any]) -> dict[str, Any]:
+    """Without what follows from other members."""
+    implied = {
+        field.name
+        for field in dataclasses.fields(statistic.parameters_class)
+        if description_of(field).implied
+    }
+    return {name: value for name, value in members.items() if name not in implied}
+
+
 def every_choice(statistic: type[Statistic[Any]], **given: Any) -> list[dict[str, Any]]:
     """The same with every combination of the choices that have no default."""
     values: dict[str, list[Any]] = {}
     for field in dataclasses.fields(statistic.parameters_class):
         description = description_of(field)
+        if description.implied:
+            continue
         if field.name in given:
             values[field.name] = [given[field.name]]
         elif field.default is dataclasses.MISSING and not description.derived:
+            if description.structure is not None:
+                values[field.name] = [description.structure.example]
+                continue
             low, high = description.minimum or 0, description.maximum or math.inf
             values[field.name] = list(description.choices) or [min(max(SMALL, low), high)]
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]

@@ -10,6 +10,7 @@ from log.audit.operations import entry_append
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.formats.errors import FieldError
+from panprivacy.formats.structures import EVENT_PATTERN
 from panprivacy.planning.limits import RecipeLimits, local_epsilon
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
@@ -89,7 +90,8 @@ def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:
     """Give a recipe the content of a draft, and store it."""
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
     recipe.cohort_size = draft.plain_statistic.cohort_size
-    recipe.population, recipe.event = draft.population, draft.event.name or ""
+    recipe.population, name = draft.population, draft.event_name or ""
+    recipe.event = name if EVENT_PATTERN.fullmatch(name) else ""  # several are no name to search by
     recipe.draft = draft.as_dict()
     recipe.save()
 

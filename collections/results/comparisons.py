@@ -208,14 +208,14 @@ def _of_the_questions(one: PublishedRecipe, other: PublishedRecipe) -> Iterator[
             yield Obstacle.ITEMS_UNKNOWN
         if _window(one) != _window(other):
             yield Obstacle.WINDOW
-    if one.event.name is None and other.event.name is None:
+    if one.event_name is None and other.event_name is None:
         # No other parameter states what is counted.
         if one.question != other.question:
             yield Obstacle.QUESTION
     else:
-        yield from _unless_same(one.event.name, other.event.name, Obstacle.EVENT, Obstacle.EVENT_UNKNOWN)
+        yield from _unless_same(one.event_name, other.event_name, Obstacle.EVENT, Obstacle.EVENT_UNKNOWN)
     # Definitions of events of different names differ anyway: that is reported already.
-    if one.event.name == other.event.name and (one.event.definition or other.event.definition):
+    if one.event_name == other.event_name and (one.event.definition or other.event.definition):
         yield from _unless_same(
             one.event.definition, other.event.definition, Obstacle.DEFINITION, Obstacle.DEFINITION_UNKNOWN
         )

@@ -66,7 +66,7 @@ def _document(recipe: Recipe, release: Release) -> dict[str, Any]:
         "reports": release.reports,
         "admission": release.admission,
         "unit": mechanism.unit,
-        "event": event.name,
+        "event": recipe.published.event_name,
         "event_definition": event.definition,
         "labels": list(mechanism.labels),
         "value_labels": list(event.labels) or None,

@@ -66,7 +66,8 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     `confidence` they lie within `error_bound` of their estimates. If devices are counted, shares have the
     same interval, as parts of `share_of` devices. `value_label` and `event` are the recipe's. Details have
     columns of their own, the same on every line; so does what one dishonest device moves at most, if the
-    statistic bounds it. If it asks by segment, lines of each segment follow, with the columns of
+    statistic bounds it. Derived numbers, such as conversions, have a line each, with their own unit. If it
+    asks by segment, lines of each segment follow, with the columns of
     `segment_lines`.
     """
     published, interval = recipe.published, interval_of(release)
@@ -103,8 +104,11 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
         }
     if release.admission is not None:
         columns |= {f"tokens_{name}": repeat(release.admission[name]) for name in ADMISSION_COLUMNS}
-    columns |= {"value_label": published.event.labels, "event": repeat(published.event.name)}
-    columns |= {name: repeat(_cell(value)) for name, value in (release.details or {}).items()}
+    columns |= {"value_label": published.event.labels, "event": repeat(published.event_name)}
+    details = dict(release.details or {})
+    derived = details.pop("derived", [])
+    if not derived:
+        columns |= {name: repeat(_cell(value)) for name, value in details.items()}
     if truth is not None:
         columns["truth_of_simulation"] = truth.values
     if release.segments is not None:
@@ -116,6 +120,16 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     rows = zip(labels, *(chain(column, repeat(None)) for column in columns.values()), strict=False)
     while lines := csv_lines(islice(rows, LINES_AT_ONCE)):
         yield lines
+    for one in derived:
+        line = {
+            **one,
+            "trust": published.trust.value,
+            "estimate": one["value"],
+            "low_95": one["low"],
+            "high_95": one["high"],
+            "level": details["level"],
+        }
+        yield csv_lines([[line.get(name) for name in header]])
     told = segments_document(release, truth) or []
     same = {"unit": published.calibrated_statistic.unit, "trust": published.trust.value}
     below = segment_lines(told, labels, published.event.labels)

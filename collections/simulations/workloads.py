@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from devices_sim.devices import SimulatedDevices, simulated_class
+from devices_sim.devices.events import SimulatedEvents
 from devices_sim.devices.values import SimulatedValues
 from devices_sim.fleet_attributes import FleetAttributes
 from devices_sim.workloads.bucket import Bucket, ListedBucket, Stream
-from devices_sim.workloads.flights import STEPS, DatasetMissingError, flights, home_airports
+from devices_sim.workloads.flights import STEPS, DatasetMissingError, flight_events, flights, home_airports
 from devices_sim.workloads.segments import WEIGHT, SegmentedDevice, checked_weights
 from devices_sim.workloads.synthetic import PROBABILITY, RATE, SHARE, ShareBucket, SyntheticBucket
 from panprivacy.formats.csv_table import header_text
@@ -159,7 +160,10 @@ def devices_of(
         shares = tuple(workload["shares"])
         return Devices(ShareBucket(seed, chunk.first, chunk.count, steps, segments, shares), None)
     if chunk.listed is None:
-        return Devices(_RandomDevices(seed, chunk.first, chunk.count, steps, workload["probability"]), None)
+        random_devices = _RandomDevices(
+            seed, chunk.first, chunk.count, steps, workload["probability"], workload.get("names", 1)
+        )
+        return Devices(random_devices, None)
     rows = json.loads(chunk.listed)
     bucket = ListedBucket(tuple((name, _unpacked(given)) for name, given, *_ in rows))
     known = {name: own for name, _, *others in rows for own in others}
@@ -181,16 +185,17 @@ class _RandomDevices(Bucket[Any]):
     count: int
     steps: int
     probability: float
+    names: int
 
     def __iter__(self) -> Iterator[Stream]:
         for index in range(self.first, self.first + self.count):
             # The bucket's seed is part of a text: any number will do.
-            yield from SyntheticBucket(int(self.seed), index, 1, self.steps, self.probability)
+            yield from SyntheticBucket(int(self.seed), index, 1, self.steps, self.probability, self.names)
 
 
 def _planned(kind: str, members: Mapping[str, object], simulated: SimulatedDevices) -> Planned:
     if kind in RANDOM:
-        return _random(kind, members)
+        return _random(kind, members, len(_names(simulated)))
     if kind == "flights":
         _require_members(members, ())
         return _flights(simulated)
@@ -198,12 +203,17 @@ def _planned(kind: str, members: Mapping[str, object], simulated: SimulatedDevic
     return _file(kind, members["csv"], simulated)
 
 
-def _random(kind: str, members: Mapping[str, object]) -> Planned:
+def _names(simulated: SimulatedDevices) -> tuple[str, ...]:
+    return simulated.names if isinstance(simulated, SimulatedEvents) else ()
+
+
+def _random(kind: str, members: Mapping[str, object], names: int) -> Planned:
     _require_members(members, ("devices", "rate"))
     devices = DEVICES.check("workload.devices", int, members["devices"])
     rate = RANDOM[kind].check("workload.rate", float, members["rate"])
     probability = -math.expm1(-rate) if kind == "poisson" else rate
-    return _drawn({"kind": kind, "devices": devices, "rate": rate, "probability": probability})
+    several = {"names": names} if names > 1 else {}
+    return _drawn({"kind": kind, "devices": devices, "rate": rate, "probability": probability, **several})
 
 
 def _shares(members: Mapping[str, object], segments: tuple[str, ...]) -> Planned:
@@ -240,12 +250,15 @@ def _drawn(asked: dict[str, Any]) -> Planned:
 def _flights(simulated: SimulatedDevices) -> Planned:
     steps = simulated.statistic.parameters.step_count
     has_events = simulated.option == OPTION
-    if has_events and steps < STEPS:
+    names = _names(simulated)
+    if has_events and not names and steps < STEPS:
         raise FieldError("workload.kind", f"flights needs a recipe of {STEPS} steps or more, not {steps}")
 
     def cut(size: int) -> Iterator[Chunk]:
         try:
-            given: Iterable[tuple[str, Any]] = flights() if has_events else home_airports()
+            given = _flights_of(names, steps) if has_events else home_airports()
+        except FieldError as error:
+            raise FieldError("workload.kind", f"cannot be flights: {error.message}") from None
         except DatasetMissingError as error:
             raise FieldError("workload.kind", f"cannot be flights here: {error}") from None
         if isinstance(simulated, SimulatedValues):
@@ -253,6 +266,10 @@ def _flights(simulated: SimulatedDevices) -> Planned:
         yield from listed(given, size)
 
     return Planned({"kind": "flights"}, None, cut)
+
+
+def _flights_of(names: tuple[str, ...], steps: int) -> Iterable[tuple[str, Any]]:
+    return flight_events(names, steps) if names else flights()
 
 
 def _require_values(values: Iterable[str], simulated: SimulatedValues) -> None:

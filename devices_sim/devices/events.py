@@ -8,14 +8,23 @@ from typing import Any
 
 from devices_sim.devices.interface import FleetDevices, SimulatedDevices, Truth, key_with_tables
 from devices_sim.fleet_result import FleetResult
-from devices_sim.workloads.bucket import Workload
-from devices_sim.workloads.events_file import HEADER, events_csv
+from devices_sim.workloads.bucket import NAME_STRIDE, Workload
+from devices_sim.workloads.events_file import HEADER, NAMED_HEADER, events_csv
 from devices_sim.workloads.segments import SegmentedDevice
 from panprivacy.device.algorithm import ClientAlgorithm, Phase, wire_report
 from panprivacy.device.transport import WireReport
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.statistic import narrowed
 from panprivacy.statistics.events.interface import Mechanism
+
+
+def happened(events: Set[int]) -> dict[int, int]:
+    """Step → what happened in it, as `Mechanism.step` takes it, from the events of a `Stream`."""
+    found: dict[int, int] = {}
+    for event in events:
+        name, step = divmod(event, NAME_STRIDE)
+        found[step] = found.get(step, 0) | 1 << name
+    return found
 
 
 class _EventDevices(FleetDevices[Set[int]]):
@@ -25,7 +34,7 @@ class _EventDevices(FleetDevices[Set[int]]):
         self._algorithm = ClientAlgorithm(recipe, key_with_tables(recipe.public_key), segment)
 
     def answer(self, device_data: Set[int]) -> int:
-        return len(device_data)
+        return self._algorithm.mechanism.outcome(happened(device_data))
 
 
 class LazyDevices(_EventDevices):
@@ -34,7 +43,7 @@ class LazyDevices(_EventDevices):
     def report(
         self, device_data: Set[int], random_source: random.Random, nonce: bytes | None = None
     ) -> WireReport | None:
-        state = self._algorithm.report_of_count(len(device_data), random_source, nonce)
+        state = self._algorithm.report_of_count(self.answer(device_data), random_source, nonce)
         return None if state is None else wire_report(state)
 
 
@@ -48,8 +57,9 @@ class EagerDevices(_EventDevices):
         state = algorithm.start(random_source, nonce)
         if state.phase is Phase.NOT_SAMPLED:
             return None
+        events = happened(device_data)
         for step in range(1, algorithm.steps + 1):
-            state = algorithm.step(state, step in device_data, random_source)
+            state = algorithm.step(state, events.get(step, 0), random_source)
         return wire_report(algorithm.finish(state, random_source, nonce))
 
 
@@ -63,12 +73,13 @@ class SegmentedDevices(FleetDevices[SegmentedDevice]):
     def __init__(
         self,
         recipe: PublishedRecipe,
-        devices: Callable[[PublishedRecipe, str | None], FleetDevices[Set[int]]],
+        devices: Callable[[PublishedRecipe, str | None], _EventDevices],
     ) -> None:
         self._of = {segment: devices(recipe, segment) for segment in (*recipe.segments, None)}
 
     def answer(self, device_data: SegmentedDevice) -> tuple[str | None, int]:
-        return device_data.segment, len(device_data.steps)
+        segment = device_data.segment
+        return segment, self._of[segment].answer(device_data.steps)
 
     def report(
         self, device_data: SegmentedDevice, random_source: random.Random, nonce: bytes | None = None
@@ -86,10 +97,19 @@ class SimulatedEvents(SimulatedDevices):
     def most_ciphertexts(self) -> int:
         return narrowed(self.statistic, Mechanism).report_ciphertexts
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the events; empty if there is one without a name."""
+        return narrowed(self.statistic, Mechanism).names
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return NAMED_HEADER if self.names else HEADER
+
     def workload(self, path: Path) -> AbstractContextManager[Workload[Any]]:
         segmentation = self.statistic.segmentation
         labels = () if segmentation is None else segmentation.labels
-        return events_csv(path, self.statistic.parameters.step_count, labels)
+        return events_csv(path, self.statistic.parameters.step_count, labels, self.names)
 
     def fleet(self, recipe: PublishedRecipe) -> FleetDevices[Any]:
         return _of_segments(recipe, LazyDevices)

@@ -13,7 +13,11 @@ DeviceData = TypeVar("DeviceData")
 """The input of one device: its events, or its value."""
 
 Stream = tuple[str, Set[int]]
-"""A device's name and the time steps (1..T) in which it has an event."""
+"""A device's name and its events: each is its time step (1..T), and `NAME_STRIDE` more for each name that the
+recipe lists before the event's own."""
+
+NAME_STRIDE = 1_000_000
+"""More than any recipe has steps."""
 
 Valued = tuple[str, str]
 """A device's name and its value, in the spelling of a file."""

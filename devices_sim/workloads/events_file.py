@@ -6,6 +6,10 @@ any order and may repeat: several events within a step are one. For a recipe tha
 by segment it may have a column `segment`: the same in all rows of a device, and empty
 for a device in none of the recipe's segments.
 
+If the recipe lists events by their names, the header is `device,step,event`, one row for each event: a name
+that the recipe lists, or nothing in a row that only tells that there is such a device. Questions about one
+event take both.
+
 The file is read once. Each row is checked and appended to one of many bucket files. A
 hash of the device's name chooses it, so that each bucket holds complete devices.
 """
@@ -17,15 +21,16 @@ from collections.abc import Iterable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-from devices_sim.workloads.bucket import Bucket, EventWorkload, Stream, require_device_name
+from devices_sim.workloads.bucket import NAME_STRIDE, Bucket, EventWorkload, Stream, require_device_name
 from devices_sim.workloads.segments import SegmentedDevice
-from panprivacy.formats.csv_table import CsvTable
+from panprivacy.formats.csv_table import ROW_BYTES, CsvTable
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import as_typed
 
 HEADER = ("device", "step", "events")
+NAMED_HEADER = ("device", "step", "event")
 SEGMENT = "segment"
 
 BUCKET_BYTES = 128 * 1024
@@ -79,13 +84,16 @@ class SegmentedFileBucket(Bucket[SegmentedDevice]):
 
 
 @contextmanager
-def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterator[EventWorkload]:
+def events_csv(
+    path: Path, steps: int, segments: tuple[str, ...] = (), names: tuple[str, ...] = ()
+) -> Iterator[EventWorkload]:
     """The devices of a CSV file; the workload lasts as long as the context.
 
     Args:
         path: as `CsvTable` reads it.
         steps: number of time steps T; a row outside 1..T is refused.
         segments: those that the file may name; if there are none, it has no such column.
+        names: of the events that the recipe lists; if there are none, rows do not name theirs.
 
     Raises:
         FieldError: the first fault of the file, with its line and column, and what is allowed.
@@ -96,8 +104,11 @@ def events_csv(path: Path, steps: int, segments: tuple[str, ...] = ()) -> Iterat
         tempfile.TemporaryDirectory(prefix="panapp-events-") as directory,
     ):
         size = path.stat().st_size if path.is_file() else UNKNOWN_SIZE_BUCKETS * BUCKET_BYTES
-        rows = CsvTable(file, HEADER, field="events", optional=(SEGMENT,) if segments else ())
-        paths = _partition(_rows(rows, steps, segments), Path(directory), 1 + size // BUCKET_BYTES)
+        optional = (SEGMENT,) if segments else ()
+        header = NAMED_HEADER if names and (len(names) > 1 or _is_named(file)) else HEADER
+        rows = CsvTable(file, header, field="events", optional=optional)
+        listed = names if header == NAMED_HEADER else ()
+        paths = _partition(_rows(rows, steps, segments, listed), Path(directory), 1 + size // BUCKET_BYTES)
         if SEGMENT not in rows.columns:
             yield EventWorkload(steps, tuple(FileBucket(bucket_path) for bucket_path in paths))
             return
@@ -131,26 +142,42 @@ def _partition(rows: Iterable[tuple[Any, ...]], directory: Path, buckets: int) -
     return [paths[bucket] for bucket in sorted(written)]
 
 
-def _rows(rows: CsvTable, steps: int, segments: tuple[str, ...]) -> Iterator[tuple[Any, ...]]:
-    """Device and step of every row, checked, and its segment if there is that column; step 0 marks a row
-    without an event."""
+def _is_named(file: BinaryIO) -> bool:
+    """Whether the third column of a file's header is that of names; no if it cannot be read twice."""
+    if not file.seekable():
+        return False
+    first = file.read(ROW_BYTES).split(b"\n", 1)[0].decode(errors="replace").lower()
+    file.seek(0)
+    return first.replace('"', "").split(",")[2:3] in (["event"], ["event\r"])
+
+
+def _rows(
+    rows: CsvTable, steps: int, segments: tuple[str, ...], names: tuple[str, ...]
+) -> Iterator[tuple[Any, ...]]:
+    """Device and event of every row, checked, and its segment if there is that column; 0 marks a row without
+    an event."""
     # Texts that occur in practice are found in a table, without parsing; anything else is parsed with full
     # checks.
     known_steps = {str(step): step for step in range(1, steps + 1)}
-    known_events = {"1": True, "0": False}
+    strides = {name: place * NAME_STRIDE for place, name in enumerate(names)}
+    known_events = {"1": True, "0": False} if not names else dict.fromkeys(names, True) | {"": False}
     known_segments: dict[str, str | None] = {"": None, **{segment: segment for segment in segments}}
     for device, step_text, events_text, *own in rows:
         step = known_steps.get(step_text)
         if step is None:
-            step = _step(step_text, steps, rows.line)
+            exists_only = bool(names) and not (step_text + events_text).strip()
+            step = 0 if exists_only else _step(step_text, steps, rows.line)
         happened = known_events.get(events_text)
+        if happened is None and names:
+            happened = known_events.get(events_text.strip())
         if happened is None:
-            happened = _happened(events_text, rows.line)
+            happened = _happened(events_text, rows.line, names)
         require_device_name(device, rows.line)
+        event = step + strides.get(events_text.strip(), 0) if happened else 0
         if not own:
-            yield device, step if happened else 0
+            yield device, event
         elif own[0].strip() in known_segments:
-            yield device, step if happened else 0, known_segments[own[0].strip()]
+            yield device, event, known_segments[own[0].strip()]
         else:
             allowed = ", ".join(segments)
             raise FieldError(
@@ -170,7 +197,12 @@ def _step(text: str, steps: int, line: int) -> int:
     )
 
 
-def _happened(text: str, line: int) -> bool:
+def _happened(text: str, line: int, names: tuple[str, ...]) -> bool:
+    if names:
+        raise FieldError(
+            "event",
+            f"line {line}, column 3: must be one of {', '.join(names)}, or empty, not {as_typed(text)}",
+        )
     digits = text.strip()
     if digits.isascii() and digits.isdigit():
         return bool(digits.strip("0"))

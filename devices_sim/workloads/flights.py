@@ -10,10 +10,11 @@ import importlib.util
 import io
 import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from devices_sim.workloads.bucket import EventWorkload, ValueWorkload, listed
+from devices_sim.workloads.bucket import NAME_STRIDE, EventWorkload, ValueWorkload, listed
+from panprivacy.formats.errors import FieldError
 
 STEPS = 31
 LATE_MINUTES = 60
@@ -50,6 +51,37 @@ def flights(*airlines: str) -> EventWorkload:
     devices = sorted(days_late.items())
     # A choice of airlines is for few devices with slow reports: small buckets share them evenly.
     return EventWorkload(STEPS, listed(devices, VALUE_BUCKET_DEVICES) if airlines else listed(devices))
+
+
+FLIGHT_EVENTS = ("departure", "arrival.late", "flight.cancelled")
+"""Names of what can happen to an aeroplane on a day."""
+
+
+def flight_events(names: Sequence[str], steps: int) -> EventWorkload:
+    """3,148 aeroplanes over at most 31 days, with the events that have these names.
+
+    Raises:
+        FieldError: named `events`: a name is none of `FLIGHT_EVENTS`.
+        DatasetMissingError: as in `flights`.
+    """
+    for name in names:
+        if name not in FLIGHT_EVENTS:
+            raise FieldError("events", f"of flights must be among {', '.join(FLIGHT_EVENTS)}, not {name}")
+    strides = {name: place * NAME_STRIDE for place, name in enumerate(names)}
+    happened: dict[str, set[int]] = {}
+    for day, tail_number, left, delay in columns("day", "tailnum", "dep_time", "arr_delay", month=MONTH):
+        if tail_number in MISSING:
+            continue
+        events = happened.setdefault(tail_number, set())
+        found: tuple[str, ...]
+        if left in MISSING:
+            found = ("flight.cancelled",)
+        elif delay not in MISSING and float(delay) > LATE_MINUTES:
+            found = ("departure", "arrival.late")
+        else:
+            found = ("departure",)
+        events.update(int(day) + strides[name] for name in found if name in strides and int(day) <= steps)
+    return EventWorkload(min(STEPS, steps), listed(sorted(happened.items())))
 
 
 def home_airports() -> ValueWorkload:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from typing import Any
 
-from devices_sim.workloads.bucket import BUCKET_DEVICES, Bucket, EventWorkload, Stream
+from devices_sim.workloads.bucket import BUCKET_DEVICES, NAME_STRIDE, Bucket, EventWorkload, Stream
 from devices_sim.workloads.segments import SegmentedDevice
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
@@ -21,18 +21,23 @@ RATE = Description(label="Rate", help="Mean number of events in a time step.", m
 
 @dataclass(frozen=True)
 class SyntheticBucket(Bucket[Set[int]]):
-    """Devices `first`, `first` + 1, … whose steps have an event independently with `probability`."""
+    """Devices `first`, `first` + 1, … whose steps have an event independently with `probability`. Its name is
+    drawn uniformly."""
 
     seed: int
     first: int
     devices: int
     steps: int
     probability: float
+    names: int = 1
 
     def __iter__(self) -> Iterator[Stream]:
         generator = random.Random(f"{self.seed}:{self.first}")  # noqa: S311  # a simulation, to be repeated
         for device in range(self.first, self.first + self.devices):
-            yield f"device-{device}", self._steps_with_event(generator)
+            steps = self._steps_with_event(generator)
+            if self.names > 1:
+                steps = {step + NAME_STRIDE * generator.randrange(self.names) for step in sorted(steps)}
+            yield f"device-{device}", steps
 
     def _steps_with_event(self, generator: random.Random) -> set[int]:
         if self.probability == 0:

@@ -41,4 +41,5 @@ __all__ = [
     "shuffling",
     "subsampled_response_sum",
     "trust",
+    "vector_coin_sum",
 ]

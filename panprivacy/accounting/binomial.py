@@ -9,6 +9,7 @@ of success and q = 1 − p. Both are given, because 1 − p computed from a p ne
 """
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from panprivacy.accounting.rounding import UNIT
 Numbers = NDArray[np.float64]
 
 _HALF_LOG_TWO_PI = math.log(2 * math.pi) / 2
+_OUTSIDE = 1e-40
 
 
 def probability(x: ArrayLike, n: ArrayLike, p: float, q: float) -> Numbers:
@@ -102,6 +104,32 @@ def window(n: int, p: float, q: float, mass: float) -> tuple[int, int]:
     """
     mean = min(n, max(0, round(n * p)))
     return _last_below(mean, n, q, p, mass, mirrored=True), _last_below(mean, n, p, q, mass, mirrored=False)
+
+
+@lru_cache(maxsize=64)
+def blocks(
+    n: int, p: float, q: float, most: int = 4096, width: float = 0.0
+) -> tuple[Numbers, Numbers, float]:
+    """Consecutive blocks of the values of X ~ Bin(n, p).
+
+    If f does not rise, Σ Pr[the block]·f(its smallest) bounds the mean of f(X).
+
+    Args:
+        n: trials, ≥ 0.
+        p, q: the probability of success, from 0 to 1, and 1 − p.
+        most: blocks, at most.
+        width: of a block, at least, as a share of the smallest value that matters.
+
+    Returns:
+        The smallest value of each block, rising; the block's probability, rounded up (a relative 1e-9 above
+        at most, for n up to 10⁹); and the probability outside all blocks.
+    """
+    low, high = window(n, p, q, _OUTSIDE)
+    size = max(math.ceil((high - low + 1) / most), int(width * low))
+    first = np.arange(low, high + 1, size)
+    mass = probability(np.arange(low, high + 1), n, p, q)
+    error = float(relative_error([low, high], n, p).max()) + 2.0**-50 * size
+    return first.astype(float), np.add.reduceat(mass, first - low) * (1 + error), 2 * _OUTSIDE
 
 
 def binomial_divergence(

@@ -19,6 +19,7 @@ from panprivacy.accounting.one_hot_sum import OneHotSum
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.sampling import Sampling
 from panprivacy.accounting.shuffling import ShuffledRandomizedResponse
+from panprivacy.accounting.vector_coin_sum import VectorCoinSum
 from panprivacy.formats.errors import FieldError
 
 LARGEST_SAMPLED_N = 10**9
@@ -38,6 +39,7 @@ class _Mechanism:
 MECHANISMS: Mapping[str, _Mechanism] = {
     "randomized_response": _Mechanism(RandomizedResponseSum, {}),
     "one_hot": _Mechanism(OneHotSum, {}, LARGEST_ONE_HOT_N),
+    "vector_coin": _Mechanism(VectorCoinSum, {}, LARGEST_SAMPLED_N),
     "discrete_gaussian_sum": _Mechanism(DiscreteGaussianSum, {"range": "value_range"}),
     "gaussian": _Mechanism(Gaussian, {}),
     "shuffled": _Mechanism(ShuffledRandomizedResponse, {}, LARGEST_SAMPLED_N),

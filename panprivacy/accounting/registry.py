@@ -21,6 +21,7 @@ from panprivacy.accounting.rejection_sampling import RejectionSampling
 from panprivacy.accounting.sampling import Sampling
 from panprivacy.accounting.shuffling import ShuffledRandomizedResponse, ShuffledReports
 from panprivacy.accounting.subsampled_response_sum import SubsampledResponseSum
+from panprivacy.accounting.vector_coin_sum import VectorCoinSum
 from panprivacy.formats.errors import FieldError
 
 DEEPEST_NESTING = 8
@@ -32,6 +33,7 @@ EVENTS: Mapping[str, type[PrivacyEvent]] = MappingProxyType(
         for event_class in (
             RandomizedResponseSum,
             OneHotSum,
+            VectorCoinSum,
             DiscreteGaussianSum,
             DiscreteGaussianVector,
             Gaussian,

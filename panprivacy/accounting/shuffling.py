@@ -19,20 +19,14 @@ distributions. In it, the other devices hide the protected one as *clones* of ei
 
 import math
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
-import numpy as np
-
 from panprivacy.accounting import binomial
-from panprivacy.accounting.binomial import Numbers, binomial_divergence
+from panprivacy.accounting.binomial import binomial_divergence
 from panprivacy.accounting.guarantees import Relation
 from panprivacy.accounting.interface import DEVICES, PrivacyEvent, require_epsilon
 from panprivacy.accounting.randomized_response_sum import flip_probabilities
 from panprivacy.formats.parameters import described
-
-_OUTSIDE = 1e-40
-_BLOCKS = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,14 +50,14 @@ class _ShuffleEvent(PrivacyEvent):
         require_epsilon(epsilon)
         if epsilon >= self.epsilon0:
             return 0.0
-        # C ~ Bin(n − 1, r), in blocks.
-        clones, mass = _clones(self.n - 1, clone, no_clone)
+        # C ~ Bin(n − 1, r), in blocks: more clones are one more randomization of the same release.
+        clones, mass, outside = binomial.blocks(self.n - 1, clone, no_clone)
         # Given C, the divergence of S + Ber(w) from S + Ber(1 − w), by binomial.py.
         other, own = flip_probabilities(self.epsilon0)
         # own − e^ε·other, without cancellation if ε is near ε₀
         excess = -own * math.expm1(epsilon - self.epsilon0)
         found = binomial_divergence(clones, 0.5, 0.5, excess, math.exp(epsilon) * own - other, epsilon)
-        return float(min(1.0, float(mass @ found) * (1 + 1e-12) + 2 * _OUTSIDE))
+        return float(min(1.0, float(mass @ found) * (1 + 1e-12) + outside))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,16 +80,3 @@ class ShuffledReports(_ShuffleEvent):
 
     def delta(self, epsilon: float) -> float:
         return self._divergence(math.exp(-self.epsilon0), -math.expm1(-self.epsilon0), epsilon)
-
-
-@lru_cache(maxsize=64)
-def _clones(n: int, p: float, q: float) -> tuple[Numbers, Numbers]:
-    """Blocks of numbers of clones: the smallest of each, and the block's probability.
-
-    More clones are one more randomization of the same release, so that the smallest number bounds its
-    block: at most 4,096 divergences, whatever n.
-    """
-    low, high = binomial.window(n, p, q, _OUTSIDE)
-    counts = np.arange(low, high + 1, dtype=float)
-    starts = np.arange(0, len(counts), math.ceil(len(counts) / _BLOCKS))
-    return counts[starts], np.add.reduceat(binomial.probability(counts, n, p, q), starts)

@@ -29,8 +29,6 @@ from panprivacy.accounting.sampling import amplified_epsilon
 from panprivacy.formats.parameters import described
 
 _QUICK = 10**8
-_OUTSIDE = 1e-40
-_BLOCKS = 4_096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,13 +120,8 @@ class SubsampledResponseSum(PrivacyEvent):
         one."""
         _, keep = flip_probabilities(self.epsilon0)
         beta = self.rate * math.tanh(self.epsilon0 / 2) / keep
-        low, high = binomial.window(self.n - 1, 1 - beta, beta, _OUTSIDE)
-        width = -(-(high - low + 1) // _BLOCKS)
-        first = np.arange(low, high + 1, width)
-        mass = binomial.probability(np.arange(low, high + 1), self.n - 1, 1 - beta, beta)
-        error = float(binomial.relative_error(high, self.n - 1, 1 - beta)) + 2.0**-50 * width
-        weight = np.add.reduceat(mass, first - low) * (1 + error)
-        return min(1.0, float(weight @ self._zeros(first, epsilon)) + 2 * _OUTSIDE)
+        first, weight, outside = binomial.blocks(self.n - 1, 1 - beta, beta)
+        return min(1.0, float(weight @ self._zeros(first, epsilon)) * (1 + 1e-12) + outside)
 
     def _unanimous(self, epsilon: float) -> float:
         """δ if all others have a zero: from below, except for the rounding of an upper bound."""

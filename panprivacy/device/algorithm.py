@@ -114,8 +114,12 @@ class ClientAlgorithm:
         ciphertexts = self.mechanism.start(key_of_report(self.public_key, nonce), random_source)
         return DeviceState(phase=Phase.COLLECTING, ciphertexts=ciphertexts, nonce=nonce)
 
-    def step(self, state: DeviceState, event: bool, random_source: random.Random) -> DeviceState:
-        """The state after one more step; WrongStepError after step T."""
+    def step(self, state: DeviceState, event: int, random_source: random.Random) -> DeviceState:
+        """The state after one more step; WrongStepError after step T.
+
+        Args:
+            event: as in `EventDevice.step`.
+        """
         _check_in_collection(state)
         if state.step >= self.steps:
             raise WrongStepError(f"all {self.steps} steps have been taken")
@@ -146,8 +150,8 @@ class ClientAlgorithm:
     def report_of_count(
         self, count: int, random_source: random.Random, nonce: bytes | None = None
     ) -> DeviceState | None:
-        """A state distributed as that after `finish` of a device with `count` events in T steps; None for one
-        that is not sampled.
+        """A state distributed as that after `finish` of a device with this count (`Mechanism.outcome`); None
+        for one that is not sampled.
 
         Lazy: the steps are not taken. For simulations, in which no attacker sees them.
 

@@ -11,8 +11,8 @@ def announcement(recipe: PublishedRecipe) -> list[str]:
     """
     event = recipe.event
     lines = [f"question: {recipe.question}"]
-    if event.name is not None:
-        lines.append(f"event: {event.name}" + (f" ({event.definition})" if event.definition else ""))
+    if recipe.event_name is not None:
+        lines.append(f"event: {recipe.event_name}" + (f" ({event.definition})" if event.definition else ""))
     if event.labels:
         lines.append(f"values: {'; '.join(event.labels)}")
     if recipe.segments:

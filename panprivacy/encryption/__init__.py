@@ -18,6 +18,7 @@ __all__ = [
     "generate_private_key",
     "load_private_key",
     "load_public_key",
+    "require_fresh",
     "require_scheme",
     "scheme_of_code",
 ]
@@ -44,6 +45,12 @@ def require_scheme(name: object) -> str:
     if not isinstance(name, str) or name not in SCHEMES:
         raise FieldError("encryption", f"must be one of {', '.join(SCHEMES)}, not {name!r}")
     return name
+
+
+def require_fresh(name: str) -> None:
+    """FieldError unless the rerandomized ciphertexts of a registered scheme are as fresh ones."""
+    if not SCHEMES[name].public_key_class.rerandomized_is_fresh:
+        raise FieldError("encryption", f"must be {DEFAULT_SCHEME}: this statistic adds up ciphertexts")
 
 
 def scheme_of_code(code: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any, Self
 from panprivacy.formats.display import as_typed as as_typed
 from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
+from panprivacy.formats.structures import Structure
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +26,9 @@ class Description:
         minimum, maximum: the allowed range; None is unbounded.
         usual_minimum: the least usual value; sliders begin there, boxes take all values.
         choices: the allowed values, for a choice.
+        structure: of a parameter that is a list or a table; None for a number or a choice.
         derived: computed by `Parameters.calibrated`, never typed in.
+        implied: follows from other parameters; it may be given if it agrees with them.
         suggested: the first value in a form if a parameter has no default; None leaves it to the form.
     """
 
@@ -35,11 +38,15 @@ class Description:
     maximum: float | None = None
     usual_minimum: float | None = None
     choices: tuple[str, ...] = ()
+    structure: Structure | None = None
     derived: bool = False
+    implied: bool = False
     suggested: float | None = None
 
     def allowed(self, kind: type) -> str:
         """The allowed values as a clause, e.g. "a number above 0 and at most 1"."""
+        if self.structure is not None:
+            return self.structure.allowed
         if self.choices:
             return "one of " + ", ".join(self.choices)
         noun = "a whole number" if kind is int else "a number"
@@ -51,6 +58,8 @@ class Description:
 
     def check(self, field: str, kind: type, value: object) -> Any:
         """`value` as `kind`, or FieldError naming `field` and the allowed range."""
+        if self.structure is not None:
+            return self.structure.read(field, value)
         try:
             if self._admits(kind, value):
                 return kind(value)
@@ -58,6 +67,10 @@ class Description:
             pass  # an integer too large for a float, without an upper bound
         # Written only here: a plan checks a thousand values, and nearly all can be.
         raise FieldError(field, f"must be {self.allowed(kind)}, not {as_typed(value)}")
+
+    def written(self, value: Any) -> Any:
+        """A checked value as JSON."""
+        return value if self.structure is None else self.structure.written(value)
 
     def _admits(self, kind: type, value: object) -> bool:
         if kind is str:
@@ -129,6 +142,12 @@ class PublicParameters:
         return 0
 
     @property
+    def event_names(self) -> tuple[str, ...]:
+        """Names of the events in which a question is written, in their order; empty if it is about one that
+        the recipe may name."""
+        return ()
+
+    @property
     def sampling_rate(self) -> float:
         """Probability with which a device takes part; 1 if all devices take part."""
         return 1.0
@@ -152,6 +171,12 @@ class PublicParameters:
     def derived_names(cls) -> tuple[str, ...]:
         """Names of the parameters that `calibrated` computes."""
         return tuple(field.name for field in dataclasses.fields(cls) if description_of(field).derived)
+
+    @classmethod
+    def entered_names(cls) -> tuple[str, ...]:
+        """Names of the parameters that people enter: those that follow from nothing else."""
+        described_fields = ((field.name, description_of(field)) for field in dataclasses.fields(cls))
+        return tuple(name for name, about in described_fields if not (about.derived or about.implied))
 
     @classmethod
     def required_names(cls) -> tuple[str, ...]:
@@ -179,9 +204,18 @@ class PublicParameters:
         require_members(cls, members, "is not a parameter; allowed are")
         return cls(**members)  # __post_init__ checks every value
 
-    def as_dict(self) -> dict[str, int | float | str]:
+    def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON; parameters that are None are left out."""
-        return {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        values = {field.name: (field, getattr(self, field.name)) for field in dataclasses.fields(self)}
+        return {
+            name: description_of(field).written(value)
+            for name, (field, value) in values.items()
+            if value is not None
+        }
+
+    def without_names(self) -> Self:
+        """The same with neutral names, on which no number depends."""
+        return self
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,4 +294,4 @@ def kind_of(field: "dataclasses.Field[Any]") -> type:
     return _KINDS.get(field.type, float)
 
 
-_KINDS: Mapping[Any, type] = {int: int, int | None: int, str: str}
+_KINDS: Mapping[Any, type] = {int: int, int | None: int, str: str, str | None: str}

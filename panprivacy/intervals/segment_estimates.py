@@ -54,7 +54,7 @@ class SegmentBounds:
     def shares(self) -> tuple[Ends, ...]:
         """Of the segment's devices, those with each answer: the least and the largest that is possible."""
         return tuple(
-            _share_ends(answer, other, self.devices)
+            share_ends(answer, other, self.devices)
             for answer, other in zip(self.answers, self.others, strict=True)
         )
 
@@ -192,7 +192,7 @@ def _shares(segment: SegmentCounts) -> tuple[float, ...]:
     return tuple(answer / max(segment.devices, 1.0) for answer in segment.answers)
 
 
-def _share_ends(answer: Ends, other: Ends, devices: Ends) -> Ends:
+def share_ends(answer: Ends, other: Ends, devices: Ends) -> Ends:
     """The range of a/(a + b) for a, b and a + b within their ends; at least two ends are not 0.
 
     a/(a + b) grows with a and falls with b, and is a/d for d devices: either gives an end, and both hold.

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import Any, Self, cast
 
 from panprivacy.accounting.trust import Trust
-from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
+from panprivacy.encryption import DEFAULT_SCHEME, require_fresh, require_scheme
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import CohortParameters, Description, description_of, kind_of
 from panprivacy.planning.recipe_plan import POPULATION_SIZE
@@ -96,11 +96,14 @@ class Proposal:
             parameters = _parameters_of(statistic, values)
         except FieldError as error:
             raise error.within("parameters") from None
+        encryption = require_scheme(members.get("encryption", DEFAULT_SCHEME))
+        if statistic.fresh_ciphertexts:
+            require_fresh(encryption)
         return cls(
             statistic=statistic.statistic,
             parameters=parameters,
             population_size=POPULATION_SIZE.check("population_size", int, members["population_size"]),
-            encryption=require_scheme(members.get("encryption", DEFAULT_SCHEME)),
+            encryption=encryption,
             segments=segments_of(members.get(FIELD), statistic),
             trust=trust_of(members.get("trust", trusts_of(statistic)[0].value), statistic),
         )

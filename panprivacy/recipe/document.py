@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from panprivacy.accounting.trust import Trust
+from panprivacy.encryption import require_fresh
 from panprivacy.encryption.interface import PublicKey
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import one_line
@@ -163,6 +164,8 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         )
         for part in PARTS.values():
             part.check(recipe)
+        if statistic.fresh_ciphertexts and servers.scheme is not None:
+            require_fresh(servers.scheme)
         return recipe
 
     @classmethod

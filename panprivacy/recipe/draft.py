@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from panprivacy.accounting.number_cache import parts_of
 from panprivacy.accounting.trust import Trust
-from panprivacy.encryption import DEFAULT_SCHEME, require_scheme
+from panprivacy.encryption import DEFAULT_SCHEME, require_fresh, require_scheme
 from panprivacy.formats.display import duration
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import one_line
@@ -143,6 +143,8 @@ class RecipeDraft(RecipeOfParts):
         for part in PARTS.values():
             part.check(draft)
         _ = draft.plain_statistic
+        if statistic.fresh_ciphertexts and draft.encryption is not None:
+            require_fresh(draft.encryption)
         if draft.hidden_count is not None:
             required_size(draft.plan.population_size)
         draft.window(datetime(2000, 1, 1, tzinfo=UTC))
@@ -266,6 +268,7 @@ class RecipeDraft(RecipeOfParts):
             name="-",
             question="-",
             population=DEFAULT_POPULATION,
+            parameters=self.parameters.without_names(),
             opens_at=None,
             closes_at=None,
             parts={

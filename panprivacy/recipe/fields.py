@@ -76,7 +76,9 @@ def read_parts(
     """
     values = {}
     for part in PARTS.values():
-        fields = pop_fields(members, part.field_names)
+        # A statistic may have a parameter of the same name.
+        known = subject.statistic.parameters_class.names()
+        fields = pop_fields(members, tuple(name for name in part.field_names if name not in known))
         for name in fields:
             if name not in part.fields_of(subject):
                 raise part.misplaced(name, subject) or unknown(name)

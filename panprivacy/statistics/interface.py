@@ -206,6 +206,10 @@ class Statistic(Accountant, Generic[P]):
     needs_proof: ClassVar[bool] = False
     """Whether it is asked only if servers check reports without reading them."""
 
+    fresh_ciphertexts: ClassVar[bool] = False
+    """Whether devices add up ciphertexts of their state: it needs a scheme whose rerandomized sums are as
+    fresh ones."""
+
     dummy_obstacle: ClassVar[str] = "a report of nothing would change its answer"
     """Why devices that do not take part cannot send dummies, as a clause; empty if they can."""
 

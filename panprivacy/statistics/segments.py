@@ -21,7 +21,8 @@ def segments_read(value: object) -> tuple[str, ...]:
 
 def refusal(statistic: type[Statistic[Any]]) -> str:
     """Why the statistic cannot be asked by segment, as a clause after the field's name."""
-    others = " and ".join(SEGMENTED)
+    *first, last = SEGMENTED
+    others = f"{', '.join(first)} and {last}"
     return f"must be left out: {statistic.statistic} cannot be asked by segment, but {others} can"
 
 

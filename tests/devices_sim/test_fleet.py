@@ -15,7 +15,7 @@ from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.trust_models.members import RecipeVerificationError
 from tests.devices_sim.buckets import DyingBucket, FailingBucket, SlowBucket
 from tests.panprivacy.device.server import VERIFICATION_KEY, MemoryServer, listening
-from tests.statistic_members import small_members
+from tests.statistic_members import small_members, without_implied
 
 
 def run(server: MemoryServer, workload: EventWorkload, **options: object) -> FleetResult:
@@ -58,8 +58,10 @@ def test_run_fleet_every_device_reports_once_in_full_batches(server, workload):
 @pytest.mark.parametrize("statistic", MECHANISMS)
 @pytest.mark.parametrize("eager", [False, True])
 def test_run_fleet_every_statistic_sends_values_that_the_server_allows(make_server, statistic, eager):
-    members = small_members(MECHANISMS[statistic], steps=4, epsilon=2.0, delta=1e-6)
-    server = make_server(statistic=statistic, **members)
+    members = small_members(
+        MECHANISMS[statistic], steps=4, epsilon=2.0, delta=1e-6, period_steps=2, periods=2
+    )
+    server = make_server(statistic=statistic, **without_implied(MECHANISMS[statistic], members))
     result = run(server, bernoulli(devices=30, steps=4, probability=0.5, seed=1), eager=eager)
     assert result.accepted == 30
     assert len(server.decrypted()) == 30

@@ -142,6 +142,7 @@ def test_account_answers_every_line_whatever_it_is(ask, seed):
         "gaussian": ["sigma", "sampling_rate", "rounds"],
         "randomized_response": ["n", "epsilon0"],
         "one_hot": ["n", "k", "epsilon0"],
+        "vector_coin": ["n", "k", "epsilon0"],
         "discrete_gaussian_sum": ["n", "scale", "range"],
         "shuffled": ["n", "epsilon0"],
     }

@@ -27,7 +27,7 @@ _PLAIN: Mapping[Obstacle, str] = {
 
 _NAMED: Mapping[Obstacle, tuple[str, Callable[[PublishedRecipe], str]]] = {
     Obstacle.STATISTIC: ("Another statistic", lambda recipe: recipe.calibrated_statistic.title),
-    Obstacle.EVENT: ("Another event", lambda recipe: str(recipe.event.name)),
+    Obstacle.EVENT: ("Another event", lambda recipe: str(recipe.event_name)),
     Obstacle.POPULATION: ("Another population", lambda recipe: str(recipe.population)),
     Obstacle.WINDOW: ("It counts for another time", lambda recipe: _window(recipe)),
 }

@@ -9,7 +9,7 @@ from django.core.validators import RegexValidator
 from django.http import QueryDict
 
 from ledger.selectors import population_names
-from panprivacy.recipe.parts.event import EVENT_LENGTH, EVENT_PATTERN
+from panprivacy.formats.structures import EVENT_LENGTH, EVENT_PATTERN
 from panprivacy.statistics.catalogue import STATISTICS
 from recipes.access import may_publish
 from recipes.models import TAG_LENGTH

@@ -10,6 +10,7 @@ from panprivacy.formats.csv_table import plain_lines
 from panprivacy.formats.display import duration_and_seconds, plain, sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
+from panprivacy.formats.structures import EventName, OneState, Structure
 from web.numbers import number
 
 HIDDEN_DELTA = 1e-6
@@ -17,6 +18,8 @@ HIDDEN_DELTA = 1e-6
 
 UNITS = {86_400: "days", 3_600: "hours", 60: "minutes", 1: "seconds"}
 """Of durations, by their seconds; the longest first."""
+
+STRUCTURE_CHARACTERS = 100_000
 
 LOGARITHMIC_SPAN = 100
 """A range that spans more than this factor gets a logarithmic slider."""
@@ -77,6 +80,36 @@ class LabelsField(forms.CharField):
 
     def prepare_value(self, value: Any) -> Any:
         return "\n".join(value) if isinstance(value, list) else value
+
+
+class StructureField(forms.CharField):
+    """A list or a table, as text. The domain judges it."""
+
+    def __init__(self, description: Description, structure: Structure, *, required: bool) -> None:
+        allowed = structure.allowed
+        super().__init__(
+            label=description.label,
+            help_text=description.help,
+            required=required,
+            max_length=STRUCTURE_CHARACTERS,
+            widget=forms.TextInput()
+            if isinstance(structure, EventName | OneState)
+            else forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+            error_messages={"max_length": f"Must be {allowed}."},
+        )
+        self._structure = structure
+        self.initial = structure.example if required else None
+
+    def clean(self, value: Any) -> Any:
+        """The value as JSON; the domain refuses invalid ones."""
+        if isinstance(value, str):
+            text = super().clean(value)
+            return self._structure.of_text(text) if text else None
+        # A stored draft has JSON already.
+        return value
+
+    def prepare_value(self, value: Any) -> Any:
+        return value if isinstance(value, str) or value is None else self._structure.as_text(value)
 
 
 class HiddenCountField(forms.CharField):

@@ -6,7 +6,7 @@ from typing import Any
 from django import forms
 
 from pages.kinds import kind_of
-from pages.publish.fields import number_field
+from pages.publish.fields import StructureField, number_field
 from panprivacy.encryption import DEFAULT_SCHEME
 from panprivacy.formats.parameters import description_of
 from panprivacy.formats.parameters import kind_of as number_kind
@@ -27,10 +27,11 @@ SUGGESTED: dict[str, Any] = {
 
 def parameter_fields(mechanism: type[Statistic[Any]]) -> dict[str, forms.Field]:
     """A field for every parameter of a statistic that is not derived, with the value to start from."""
+    entered = mechanism.parameters_class.entered_names()
     fields = {
         field.name: _field_of(field)
         for field in dataclasses.fields(mechanism.parameters_class)
-        if not description_of(field).derived
+        if field.name in entered
     }
     suggested = {**SUGGESTED, **kind_of(mechanism).suggested}
     for name in suggested.keys() & fields.keys():
@@ -46,8 +47,14 @@ def _field_of(field: dataclasses.Field[Any]) -> forms.Field:
     description = description_of(field)
     has_default = field.default is not dataclasses.MISSING
     required = not has_default
+    if description.structure is not None:
+        return StructureField(description, description.structure, required=required)
     if description.choices:
-        choices = [(choice, choice.replace("_", " ").replace("-", " ")) for choice in description.choices]
+        unset = [] if required or field.default is not None else [("", "chosen for you")]
+        choices = [
+            *unset,
+            *((choice, choice.replace("_", " ").replace("-", " ")) for choice in description.choices),
+        ]
         choice_field = forms.ChoiceField(
             label=description.label, help_text=description.help, choices=choices, required=required
         )

@@ -1,12 +1,16 @@
 """The chart of a release."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
+from pages.recipe.derived import derived_of, question_of, shown_number
 from pages.recipe.drawn import PERCENT
 from pages.recipe.presentation import headline, name_of, percent_of
 from pages.recipe.vector_chart import TRUTH_NAME, vector_chart
 from panprivacy.intervals.estimate import Interval
+from panprivacy.statistics.events.derived import Curve
 from recipes.models import Recipe
 from results.excerpt import excerpt_of, intervals_of, largest_positions, verdict_of
 from results.models import Release, SimulatedTruth
@@ -38,6 +42,9 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     if draws_all(recipe, release):
         return vector_chart(recipe, release, truth)
+    derived = _derived_chart(recipe, release)
+    if derived is not None:
+        return derived
     drawn = largest_positions(excerpt.values, MOST_DRAWN)
     positions = [excerpt.positions[row] for row in drawn]
     labels = [recipe.published.label(position) for position in positions]
@@ -73,11 +80,9 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     quantity = Axis(title=unit, low=low - room if low < 0 else 0.0, high=high + room or 1.0)
     category = Axis(scale=Scale.CATEGORY, categories=tuple(dict.fromkeys(labels)), labelled=not horizontal)
     x, y = (quantity, category) if horizontal else (category, quantity)
-    said = headline(recipe, release)
-    level = f" ({said.level})" if said.level else ""
     return Chart(
         title=recipe.question,
-        description=f"{said.text}{level}.",
+        description=_description(recipe, release),
         panels=(Panel(x=x, y=y, series=tuple(series)),),
         height=110 if horizontal else 280,
     )
@@ -86,6 +91,11 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
 def _in_percent(shares: Interval) -> Interval:
     low, high = ([None if end is None else 100 * end for end in ends] for ends in (shares.low, shares.high))
     return replace(shares, low=tuple(low), high=tuple(high))
+
+
+def _description(recipe: Recipe, release: Release) -> str:
+    said = headline(recipe, release)
+    return f"{said.text} ({said.level})." if said.level else f"{said.text}."
 
 
 def draws_all(recipe: Recipe, release: Release) -> bool:
@@ -127,3 +137,41 @@ def interval_series(
 def _lying(series: Series) -> Series:
     """The same with its values along the horizontal axis."""
     return replace(series, x=series.y, y=series.x)
+
+
+def _derived_chart(recipe: Recipe, release: Release) -> Chart | None:
+    """The shares that belong together, with their intervals; None if the question has no such curve."""
+    question = question_of(recipe)
+    found = {one["name"]: one for one in derived_of(release)}
+    if question is None or question.curve is None or not found:
+        return None
+    curve: Curve = question.curve
+    shares = [found[name] for name in curve.ratios]
+    labels = [
+        _place(one["label"], found.get(before)) for one, before in zip(shares, curve.before, strict=True)
+    ]
+    values = [100 * one["value"] for one in shares]
+    ends = [(100 * one["value"], 100 * one["low"], 100 * one["high"]) for one in shares]
+    series = [interval_series("95% interval", "interval-95", 2, 24, labels, ends, horizontal=False)]
+    if curve.joined:
+        series.append(
+            Series(name="estimate", role="estimate", x=labels, y=values, width=2, steps=curve.steps, size=0)
+        )
+    series.append(marks_series("estimate", "estimate", "circle", DOT, labels, values, horizontal=False))
+    return Chart(
+        title=recipe.question,
+        description=_description(recipe, release),
+        panels=(
+            Panel(
+                x=Axis(scale=Scale.CATEGORY, categories=tuple(labels)),
+                y=Axis(title=curve.unit, low=0.0, high=max(end for _, _, end in ends) * 1.06 or 1.0),
+                series=tuple(series),
+            ),
+        ),
+        height=280,
+    )
+
+
+def _place(label: str, before: Mapping[str, Any] | None) -> str:
+    """A label with the share of those before it, if there are some."""
+    return label if before is None else f"{label} ({shown_number(before, before['value'])} of those before)"

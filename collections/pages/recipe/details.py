@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from pages.recipe.derived import derived_of
 from pages.words.verdicts import verdict_in_words
 from panprivacy.formats.errors import FieldError
 from panprivacy.statistics.catalogue import statistic_class
@@ -29,7 +30,8 @@ def details_of(recipe: Recipe, release: Release) -> list[Detail]:
         labels = statistic_class(recipe.statistic).detail_labels
     except FieldError:  # another version registered it
         labels = {}
-    return [_detail(name, value, labels) for name, value in (release.details or {}).items()]
+    details = {} if derived_of(release) else release.details or {}
+    return [_detail(name, value, labels) for name, value in details.items()]
 
 
 def _detail(name: str, value: Any, labels: Mapping[str, tuple[str, str]]) -> Detail:

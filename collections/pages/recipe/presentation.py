@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from pages.recipe.derived import answer_sentence
 from pages.words.units import within
 from pages.words.verdicts import NOTICED, verdict_shown
 from panprivacy.intervals.estimate import Interval
@@ -143,6 +144,9 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     interval = interval_of(excerpt)
     level = "" if interval is None else level_text(excerpt, interval)
+    answer = answer_sentence(recipe, release, whole_text(recipe, release))
+    if answer:
+        return Headline(answer, level)
     if not mechanism.scalar:
         return Headline(_headline_of_several(recipe, release, excerpt), level)
     note, margin = _note(excerpt, 0, mechanism), _margins(excerpt)[0]

@@ -27,6 +27,7 @@ from pages.notifications.rules import rules_context
 from pages.recipe.charts import MOST_DRAWN, draws_all, release_chart
 from pages.recipe.cohort_progress import Standing, standing_of
 from pages.recipe.counters import signers_sentence
+from pages.recipe.derived import derived_rows
 from pages.recipe.details import details_of
 from pages.recipe.device_options import device_options
 from pages.recipe.embedding import result_picture, result_text
@@ -433,6 +434,7 @@ def _release_context(recipe: Recipe, release: Release) -> dict[str, Any]:
         "excerpt": excerpt,
         "estimates": rows,
         "details": details_of(recipe, release),
+        "derived": derived_rows(release),
         "verdict": verdict_of(release),
         "intervals": [name_of(excerpt, interval) for interval in reversed(intervals_of(excerpt))],
         "most_drawn": MOST_DRAWN,

@@ -3,7 +3,6 @@
 They are for people and for developers of applications. No number depends on them.
 """
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,14 +10,11 @@ from typing import Any
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import distinct_lines, one_line
 from panprivacy.formats.parameters import as_typed
+from panprivacy.formats.structures import EVENT_LENGTH, EVENT_PATTERN, LABEL_LENGTH
 from panprivacy.recipe.parts.interface import PartField, PartialRecipe, SimplePart, Subject
 from panprivacy.statistics.interface import Statistic
 
-EVENT_LENGTH = 60
-EVENT_PATTERN = re.compile(rf"[a-z0-9._-]{{1,{EVENT_LENGTH}}}")
-
 DEFINITION_LENGTH = 300
-LABEL_LENGTH = 60
 
 MOST_LABELS = 1_001
 """The largest number of a histogram's buckets; with more values, a recipe has no labels."""
@@ -56,6 +52,11 @@ class EventNames:
 NO_NAMES = EventNames()
 
 
+def names_events(statistic: type[Statistic[Any]]) -> bool:
+    """Whether the statistic's own parameters name what happens, in place of `event`."""
+    return not {"event", "events"}.isdisjoint(statistic.parameters_class.names())
+
+
 class EventPart(SimplePart[EventNames]):
     """The event's name and definition, and the labels of the answer's values."""
 
@@ -86,14 +87,19 @@ class EventPart(SimplePart[EventNames]):
     )
 
     def fields_of(self, subject: Subject) -> tuple[str, ...]:
-        return tuple(name for name in self.field_names if name != "labels" or not subject.statistic.scalar)
+        names = set(self.field_names)
+        if subject.statistic.scalar:
+            names.remove("labels")
+        if names_events(subject.statistic):
+            names.remove("event")
+        return tuple(name for name in self.field_names if name in names)
 
-    def misplaced(self, field: str, subject: Subject) -> FieldError:
+    def misplaced(self, field: str, subject: Subject) -> FieldError | None:
+        if field != "labels":
+            return None
         return FieldError(field, f"must be left out: {subject.statistic.statistic} estimates a single number")
 
     def read(self, fields: Mapping[str, object]) -> EventNames:
-        if "event_definition" in fields and "event" not in fields:
-            raise FieldError("event", "is missing: event_definition needs it")
         names: dict[str, Any] = {}
         if "event" in fields:
             names["name"] = _event(fields["event"])
@@ -112,6 +118,8 @@ class EventPart(SimplePart[EventNames]):
 
     def check(self, recipe: PartialRecipe) -> None:
         names: EventNames = recipe.parts.get(self.name, NO_NAMES)
+        if names.definition and not names.name and not names_events(type(recipe.plain_statistic)):
+            raise FieldError("event", "is missing: event_definition needs it")
         if names.labels:
             names.require_labels_of(recipe.plain_statistic)
 

@@ -188,7 +188,17 @@ class SimplePart(Part[V, V]):
 class RecipeOfParts:
     """The base of drafts and published recipes, which are frozen dataclasses with `parts`."""
 
+    parameters: PublicParameters
     parts: Mapping[str, Any]
+
+    @property
+    def event_name(self) -> str | None:
+        """What happens on devices, as applications call it: of several events, their names with commas
+        between; None if nothing names it."""
+        stated = self.parts.get("event")
+        if stated is not None and stated.name is not None:
+            return str(stated.name)
+        return ", ".join(self.parameters.event_names) or None
 
     def having(self, **parts: Any) -> Self:
         """The same with other values of these parts; None removes a part."""

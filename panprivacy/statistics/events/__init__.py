@@ -17,12 +17,31 @@ __all__ = ["MECHANISMS", "SEGMENTED"]
 
 MECHANISMS: Registry[type["Mechanism[Any]"]] = Registry(
     __name__,
-    {"count_nonzero": "count_nonzero:CountNonzero", "histogram": "histogram:Histogram", "mean": "mean:Mean"},
+    {
+        "count_nonzero": "count_nonzero:CountNonzero",
+        "histogram": "histogram:Histogram",
+        "mean": "mean:Mean",
+        "funnel": "questions:Funnel",
+        "retention": "questions:Retention",
+        "time_to_first": "questions:TimeToFirst",
+        "longest_streak": "questions:LongestStreak",
+        "both": "questions:Both",
+        "automaton": "questions:AutomatonQuestion",
+    },
 )
 """Registered name → class."""
 
 SEGMENTED: Registry[type["Segmented"]] = Registry(
     __name__,
-    {"count_nonzero": "segmented:SegmentedCountNonzero", "histogram": "segmented:SegmentedHistogram"},
+    {
+        "count_nonzero": "segmented:SegmentedCountNonzero",
+        "histogram": "segmented:SegmentedHistogram",
+        "funnel": "segmented:SegmentedFunnel",
+        "retention": "segmented:SegmentedRetention",
+        "time_to_first": "segmented:SegmentedTimeToFirst",
+        "longest_streak": "segmented:SegmentedLongestStreak",
+        "both": "segmented:SegmentedBoth",
+        "automaton": "segmented:SegmentedAutomaton",
+    },
 )
 """Those that can be asked by segment, by the same names."""

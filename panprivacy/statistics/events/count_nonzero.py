@@ -53,12 +53,12 @@ class CountNonzero(MaskedMechanism[Parameters]):
         return (public_key.encrypt(0, random_source),)
 
     def step(
-        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+        self, public_key: PublicKey, state: State, event: int, step: int, random_source: random.Random
     ) -> State:
         require_step(self.parameters, step)
         (bit,) = state
         # Algorithm 3, lines 5 to 9: c = Φᵗ(Enc(1)) if there is an event, else Φ(c).
-        return (public_key.replace_or_rerandomize(event, 1, bit, random_source, rerandomizations=step),)
+        return (public_key.replace_or_rerandomize(bool(event), 1, bit, random_source, rerandomizations=step),)
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:
         (bit,) = state

@@ -59,6 +59,11 @@ class Histogram(MaskedMechanism[HistogramParameters]):
         self._response = RandomizedResponse(parameters.epsilon)
 
     @property
+    def cell_epsilon(self) -> float:
+        """ε of the coin of one bucket."""
+        return self.parameters.epsilon
+
+    @property
     def state_ciphertexts(self) -> int:
         return 2 * (self.parameters.k + 1)
 
@@ -67,7 +72,7 @@ class Histogram(MaskedMechanism[HistogramParameters]):
         return self.state_of_count(public_key, 0, 0, random_source)
 
     def step(
-        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+        self, public_key: PublicKey, state: State, event: int, step: int, random_source: random.Random
     ) -> State:
         require_step(self.parameters, step)
         equal, at_least = self._split(state)
@@ -81,7 +86,7 @@ class Histogram(MaskedMechanism[HistogramParameters]):
         self,
         public_key: PublicKey,
         indicators: Sequence[Ciphertext],
-        event: bool,
+        event: int,
         first: int,
         step: int,
         random_source: random.Random,
@@ -93,7 +98,9 @@ class Histogram(MaskedMechanism[HistogramParameters]):
         for i in range(self.parameters.k, 0, -1):
             new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
         # Line 13, after the shift (errata): Φᵗ(Enc(0)) for c_0, Φᵗ(Enc(1)) for d_0.
-        new[0] = public_key.replace_or_rerandomize(event, first, new[0], random_source, rerandomizations=step)
+        new[0] = public_key.replace_or_rerandomize(
+            bool(event), first, new[0], random_source, rerandomizations=step
+        )
         return new
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:

@@ -1,7 +1,8 @@
 """A mechanism is one class with three parts: for the device, the server and the accountant.
 
-A device's stream is one bit per time step t = 1..T (several events within a step
-are one bit). Its *count* is the number of steps with an event.
+A device's stream is, for each time step t = 1..T, which of the recipe's events happened in it (several of one
+name within a step are one). Its *count* is the number of steps with an event, or what takes its place: the
+state of an automaton (`regular`).
 """
 
 import copy
@@ -42,11 +43,14 @@ class EventDevice(ABC):
 
     @abstractmethod
     def step(
-        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+        self, public_key: PublicKey, state: State, event: int, step: int, random_source: random.Random
     ) -> State:
         """The state after time step `step` (1..T). Every ciphertext changes, event or not.
 
         Operations and random bits drawn depend on `step`, not on `event`.
+
+        Args:
+            event: whether it happened; with several names, bit i is 1 if the i-th did.
         """
 
     @abstractmethod
@@ -74,6 +78,19 @@ class Mechanism(EventDevice, CohortStatistic[P]):
 
     theorem: ClassVar[str]
     """The source of its guarantee against intruders on the device."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the events; empty if there is one, which the recipe may name."""
+        return ()
+
+    def outcome(self, events: Mapping[int, int]) -> int:
+        """A device's count after T steps.
+
+        Args:
+            events: step → what happened in it, as in `step`; steps without an event may be missing.
+        """
+        return sum(1 for happened in events.values() if happened)
 
     @abstractmethod
     def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:

@@ -171,7 +171,7 @@ class Mean(Mechanism[MeanParameters]):
         return self.state_of_count(public_key, 0, 0, random_source)
 
     def step(
-        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+        self, public_key: PublicKey, state: State, event: int, step: int, random_source: random.Random
     ) -> State:
         self._scale()
         require_step(self.parameters, step)
@@ -182,7 +182,9 @@ class Mean(Mechanism[MeanParameters]):
         for i in range(self.parameters.k - 1, 0, -1):
             new[i] = public_key.rerandomize(new[i - 1] if event else new[i], random_source)
         # d_1 takes the value of d_0: Φᵗ(Enc(1)).
-        new[0] = public_key.replace_or_rerandomize(event, 1, new[0], random_source, rerandomizations=step)
+        new[0] = public_key.replace_or_rerandomize(
+            bool(event), 1, new[0], random_source, rerandomizations=step
+        )
         return tuple(new)
 
     def report(self, public_key: PublicKey, state: State, random_source: random.Random) -> Report:

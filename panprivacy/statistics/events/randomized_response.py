@@ -8,6 +8,7 @@ import decimal
 import math
 import random
 from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
@@ -22,6 +23,24 @@ _COIN_SIDES: int = 2**_COIN_BITS
 
 _TOSS = np.dtype([("coin", "<u8"), ("word", "<u4")])
 """Of many tosses, one: the coin, and a word whose highest bit is the fair one."""
+
+
+class RandomizedBit(Protocol):
+    """A bit of a report, and how its number among all devices is estimated from the reported ones."""
+
+    @property
+    def absent(self) -> float:
+        """The probability that a 0 is reported as 1."""
+
+    @property
+    def present(self) -> float:
+        """The probability that a 1 is reported as 1, above `absent`."""
+
+    def debiased(self, total: int, reports: int) -> float:
+        """The unbiased estimate of Σ bits from the sum of `reports` reported bits."""
+
+    def total_of(self, debiased: float, reports: int) -> int:
+        """The total that was debiased to this."""
 
 
 class RandomizedResponse:
@@ -53,9 +72,14 @@ class RandomizedResponse:
         return self._randomized_sides / (2 * _COIN_SIDES)
 
     @property
-    def variance(self) -> float:
-        """Variance that one response adds to a debiased sum: e^ε/(e^ε − 1)²."""
-        return self.flip_probability * (1 - self.flip_probability) / self.keep_probability**2
+    def absent(self) -> float:
+        """See `RandomizedBit`."""
+        return self.flip_probability
+
+    @property
+    def present(self) -> float:
+        """See `RandomizedBit`."""
+        return 1 - self.flip_probability
 
     def respond(self, bit: int, random_source: random.Random) -> int:
         """The response to a bit (0 or 1) in the clear."""
@@ -125,7 +149,7 @@ class RandomizedResponse:
 
 
 def bits_intervals(
-    response: RandomizedResponse,
+    response: RandomizedBit,
     ones: Sequence[int],
     reports: int,
     sampling_rate: float,
@@ -137,8 +161,8 @@ def bits_intervals(
     Args:
         rule, coins: see RandomizedBits.
     """
-    flip, most = response.flip_probability, reports / sampling_rate
-    bits = RandomizedBits(reports, flip, 1 - flip, sampling_rate, coins, rule)
+    most = reports / sampling_rate
+    bits = RandomizedBits(reports, response.absent, response.present, sampling_rate, coins, rule)
     found = intervals(bits, ones)
     possible = [
         min(max(response.debiased(total, reports * coins) / sampling_rate, 0.0), most) for total in ones
@@ -148,7 +172,7 @@ def bits_intervals(
 
 def bits_interval_at(
     level: float,
-    response: RandomizedResponse,
+    response: RandomizedBit,
     values: Sequence[float],
     reports: int,
     sampling_rate: float,
@@ -156,8 +180,8 @@ def bits_interval_at(
     coins: int = 1,
 ) -> Interval:
     """The same at one level, for estimates of numbers of devices."""
-    flip, most = response.flip_probability, reports / sampling_rate
-    bits = RandomizedBits(reports, flip, 1 - flip, sampling_rate, coins, rule)
+    most = reports / sampling_rate
+    bits = RandomizedBits(reports, response.absent, response.present, sampling_rate, coins, rule)
     ones = [response.total_of(value * sampling_rate, reports * coins) for value in values]
     low, high = ends(bits, ones, (1 - level) / len(values))
     found = Interval(level, tuple(map(float, low)), tuple(map(float, high)))
@@ -165,7 +189,7 @@ def bits_interval_at(
 
 
 def bits_expected_margin(
-    response: RandomizedResponse,
+    response: RandomizedBit,
     population: int,
     sampling_rate: float,
     failure_probability: float,
@@ -177,7 +201,8 @@ def bits_expected_margin(
     """How far the interval by exact tests reaches from the estimate if every device has the bit, about.
 
     It solves (E − estimate)² = z²·Var(E) for E, with a variance that grows with E by (1 − q)/q for each
-    device (Wilson 1927). It adds half of what one response is worth. The exact interval is that of what comes
+    device, and by more if a 1 varies more than a 0 (Wilson 1927). It adds half
+    of what one response is worth. The exact interval is that of what comes
     in.
 
     Args:
@@ -187,26 +212,37 @@ def bits_expected_margin(
     factor = normal_factor(failure_probability)
     having = population if devices is None else devices
     error = expected_bits_error(response, population, sampling_rate, rule=rule, coins=coins, devices=having)
-    growth = factor**2 * (1 - sampling_rate) / sampling_rate / 2
-    half_step = 1 / (2 * response.keep_probability * sampling_rate)
+    zero, one = _variances(response)
+    growth = factor**2 * ((1 - sampling_rate) + (one - zero)) / sampling_rate / 2
+    half_step = 1 / (2 * (response.present - response.absent) * sampling_rate)
     return growth + math.hypot(factor * error, growth) + half_step
 
 
+def _variances(response: RandomizedBit) -> tuple[float, float]:
+    """Variance that a reported 0, and a reported 1, adds to a debiased sum."""
+    gain = response.present - response.absent
+    zero, one = (rate * (1 - rate) / gain**2 for rate in (response.absent, response.present))
+    return zero, one
+
+
 def bits_standard_error(
-    response: RandomizedResponse, estimate: float, reports: float, sampling_rate: float
+    response: RandomizedBit, estimate: float, reports: float, sampling_rate: float
 ) -> float:
     """Standard error of a number of devices scaled up by 1/sampling_rate.
 
-    Randomization adds reports·e^ε/(e^ε − 1)²/q² to the variance; that each device
+    Randomization adds to the variance, for each report, p(1 − p)/(p − p')²/q² if its bit is 1, and the same
+    of p' if it is 0 (`present`, `absent`; e^ε/(e^ε − 1)² for both in randomized response); that each device
     took part with probability q adds estimate·(1 − q)/q (a negative estimate counts as 0).
     """
-    randomization = reports * response.variance / sampling_rate**2
+    zero, one = _variances(response)
+    having = min(max(estimate, 0.0) * sampling_rate, reports)
+    randomization = (reports * zero + having * (one - zero)) / sampling_rate**2
     sampling = max(estimate, 0.0) * (1 - sampling_rate) / sampling_rate
     return math.sqrt(randomization + sampling)
 
 
 def expected_bits_error(
-    response: RandomizedResponse,
+    response: RandomizedBit,
     population: float,
     sampling_rate: float,
     *,
@@ -222,10 +258,10 @@ def expected_bits_error(
         rule, coins: see RandomizedBits.
     """
     bits = population * rule.reporting_rate * coins
-    noise = coins * response.flip_probability * rule.noise_deviation
+    noise = coins * response.absent * rule.noise_deviation
     return math.hypot(
         bits_standard_error(response, devices, bits, sampling_rate),
-        noise / (response.keep_probability * sampling_rate),
+        noise / ((response.present - response.absent) * sampling_rate),
     )
 
 

@@ -33,6 +33,14 @@ from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters, closest_histogram
 from panprivacy.statistics.events.interface import Mechanism, Report, State
+from panprivacy.statistics.events.questions import (
+    AutomatonQuestion,
+    Both,
+    Funnel,
+    LongestStreak,
+    Retention,
+    TimeToFirst,
+)
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
@@ -42,6 +50,7 @@ from panprivacy.statistics.events.randomized_response import (
     bits_standard_error_note,
     expected_bits_error,
 )
+from panprivacy.statistics.events.regular import BUCKET, VECTOR, RegularParameters, RegularQuestion
 from panprivacy.statistics.interface import Segmentation
 
 MOST_CELLS = 1_001
@@ -89,7 +98,7 @@ class Segmented(Mechanism[Any]):
         self.segments = tuple(segments)
         self._own = own
         self._within = self._histogram()
-        self._response = RandomizedResponse(parameters.epsilon)
+        self._response = RandomizedResponse(self._within.cell_epsilon)
         if self.contribution_length > MOST_CELLS:
             raise FieldError(
                 "segments",
@@ -102,8 +111,15 @@ class Segmented(Mechanism[Any]):
         return made.with_noisy_count() if self.noisy_count else made
 
     @abstractmethod
-    def _histogram(self) -> Histogram:
-        """What is counted within each segment."""
+    def _histogram(self) -> Histogram | RegularQuestion[Any]:
+        """What is counted within each segment, with a coin for each cell."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self._within.names
+
+    def outcome(self, events: Mapping[int, int]) -> int:
+        return self._within.outcome(events)
 
     def _answers(self, numbers: Iterable[Any]) -> tuple[Any, ...]:
         """The entries of a segment's cells, or of values for them, that are the statistic's answer."""
@@ -137,7 +153,7 @@ class Segmented(Mechanism[Any]):
         return self._within.start(public_key, random_source)
 
     def step(
-        self, public_key: PublicKey, state: State, event: bool, step: int, random_source: random.Random
+        self, public_key: PublicKey, state: State, event: int, step: int, random_source: random.Random
     ) -> State:
         return self._within.step(public_key, state, event, step, random_source)
 
@@ -222,7 +238,7 @@ class Segmented(Mechanism[Any]):
 
     def _release(self, n: int) -> PrivacyEvent:
         # As in Histogram: two cells move.
-        return Repetition(event=RandomizedResponseSum(n=n, epsilon0=self.parameters.epsilon), times=2)
+        return Repetition(event=RandomizedResponseSum(n=n, epsilon0=self._within.cell_epsilon), times=2)
 
     def local_guarantees(self) -> tuple[Guarantee, ...]:
         return tuple(map(_of_segments, self._within.local_guarantees()))
@@ -364,6 +380,41 @@ class SegmentedHistogram(Segmented, of=Histogram):
         return Histogram(self.parameters)
 
 
+class SegmentedFunnel(Segmented, of=Funnel):
+    """How far devices get in a sequence of events, by segment: the base of all regular questions, which
+    differ in their `undivided_class`. Each cell has a coin of its own."""
+
+    def __init__(
+        self, parameters: RegularParameters, segments: Sequence[str], own: str | None = None
+    ) -> None:
+        if parameters.coin == VECTOR:
+            raise FieldError("coin", f"must be {BUCKET}, or left out, if a recipe asks by segment")
+        super().__init__(replace(parameters, coin=BUCKET), segments, own)
+
+    def _histogram(self) -> RegularQuestion[Any]:
+        return self.undivided_class(self.parameters)  # type: ignore[return-value]  # one of them
+
+
+class SegmentedRetention(SegmentedFunnel, of=Retention):
+    """Until when devices of the first period come back, by segment."""
+
+
+class SegmentedTimeToFirst(SegmentedFunnel, of=TimeToFirst):
+    """How long it takes until the first event, by segment."""
+
+
+class SegmentedLongestStreak(SegmentedFunnel, of=LongestStreak):
+    """The longest run of steps with the event, by segment."""
+
+
+class SegmentedBoth(SegmentedFunnel, of=Both):
+    """Which of a few events devices had, by segment."""
+
+
+class SegmentedAutomaton(SegmentedFunnel, of=AutomatonQuestion):
+    """A table of states, by segment."""
+
+
 def _of_segments(guarantee: Guarantee) -> Guarantee:
     sentence = PAN_SENTENCE if guarantee.model is Model.PAN else RELATION_SENTENCES[guarantee.relation]
     return replace(guarantee, source=f"{guarantee.source} {sentence}")
@@ -424,8 +475,8 @@ def _ends(
         coins: how many bits are counted together.
         failure: probability with which one interval does not hold.
     """
-    flip, rate = response.flip_probability, ones.sampling_rate
-    family = RandomizedBits(ones.reports, flip, 1 - flip, rate, coins, ones.rule)
+    rate = ones.sampling_rate
+    family = RandomizedBits(ones.reports, response.absent, response.present, rate, coins, ones.rule)
     lows, highs = ends(family, counted.ravel().tolist(), failure)
     # As in bits_intervals: an estimate between two possible truths can lie outside of both.
     estimates = [response.debiased(int(seen), ones.reports * coins) / rate for seen in counted.ravel()]

@@ -88,6 +88,8 @@ class Servers(ABC):
         """Why the statistic cannot be asked under this trust model, as a clause; empty if it can."""
         if statistic.device_input not in cls.device_inputs:
             return "its devices do not have the input that this statistic takes"
+        if cls.proves_reports and statistic.fresh_ciphertexts:
+            return "its devices add up ciphertexts, and shares cannot be added with their proofs"
         if cls.proves_reports and not statistic.provable:
             return "servers that cannot read reports cannot check those of this statistic"
         if statistic.needs_proof and not cls.proves_reports:

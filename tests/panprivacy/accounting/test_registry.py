@@ -12,6 +12,7 @@ from tests.refusals import field_refused
 STORED = [
     '{"kind": "randomized_response", "n": 100, "epsilon0": 2.0, "sampling_rate": 1.0}',
     '{"kind": "one_hot", "n": 100, "k": 5, "epsilon0": 2.0, "relation": "replace"}',
+    '{"kind": "vector_coin", "n": 100, "k": 5, "epsilon0": 2.0, "relation": "replace"}',
     '{"kind": "discrete_gaussian_sum", "n": 100, "scale": 0.5, "value_range": 10}',
     '{"kind": "discrete_gaussian_vector", "n": 100, "scale": 2.5, "sensitivity": 130.5, "dimension": 64}',
     '{"kind": "gaussian", "sigma": 5.1, "sampling_rate": 0.02, "rounds": 3}',

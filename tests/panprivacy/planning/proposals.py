@@ -6,9 +6,10 @@ import pytest
 
 from panprivacy.planning.expectation import shown_margin
 from panprivacy.planning.proposal import Proposal
+from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.events.interface import Mechanism
-from tests.statistic_members import every_choice
+from tests.statistic_members import every_choice, without_implied
 
 COMMON = {"steps": 7, "epsilon": 1.0, "delta": 1e-6, "cohort_size": 1_000}
 
@@ -28,7 +29,7 @@ EVERY = [
 
 
 def proposal(statistic: str = "count_nonzero", population_size: int = 10_000, **changes: Any) -> Proposal:
-    parameters = {**COMMON, **changes}
+    parameters = without_implied(statistic_class(statistic), {**COMMON, **changes})
     return Proposal.from_mapping(
         {"statistic": statistic, "parameters": parameters, "population_size": population_size}
     )

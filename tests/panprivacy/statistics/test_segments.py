@@ -8,6 +8,7 @@ from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.file_fields import draft_fields
 from panprivacy.recipe.parts.interface import Subject
 from panprivacy.statistics.catalogue import STATISTICS
+from panprivacy.statistics.events import SEGMENTED
 from panprivacy.statistics.segments import MOST_SEGMENTS, SEGMENT_LENGTH
 from panprivacy.statistics.trust_models import TRUST_MODELS, trusts_of
 from tests.panprivacy.recipe.scene import COUNT, drafted, published
@@ -78,8 +79,8 @@ def test_too_many_cells_are_refused_where_the_recipe_is_read() -> None:
 @pytest.mark.parametrize("name", sorted(STATISTICS))
 def test_statistics_that_cannot_be_asked_by_segment_say_which_can(name: str) -> None:
     statistic = STATISTICS[name]
-    allowed = name in ("count_nonzero", "histogram")
+    allowed = name in SEGMENTED
     assert ("segments" in draft_fields(Subject(statistic, TRUST_MODELS[trusts_of(statistic)[0]]))) == allowed
     if not allowed:
-        with field_refused("segments", match="but count_nonzero and histogram can"):
+        with field_refused("segments", match="but count_nonzero, histogram, .* and automaton can"):
             drafted(statistic=name, segments=VERSIONS)
