@@ -10,6 +10,7 @@ from research.theory import (
     announced_intrusions,
     distinct_and_uniform,
     encryption_from_counter,
+    one_coin,
     square_root_of_t,
     two_intrusions,
 )
@@ -23,6 +24,7 @@ _MODULES = (
     announced_intrusions,
     distinct_and_uniform,
     encryption_from_counter,
+    one_coin,
 )
 
 DEMONSTRATIONS: dict[str, Callable[[int], Demonstration]] = {

@@ -22,7 +22,13 @@ from devices_sim.devices import simulated_class
 from devices_sim.fleet import FleetError
 from devices_sim.workloads.bucket import Workload
 from devices_sim.workloads.crashes import WEEKS, WORSE, crashes
-from devices_sim.workloads.flights import DatasetMissingError, flights, home_airports, tail_numbers
+from devices_sim.workloads.flights import (
+    DatasetMissingError,
+    flight_events,
+    flights,
+    home_airports,
+    tail_numbers,
+)
 from notifications.models import Rule
 from notifications.rules import rule_create, subject_of
 from panprivacy.device.transport import TransportError
@@ -45,10 +51,11 @@ from simulations.installation.shared_installation import shared_installation
 EXAMPLES = BASE_DIR / "examples"
 SERIES = "crashes.json"
 AB_TEST = "ab_test.json"
+FUNNEL = "funnel.json"
 TWO_SERVERS = "flights_two_server.json"
 VALUES = "flights_shuffle.json"
 STREAM = "flights_stream.json"
-SECONDS = {SERIES: 20.0, AB_TEST: 3.0, TWO_SERVERS: 12.0, VALUES: 12.0, STREAM: 3.0}
+SECONDS = {SERIES: 20.0, AB_TEST: 3.0, FUNNEL: 4.0, TWO_SERVERS: 12.0, VALUES: 12.0, STREAM: 3.0}
 """Recipe file of each collection, in their order → about how long it takes on two cores."""
 
 MESSAGES = "messages.log"
@@ -68,7 +75,7 @@ INTERRUPTED = 130
 class Command(BaseCommand):
     help = (
         "Serve the dashboard on this machine, and run collections with simulated devices: a weekly series of "
-        "crashes by version, an A/B test, and three of real flight data."
+        "crashes by version, an A/B test, and four of real flight data."
     )
     requires_system_checks = ()
 
@@ -132,6 +139,7 @@ class Command(BaseCommand):
         collect: dict[str, Callable[[str, Services, Say], None]] = {
             SERIES: self.series,
             AB_TEST: partial(self.collect, ab_test),
+            FUNNEL: partial(self.collect, _funnel),
             TWO_SERVERS: partial(self.collect, _flights),
             VALUES: partial(self.collect, _homes),
             STREAM: self.stream,
@@ -255,6 +263,11 @@ def _is_there(example: str) -> bool:
         return released.filter(recipe__name=name).exists()
     last = Round.objects.filter(series__name=name, number=WEEKS)
     return released.filter(recipe__round__in=last).exists()
+
+
+def _funnel() -> AbstractContextManager[Workload[Any]]:
+    asked = _members(FUNNEL)
+    return nullcontext(flight_events(asked["events"], asked["steps"]))
 
 
 def _flights() -> AbstractContextManager[Workload[Any]]:

@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.encryption.elgamal import ElGamalPrivateKey
+from panprivacy.intervals.randomized_bits import RandomizedBits, ends
 from panprivacy.statistics.catalogue import statistic_class, statistic_of
 from panprivacy.statistics.events.dummies import Dummies
 from panprivacy.statistics.events.interface import Mechanism
@@ -325,3 +327,58 @@ def test_parameters_state_the_coin_once_it_is_chosen():
     assert mechanism.parameters.coin == VECTOR
     again = type(mechanism)(replace(mechanism.parameters, coin=None))
     assert again.parameters == mechanism.parameters
+
+
+def held_by(bit, reports, truth):
+    """The probability that a 95% interval holds this true number of devices, by all observations."""
+    seen = np.arange(reports + 1)
+    low, high = ends(RandomizedBits(reports, bit.absent, bit.present), seen.tolist(), 0.05)
+    chances = np.convolve(
+        binom.pmf(np.arange(truth + 1), truth, bit.present),
+        binom.pmf(np.arange(reports - truth + 1), reports - truth, bit.absent),
+    )
+    return float(chances @ ((low <= truth) & (truth <= high)))
+
+
+@pytest.mark.parametrize("reports", [30, 400])
+@pytest.mark.parametrize("epsilon", [0.3, 2.0, 6.0])
+@pytest.mark.parametrize(("cells", "counted"), [(2, 1), (5, 1), (5, 2), (16, 1), (16, 8)])
+def test_interval_of_cells_holds_as_often_as_stated(reports, epsilon, cells, counted):
+    bit = VectorCoin(epsilon, cells).sum_of(counted)
+    for share in (0.0, 0.02, 0.3, 1.0):
+        assert held_by(bit, reports, round(share * reports)) >= 0.95
+
+
+@pytest.mark.parametrize(("rate", "coin"), [(1.0, VECTOR), (0.3, VECTOR), (1.0, BUCKET)])
+def test_all_intervals_and_derived_numbers_hold_together(rate, coin):
+    """Of 100 collections fewer than 82 with less than 1e-6, if 95% hold."""
+    mechanism = asked("both", epsilon=2.0, coin=coin, sampling_rate=rate, cohort_size=20)
+    source, truth = np.random.default_rng(11), np.array([500, 200, 100, 200])
+    shares = truth / truth.sum()
+    bit = mechanism._sum_of(1)[0]
+    confusion = np.full((4, 4), bit.absent) + np.eye(4) * (bit.present - bit.absent)
+    held = 0
+    for _ in range(100):
+        devices = source.binomial(truth, rate)
+        if coin == VECTOR:
+            total = sum(
+                source.multinomial(number, row) for number, row in zip(devices, confusion, strict=True)
+            )
+        else:
+            total = source.binomial(devices, bit.present) + source.binomial(
+                devices.sum() - devices, bit.absent
+            )
+        estimate = mechanism.estimate(total.tolist(), int(devices.sum()))
+        interval = estimate.intervals[0]
+        numbers = {one["name"]: one for one in estimate.details["derived"]}
+        exact = {
+            "share_1": shares[1] + shares[3],
+            "share_2": shares[2] + shares[3],
+            "1_with_2": shares[3] / (shares[2] + shares[3]),
+            "1_without_2": shares[1] / (shares[0] + shares[1]),
+        }
+        exact["1_with_2_difference"] = exact["1_with_2"] - exact["1_without_2"]
+        held += all(
+            low <= true <= high for low, true, high in zip(interval.low, truth, interval.high, strict=True)
+        ) and all(numbers[name]["low"] <= true <= numbers[name]["high"] for name, true in exact.items())
+    assert held >= 82
