@@ -9,6 +9,7 @@ from panprivacy.statistics.shuffle.uniformity import FINAL, PRELIMINARY
 from research.statements import Basis
 from research.theory import (
     DEMONSTRATIONS,
+    one_coin,
     results,
     two_intrusions,
 )
@@ -131,3 +132,20 @@ def test_stored_curves_show_what_the_theorems_say():
     for name in ("shuffle protocol", "pan-private density"):
         curve = stored("distinct-and-uniform-distinct", name, "measured")
         assert distinct.growth(tuple(curve), tuple(curve.values())) == pytest.approx(0.5, abs=0.1)
+
+
+def test_one_coin_measured_is_as_computed():
+    """Stored numbers: 24% is six standard deviations of an error that 300 collections measure."""
+    for name in ("one coin, all devices in the cell", "one coin, no device in the cell"):
+        measured, computed = (stored("one-coin", name, basis) for basis in ("measured", "computed"))
+        assert all(abs(measured[x] / computed[x] - 1) < 0.24 for x in computed)
+    every = {
+        (full, cells): one_coin.computed_error(cells, one_coin=True, full=full)
+        / one_coin.computed_error(cells, one_coin=False, full=full)
+        for full in (False, True)
+        for cells in one_coin.CELLS
+    }
+    # Half the error for a rare cell of four; full cells lose beyond six.
+    assert every[False, 4] == pytest.approx(0.5, abs=0.01)
+    assert every[True, 6] < 1 < every[True, 8]
+    assert all(every[False, cells] < 1 for cells in one_coin.CELLS)
