@@ -1,8 +1,6 @@
 """The chart of a release."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.recipe.derived import derived_of, question_of, shown_number
@@ -42,7 +40,7 @@ def release_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     if draws_all(recipe, release):
         return vector_chart(recipe, release, truth)
-    derived = _derived_chart(recipe, release)
+    derived = _derived_chart(recipe, release, truth)
     if derived is not None:
         return derived
     drawn = largest_positions(excerpt.values, MOST_DRAWN)
@@ -139,17 +137,14 @@ def _lying(series: Series) -> Series:
     return replace(series, x=series.y, y=series.x)
 
 
-def _derived_chart(recipe: Recipe, release: Release) -> Chart | None:
+def _derived_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Chart | None:
     """The shares that belong together, with their intervals; None if the question has no such curve."""
     question = question_of(recipe)
     found = {one["name"]: one for one in derived_of(release)}
     if question is None or question.curve is None or not found:
         return None
     curve: Curve = question.curve
-    shares = [found[name] for name in curve.ratios]
-    labels = [
-        _place(one["label"], found.get(before)) for one, before in zip(shares, curve.before, strict=True)
-    ]
+    shares, labels = [found[name] for name in curve.ratios], list(curve.places)
     values = [100 * one["value"] for one in shares]
     ends = [(100 * one["value"], 100 * one["low"], 100 * one["high"]) for one in shares]
     series = [interval_series("95% interval", "interval-95", 2, 24, labels, ends, horizontal=False)]
@@ -157,21 +152,22 @@ def _derived_chart(recipe: Recipe, release: Release) -> Chart | None:
         series.append(
             Series(name="estimate", role="estimate", x=labels, y=values, width=2, steps=curve.steps, size=0)
         )
-    series.append(marks_series("estimate", "estimate", "circle", DOT, labels, values, horizontal=False))
+    marks = marks_series("estimate", "estimate", "circle", DOT, labels, values, horizontal=False)
+    before = [found.get(name) for name in curve.before]
+    words = ["" if one is None else f"{shown_number(one, one['value'])} →" for one in before]
+    series.append(replace(marks, words=words) if any(words) else marks)
+    if truth is not None:
+        true = [100 * ratio.share_of(truth.values) for ratio in map(question.ratio, curve.ratios)]
+        series.append(marks_series(TRUTH_NAME, "truth", "diamond-open", 13, labels, true, horizontal=False))
     return Chart(
         title=recipe.question,
         description=_description(recipe, release),
         panels=(
             Panel(
-                x=Axis(scale=Scale.CATEGORY, categories=tuple(labels)),
-                y=Axis(title=curve.unit, low=0.0, high=max(end for _, _, end in ends) * 1.06 or 1.0),
+                x=Axis(scale=Scale.CATEGORY, categories=curve.places),
+                y=Axis(title=curve.unit, low=0.0, high=max(end for _, _, end in ends) * (1 + MARGIN) or 1.0),
                 series=tuple(series),
             ),
         ),
         height=280,
     )
-
-
-def _place(label: str, before: Mapping[str, Any] | None) -> str:
-    """A label with the share of those before it, if there are some."""
-    return label if before is None else f"{label} ({shown_number(before, before['value'])} of those before)"

@@ -28,6 +28,11 @@ class Ratio:
     of: Cells
     among: Cells
 
+    def share_of(self, devices: Sequence[float]) -> float:
+        """The exact share, from the number of devices in each cell; 0 if there are none."""
+        among = sum(devices[cell] for cell in self.among)
+        return sum(devices[cell] for cell in self.of) / among if among else 0.0
+
 
 @dataclass(frozen=True)
 class Contrast:
@@ -67,6 +72,7 @@ class Curve:
     Attributes:
         unit: of what they are shares, in percent.
         ratios: names, from left to right.
+        places: what stands below each.
         before: for each, the name of its ratio to the one before; empty for none.
         joined: whether a line joins them.
         steps: whether the line stays at a value until the next one.
@@ -74,6 +80,7 @@ class Curve:
 
     unit: str
     ratios: tuple[str, ...]
+    places: tuple[str, ...]
     before: tuple[str, ...]
     joined: bool = False
     steps: bool = False

@@ -48,9 +48,10 @@ def _from(first: int, cells: int) -> Cells:
     return frozenset(range(first, cells))
 
 
-def _joined(unit: str, ratios: Sequence[Ratio], *, steps: bool = False) -> Curve:
+def _joined(unit: str, ratios: Sequence[Ratio], places: Sequence[str], *, steps: bool = False) -> Curve:
     names = tuple(one.name for one in ratios)
-    return Curve(unit=unit, ratios=names, before=("",) * len(names), joined=True, steps=steps)
+    before = ("",) * len(names)
+    return Curve(unit=unit, ratios=names, places=tuple(places), before=before, joined=True, steps=steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,6 +135,7 @@ class FunnelParameters(EventsParameters):
             curve=Curve(
                 unit="% of all devices",
                 ratios=tuple(one.name for one in reached),
+                places=self.events,
                 before=("", *(one.name for one in conversions)),
             ),
         )
@@ -233,7 +235,9 @@ class RetentionParameters(OneEventParameters):
                 ("in_period_1", f"{{}} had {self.event} in period 1"),
                 (f"still_{self.periods}", f"of those {{}} still had it in period {self.periods}"),
             ),
-            curve=_joined("% of the devices of period 1", ratios[1:]),
+            curve=_joined(
+                "% of the devices of period 1", ratios[1:], [f"period {number}" for number in range(2, cells)]
+            ),
         )
 
 
@@ -312,7 +316,7 @@ class TimeToFirstParameters(OneEventParameters):
                 (ratios[-1].name, f"{{}} had {self.event} within {_steps(self.within[-1])}"),
                 ("median", "half of all had it {}"),
             ),
-            curve=_joined("% of all devices", ratios, steps=True),
+            curve=_joined("% of all devices", ratios, [_steps(bound) for bound in self.within], steps=True),
         )
 
 
@@ -379,7 +383,7 @@ class LongestStreakParameters(OneEventParameters):
                 ("at_least_1", f"{{}} had {self.event}"),
                 (f"at_least_{longest}", f"{{}} had it in {_steps(longest)} in a row or more"),
             ),
-            curve=_joined("% of all devices", ratios),
+            curve=_joined("% of all devices", ratios, [f"{run} in a row" for run in range(1, cells)]),
         )
 
 

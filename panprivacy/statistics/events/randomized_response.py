@@ -72,6 +72,11 @@ class RandomizedResponse:
         return self._randomized_sides / (2 * _COIN_SIDES)
 
     @property
+    def variance(self) -> float:
+        """Variance that one response adds to a debiased sum: e^ε/(e^ε − 1)²."""
+        return self.flip_probability * (1 - self.flip_probability) / self.keep_probability**2
+
+    @property
     def absent(self) -> float:
         """See `RandomizedBit`."""
         return self.flip_probability

@@ -77,6 +77,10 @@ class Question:
     answer: tuple[tuple[str, str], ...] = ()
     curve: Curve | None = None
 
+    def ratio(self, name: str) -> Ratio:
+        """The ratio of this name."""
+        return next(one for one in self.ratios if one.name == name)
+
     def require_short(self, field: str) -> None:
         """FieldError naming `field` if a step would take too long."""
         states, names = self.automaton.states, len(self.automaton.on)

@@ -11,7 +11,7 @@ from panprivacy.accounting.discrete_gaussian_sum import delta_of, smallest_scale
 from panprivacy.accounting.guarantees import Model, Relation
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters
 from panprivacy.statistics.events.mean import Mean, MeanParameters
-from panprivacy.statistics.events.randomized_response import RandomizedResponse, bits_standard_error
+from panprivacy.statistics.events.randomized_response import RandomizedResponse
 from tests.panprivacy.statistics.events.contract import decrypted, run
 from tests.panprivacy.statistics.events.transparent import TransparentPrivateKey
 
@@ -123,7 +123,7 @@ def test_error_of_theorem_6_as_printed_is_too_small(epsilon):
     variance = sum((value - mean) ** 2 * weight for value, weight in outcomes)
     assert mean == pytest.approx(0, abs=1e-12)
     assert variance == pytest.approx(math.exp(epsilon) / (math.exp(epsilon) - 1) ** 2)
-    assert bits_standard_error(response, 0.0, 1, 1.0) ** 2 == pytest.approx(variance)
+    assert response.variance == pytest.approx(variance)
     # Printed: 1 + e^ε/(1 + e^ε)², which never exceeds 5/4, however small ε.
     printed = 1 + math.exp(epsilon) / (1 + math.exp(epsilon)) ** 2
     if epsilon <= 0.5:
