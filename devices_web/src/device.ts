@@ -203,17 +203,36 @@ export class Device {
   }
 
   /**
+   * Of an event, its bit in `step`.
+   *
+   * @param name may be left out if the recipe has one event.
+   * @throws DeviceError the recipe does not list it.
+   */
+  bitOf(name?: string): number {
+    const { events } = this.recipe;
+    if (name === undefined && events.length <= 1) {
+      return 1;
+    }
+    const at = events.findIndex((event) => event === name);
+    if (at < 0) {
+      const listed = events.length === 0 ? "left out: the recipe names none" : `one of ${events.join(", ")}`;
+      throw new DeviceError(`event: must be ${listed}; not ${name ?? "left out"}`);
+    }
+    return 1 << at;
+  }
+
+  /**
    * Take the next time step: all ciphertexts change, with an event and without. After a pause also all
    * further ones up to `last`, without events.
    *
    * One rerandomization replaces all of them. A step adds r·(G, H) to what it leaves in each place, with an r
    * drawn for it alone, uniform except for at most five values out of q ≈ 2^256 (0, and what would lead to
    * infinity). So after the first step, as after any number of them, the randomness of every ciphertext is
-   * uniform, independently of all previous states, and steps without an event change no plaintext. No
-   * attacker sees the states in between: none is kept. The two distributions differ by less than 2^−230, for
-   * all places.
+   * uniform, independently of all previous states; and the plaintext is the same. No attacker sees the states
+   * in between: none is kept. The two distributions differ by less than 2^−230, for all places.
    *
-   * @param events how often the event occurred in the next step; more than once is once.
+   * @param events how often the event occurred in the next step; more than once is once. If the recipe has
+   * several events, the sum of the bits (`bitOf`) of those that occurred; they are taken in its order.
    * @param last number of the last step that is taken: by default of the next.
    * @throws DeviceError after the last step, or when the report is made.
    */
@@ -225,12 +244,23 @@ export class Device {
     if (!Number.isInteger(last) || last <= this.stepsTaken || last > this.steps) {
       throw new DeviceError(`steps ${this.stepsTaken + 1} to ${this.steps} can be taken, not up to ${last}`);
     }
+    const [happened, steps] = [this.#happened(events), { first: this.stepsTaken + 1, last }];
     if (this.phase === "not_sampled") {
       return this.#become({ ...this.#state, step: last });
     }
-    const event = Number(events > 0) as Bit;
-    const taken = this.#mechanism.step(this.#key, this.#ciphertexts, event, this.#random);
+    const taken = this.#mechanism.step(this.#key, this.#ciphertexts, happened, steps, this.#random);
     return this.#become({ ...this.#state, step: last, ciphertexts: taken.map(toBase64) });
+  }
+
+  #happened(events: number): number {
+    const names = this.recipe.events.length;
+    if (names <= 1) {
+      return Number(events > 0);
+    }
+    if (!Number.isInteger(events) || events < 0 || events >= 1 << names) {
+      throw new DeviceError(`events: must be a sum of bits of ${names} events, not ${events}`);
+    }
+    return events;
   }
 
   /** Whether `tick` accepts events. Else they stay in memory until `step`; closing the page loses them. */

@@ -11,7 +11,7 @@ import { normalizeZ } from "@noble/curves/abstract/curve.js";
 import { secp256k1 } from "@noble/curves/secp256k1.js";
 
 import { type Bytes, bigEndian, concat, FieldError, fromHex, select, toNumber } from "./bytes.ts";
-import type { RandomSource } from "./random.ts";
+import { type RandomSource, systemRandom } from "./random.ts";
 import type { Bit } from "./response.ts";
 
 const { Point } = secp256k1;
@@ -60,8 +60,50 @@ export interface EncryptionKey {
    * @throws FieldError ciphertexts of this key are not added on devices.
    */
   sumWithNoise(ciphertexts: readonly Ciphertext[], noise: number, random: RandomSource): Ciphertext;
+  /**
+   * A ciphertext that can be added to others.
+   *
+   * @throws FieldError as `sumWithNoise`.
+   */
+  opened(ciphertext: Ciphertext): Summand;
+  rerandomizedSum(sum: Summand, random: RandomSource): Ciphertext;
   /** FieldError naming `ciphertexts` unless these bytes are a ciphertext. */
   require(ciphertext: Bytes): void;
+}
+
+/**
+ * A ciphertext to add to others, or a sum of such, not rerandomized.
+ *
+ * The coordinates of its points are scaled at random, X : Y : Z with Z ≠ 1. So the numbers that are computed
+ * with after a choice do not depend on it: without the scale, an intruder who knows the ciphertexts would know
+ * these numbers, and how long it takes to compute with them.
+ */
+export class Summand {
+  /** @internal */
+  constructor(readonly pair: Pair) {}
+
+  plus({ pair: { first, second } }: Summand): Summand {
+    return new Summand({ first: this.pair.first.add(first), second: this.pair.second.add(second) });
+  }
+
+  /** `other` if `choice` is 1, else this one. Same work for both. */
+  or(choice: Bit, other: Summand): Summand {
+    const chosen = select(choice, this.#coordinates(), other.#coordinates());
+    const [a, b, c, d, e, f] = Array.from({ length: 6 }, (_, at) =>
+      toNumber(chosen.subarray(at * SCALAR_BYTES, (at + 1) * SCALAR_BYTES)),
+    );
+    return new Summand({ first: new Point(a!, b!, c!), second: new Point(d!, e!, f!) });
+  }
+
+  encoded(): Ciphertext {
+    return encode(this.pair);
+  }
+
+  #coordinates(): Bytes {
+    const { first, second } = this.pair;
+    const all = [first.X, first.Y, first.Z, second.X, second.Y, second.Z];
+    return concat(...all.map((coordinate) => Point.Fp.toBytes(coordinate)));
+  }
 }
 
 /** The public key of one server. */
@@ -129,6 +171,15 @@ export class ElGamalKey implements EncryptionKey {
     return this.#eitherRerandomized(0, { first, second }, { first, second }, random);
   }
 
+  opened(ciphertext: Ciphertext): Summand {
+    const { first, second } = decode(ciphertext);
+    return new Summand({ first: scaled(first), second: scaled(second) });
+  }
+
+  rerandomizedSum({ pair }: Summand, random: RandomSource): Ciphertext {
+    return this.#eitherRerandomized(0, pair, pair, random);
+  }
+
   /** Encryptions of a byte string, in pieces; how long it takes may depend on the bytes. */
   encryptBytes(message: Bytes, random: RandomSource): Ciphertext[] {
     return embedded(message).map((piece) => {
@@ -190,6 +241,12 @@ function drawScalar(random: RandomSource): bigint {
       return value;
     }
   }
+}
+
+/** The same point in other coordinates. The scale changes no result, so it is not drawn from given bytes. */
+function scaled({ X, Y, Z }: Point): Point {
+  const scale = drawScalar(systemRandom);
+  return new Point(Point.Fp.mul(X, scale), Point.Fp.mul(Y, scale), Point.Fp.mul(Z, scale));
 }
 
 function encode({ first, second }: Pair): Ciphertext {

@@ -1,13 +1,16 @@
 /**
- * The statistics whose devices take steps, on the device's side (LPP, Algorithms 3 to 5), the same as in
- * `panprivacy.statistics.events`. A state is a list of ciphertexts; every one changes at every step.
+ * The statistics whose devices take steps, on the device's side (LPP, Algorithms 3 to 5, and regular
+ * questions), the same as in `panprivacy.statistics.events`. A state is a list of ciphertexts; every one
+ * changes at every step.
  */
 
+import { type Steps, summed } from "./automaton.ts";
 import { FieldError } from "./bytes.ts";
 import type { Ciphertext, EncryptionKey } from "./elgamal.ts";
 import { DiscreteGaussian } from "./noise.ts";
+import { isRegular, type Question } from "./questions.ts";
 import { drawBits, type RandomSource } from "./random.ts";
-import { type Bit, RandomizedResponse } from "./response.ts";
+import { type Bit, RandomizedResponse, VectorCoin } from "./response.ts";
 
 export type State = readonly Ciphertext[];
 
@@ -22,6 +25,7 @@ export interface Parameters {
   readonly guarantee?: string;
   readonly noise_scale?: number;
   readonly max_weight?: number;
+  readonly question?: Question;
   /** With which a device that does not take part sends a dummy. */
   readonly dummy_rate?: number;
 }
@@ -32,8 +36,12 @@ export interface Mechanism {
   readonly reportCiphertexts: number;
   /** The initial state. */
   start(key: EncryptionKey, random: RandomSource): State;
-  /** The state after a step. Operations and bytes drawn are the same with an event and without. */
-  step(key: EncryptionKey, state: State, event: Bit, random: RandomSource): State;
+  /**
+   * The state after these steps. Operations and bytes drawn depend on `steps`, not on what happened.
+   *
+   * @param happened whether the event happened in the first of them; of several, bit i stands for the i-th.
+   */
+  step(key: EncryptionKey, state: State, happened: number, steps: Steps, random: RandomSource): State;
   /**
    * The state between two steps: every ciphertext changes. If `ticksTakeEvents`, the state after an event if
    * `event` is 1; else `event` must be 0.
@@ -85,12 +93,12 @@ class CountNonzero implements Mechanism {
     return [key.encrypt(0, random)];
   }
 
-  step(key: EncryptionKey, state: State, event: Bit, random: RandomSource): State {
-    return [key.replaceOrRerandomize(event, 1, state[0]!, random)];
+  step(key: EncryptionKey, state: State, happened: number, _steps: Steps, random: RandomSource): State {
+    return this.tick(key, state, happened as Bit, random);
   }
 
   tick(key: EncryptionKey, state: State, event: Bit, random: RandomSource): State {
-    return this.step(key, state, event, random);
+    return [key.replaceOrRerandomize(event, 1, state[0]!, random)];
   }
 
   report(key: EncryptionKey, state: State, random: RandomSource): State {
@@ -147,9 +155,9 @@ class Histogram implements Mechanism {
     );
   }
 
-  step(key: EncryptionKey, state: State, event: Bit, random: RandomSource): State {
-    const equal = shifted(key, state.slice(0, this.#size), event, 0, random);
-    const atLeast = shifted(key, state.slice(this.#size), event, 1, random);
+  step(key: EncryptionKey, state: State, happened: number, _steps: Steps, random: RandomSource): State {
+    const equal = shifted(key, state.slice(0, this.#size), happened as Bit, 0, random);
+    const atLeast = shifted(key, state.slice(this.#size), happened as Bit, 1, random);
     return [...equal, ...atLeast];
   }
 
@@ -179,8 +187,8 @@ class Mean implements Mechanism {
     return Array.from({ length: this.stateCiphertexts }, () => key.encrypt(0, random));
   }
 
-  step(key: EncryptionKey, state: State, event: Bit, random: RandomSource): State {
-    return shifted(key, state, event, 1, random);
+  step(key: EncryptionKey, state: State, happened: number, _steps: Steps, random: RandomSource): State {
+    return shifted(key, state, happened as Bit, 1, random);
   }
 
   report(key: EncryptionKey, state: State, random: RandomSource): State {
@@ -194,8 +202,73 @@ function largestNoise({ delta, cohort_size }: Parameters, scale: number): number
   return Math.max(0, Math.ceil(scale * Math.sqrt(2 * (Math.LN2 - logProbability))) - 1);
 }
 
+/** The cell in which an automaton ends, with one coin for all cells or one for each. */
+export class RegularQuestion implements Mechanism {
+  readonly ticksTakeEvents = false;
+  readonly tick = rerandomized;
+  readonly stateCiphertexts: number;
+  readonly reportCiphertexts: number;
+  readonly #question: Question;
+  readonly #respond: (key: EncryptionKey, cells: State, blank: Bit, random: RandomSource) => Ciphertext[];
+
+  constructor(readonly parameters: Parameters) {
+    const question = required(parameters, "question");
+    const { epsilon, dummy_rate } = parameters;
+    const cells = Math.max(...question.cells) + 1;
+    this.#question = question;
+    this.stateCiphertexts = question.automaton.states;
+    if (question.coin === "vector") {
+      // One cell more, for dummies.
+      this.reportCiphertexts = cells + Number(dummy_rate !== undefined);
+      const coin = new VectorCoin(epsilon, this.reportCiphertexts);
+      this.#respond = (...given) => respondOnce(coin, ...given);
+    } else {
+      this.reportCiphertexts = cells;
+      // Two vectors differ in two cells.
+      const coin = new RandomizedResponse(epsilon / 2);
+      this.#respond = (key, vector, blank, random) =>
+        vector.map((cell) => respondEncrypted(coin, key, cell, blank, random));
+    }
+  }
+
+  start(key: EncryptionKey, random: RandomSource): State {
+    return this.#question.automaton.begin(key, random);
+  }
+
+  step(key: EncryptionKey, state: State, happened: number, steps: Steps, random: RandomSource): State {
+    return this.#question.automaton.stepped(key, state, happened, steps, random);
+  }
+
+  report(key: EncryptionKey, state: State, random: RandomSource): State {
+    const blank = tossDummy(this.parameters, random);
+    const zero = key.opened(key.encrypt(0, random));
+    const states = state.map((own) => key.opened(own));
+    const cells = summed(states, this.#question.cells, this.reportCiphertexts, zero);
+    return this.#respond(key, cells.map((cell) => cell.encoded()), blank, random);
+  }
+}
+
+/** A vector through one coin; a dummy's is that whose last cell is 1. */
+function respondOnce(
+  coin: VectorCoin,
+  key: EncryptionKey,
+  vector: State,
+  blank: Bit,
+  random: RandomSource,
+): Ciphertext[] {
+  const { draw, drawn } = coin.toss(random);
+  const last = vector.length - 1;
+  const shown = last + draw * (drawn - last);
+  return vector.map((cell, place) =>
+    key.replaceOrRerandomize((draw | blank) as Bit, Number(place === shown) as Bit, cell, random),
+  );
+}
+
 /** A parameter that a statistic needs. */
-export function required(parameters: Parameters, name: "k" | "noise_scale" | "max_weight" | "steps"): number {
+export function required<Name extends "k" | "noise_scale" | "max_weight" | "steps" | "question">(
+  parameters: Parameters,
+  name: Name,
+): NonNullable<Parameters[Name]> {
   const value = parameters[name];
   if (value === undefined) {
     throw new FieldError(name, "is missing");
@@ -203,11 +276,11 @@ export function required(parameters: Parameters, name: "k" | "noise_scale" | "ma
   return value;
 }
 
-const MECHANISMS = { count_nonzero: CountNonzero, histogram: Histogram, mean: Mean };
+const COUNTERS = { count_nonzero: CountNonzero, histogram: Histogram, mean: Mean };
 
 /** Whether devices of a statistic take steps. */
 export function takesSteps(statistic: string): boolean {
-  return Object.hasOwn(MECHANISMS, statistic);
+  return isRegular(statistic) || Object.hasOwn(COUNTERS, statistic);
 }
 
 /** The mechanism of a statistic; undefined if its devices take no steps. */
@@ -215,5 +288,7 @@ export function mechanismOf(statistic: string, parameters: Parameters): Mechanis
   if (!takesSteps(statistic)) {
     return undefined;
   }
-  return new MECHANISMS[statistic as keyof typeof MECHANISMS](parameters);
+  return isRegular(statistic)
+    ? new RegularQuestion(parameters)
+    : new COUNTERS[statistic as keyof typeof COUNTERS](parameters);
 }

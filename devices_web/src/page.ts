@@ -3,12 +3,11 @@
  *
  * A browser's storage keeps old versions, so the times and the number of writes are data. Here only the clock
  * writes: at every tick one state, all of whose ciphertexts have changed, with an event and without. An event
- * sets one variable of the page and does nothing else.
+ * puts its name into one variable of the page and does nothing else.
  */
 
 import { FieldError } from "./bytes.ts";
 import { Device, type DeviceState } from "./device.ts";
-import type { Bit } from "./response.ts";
 import { type Database, openStorage, STATES } from "./storage.ts";
 import { TICK_SECONDS } from "./ticks.ts";
 import { UndeliverableError } from "./way.ts";
@@ -54,7 +53,8 @@ export class PageDevice {
   readonly #closing = new AbortController();
   readonly #timer: ReturnType<typeof setInterval>;
   #release = (): void => {};
-  #pending: Bit = 0;
+  /** Names of events since the last tick that took them in; "" for the only one of the recipe. */
+  #pending = new Set<string>();
   #owner = false;
   #busy = false;
   #database: Database | undefined;
@@ -78,7 +78,9 @@ export class PageDevice {
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }) => {
       // Only the owner takes it in: other tabs would forward it to each other without end.
-      this.#pending = (this.#pending | Number(this.#owner && data === 1)) as Bit;
+      if (this.#owner && Array.isArray(data)) {
+        this.#note(data);
+      }
     };
     this.#timer = setInterval(() => void this.#tick(), 1000 * tickSeconds);
     navigator.locks.request(name, { signal: this.#closing.signal }, () => this.#own()).catch((error) => {
@@ -88,9 +90,33 @@ export class PageDevice {
     });
   }
 
-  /** An event happened. It waits in memory for the next tick; closing the page until then loses it. */
-  event(): void {
-    this.#pending = 1;
+  /**
+   * An event happened. It waits in memory for the next tick; closing the page until then loses it.
+   *
+   * @param name may be left out if the recipe has one event.
+   * @throws DeviceError the recipe does not list it. A tab that does not know the recipe yet keeps the event,
+   * and the one that does passes the error to `failed`.
+   */
+  event(name = ""): void {
+    this.#device?.bitOf(name || undefined);
+    this.#pending.add(name);
+  }
+
+  /** Events that happened elsewhere, or earlier than the recipe was known. */
+  #note(names: readonly string[]): void {
+    for (const name of names) {
+      try {
+        this.event(name);
+      } catch (error) {
+        this.#options.failed?.(error);
+      }
+    }
+  }
+
+  /** What is pending, as `step` takes it; the same work whatever it is. */
+  #happened({ recipe: { events } }: Device): number {
+    const unnamed = Number(events.length <= 1 && this.#pending.has(""));
+    return events.reduce((found, name, at) => found | (Number(this.#pending.has(name)) << at), unnamed);
   }
 
   /** Let go: no further ticks here; another tab may take over. Events since the last tick are lost. */
@@ -127,8 +153,8 @@ export class PageDevice {
       return;
     }
     if (!this.#owner) {
-      this.#channel.postMessage(this.#pending);
-      this.#pending = 0;
+      this.#channel.postMessage([...this.#pending]);
+      this.#pending.clear();
       return;
     }
     this.#busy = true;
@@ -158,6 +184,9 @@ export class PageDevice {
         return;
       }
       this.#device = kept === undefined ? await this.#attempted(() => this.#joined()) : Device.resume(kept);
+      const early = [...this.#pending];
+      this.#pending.clear();
+      this.#note(early);
     }
     const device = this.#device;
     if (device === undefined) {
@@ -244,16 +273,18 @@ export class PageDevice {
   #take(device: Device, now: number): void {
     const { opensAt, stepSeconds } = device.recipe;
     if (now < opensAt) {
-      this.#pending = 0;
+      this.#pending.clear();
     }
     const over = Math.min(device.steps, Math.floor((now - opensAt) / stepSeconds!));
+    const happened = this.#happened(device);
     if (device.stepsTaken >= over) {
-      const taken = device.ticksTakeEvents && device.stepsTaken < device.steps ? this.#pending : 0;
-      device.tick(taken);
-      this.#pending = device.ticksTakeEvents ? 0 : this.#pending;
+      device.tick(device.ticksTakeEvents && device.stepsTaken < device.steps ? happened : 0);
+      if (device.ticksTakeEvents) {
+        this.#pending.clear();
+      }
     } else {
-      device.step(this.#pending, over);
-      this.#pending = 0;
+      device.step(happened, over);
+      this.#pending.clear();
     }
     if (device.stepsTaken === device.steps && device.asksAt === undefined) {
       device.finish();

@@ -35,6 +35,16 @@ export function drawBit(random: RandomSource): 0 | 1 {
   return (random.bytes(1)[0]! >> 7) as 0 | 1;
 }
 
+/** Uniform on 0..sides − 1, as Python's `randrange`: drawn again until it is below. */
+export function drawBelow(sides: number, random: RandomSource): number {
+  for (;;) {
+    const drawn = Number(drawBits(sides.toString(2).length, random));
+    if (drawn < sides) {
+      return drawn;
+    }
+  }
+}
+
 /** Uniform on the multiples of 2^−53 from 0 to 1 − 2^−53. */
 export function drawUnit(random: RandomSource): number {
   return Number(drawBits(53, random)) / 2 ** 53;

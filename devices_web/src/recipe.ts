@@ -8,6 +8,7 @@ import { canonicalJson, type Document, object, RecipeVerificationError, text } f
 import { signatureHolds } from "./ed25519.ts";
 import { type EncryptionKey, SCHEME } from "./elgamal.ts";
 import type { Parameters } from "./mechanisms.ts";
+import { eventName, isRegular, QUESTIONS, readQuestion } from "./questions.ts";
 import { challengeDigest, readTokenKey, type TokenKey } from "./token.ts";
 import { TRUST_MODELS, type TrustModel } from "./trust_models/index.ts";
 import { hostOf, requireAddress } from "./way.ts";
@@ -72,6 +73,8 @@ export interface Recipe {
   readonly question: string;
   readonly statistic: string;
   readonly parameters: Parameters;
+  /** Names of the events, in the recipe's order; none if it is about one event without a name. */
+  readonly events: readonly string[];
   /** The address and the form of its reports. */
   readonly servers: TrustModel;
   /** Absent if devices send plain shares. */
@@ -179,7 +182,7 @@ export function requireTakesPart(
   if (status === "closed") {
     throw new RecipeRefusedError("this recipe is closed");
   }
-  const { cohort_size, epsilon, delta, guarantee } = recipe.parameters;
+  const { cohort_size, epsilon, delta } = recipe.parameters;
   if (recipe.statistic === "mean") {
     requireLocalMean(recipe.parameters);
   }
@@ -199,7 +202,7 @@ export function requireTakesPart(
     throw new FieldError("delta", `must be at most ${limits.largestDelta} for this device`);
   }
   // Replacing a value changes two places of a histogram, or of categories.
-  const places = guarantee === undefined && recipe.statistic !== "count_nonzero" ? 2 : 1;
+  const places = ["histogram", "categories"].includes(recipe.statistic) ? 2 : 1;
   if (places * epsilon > limits.largestLocalEpsilon) {
     throw new FieldError("epsilon", `leaves single reports a local ε above ${limits.largestLocalEpsilon}`);
   }
@@ -236,14 +239,16 @@ const COMMON = [
   "format", ...TEXTS, "statistic", "trust", "opens_at", "closes_at", "simulation", "epsilon", "delta",
   "cohort_size", "sampling_rate",
 ];
-const OPTIONAL = [
-  "event", "event_definition", "labels", "aggregator_epsilon", "hidden_count", "relay", "admission",
-];
+const OPTIONAL = ["event_definition", "labels", "aggregator_epsilon", "hidden_count", "relay", "admission"];
+const STEPS = ["steps", "step_seconds"];
 const OWN: Readonly<Record<string, readonly string[]>> = {
-  count_nonzero: ["steps", "step_seconds"],
-  histogram: ["steps", "step_seconds", "k"],
-  mean: ["steps", "step_seconds", "k", "guarantee", "noise_scale"],
+  count_nonzero: STEPS,
+  histogram: [...STEPS, "k"],
+  mean: [...STEPS, "k", "guarantee", "noise_scale"],
   categories: ["k", "max_weight"],
+  ...Object.fromEntries(
+    Object.entries(QUESTIONS).map(([name, { fields }]) => [name, [...STEPS, "coin", ...fields]]),
+  ),
 };
 
 /** Fields of documents that devices in Python read, and that this client does not support. */
@@ -262,6 +267,9 @@ const RANGES: Readonly<Record<string, readonly [number, number, boolean]>> = {
   k: [1, 1000, true],
   noise_scale: [0.04, 2 ** 20, false],
   max_weight: [1, 1000, true],
+  period_steps: [1, 50_000, true],
+  periods: [2, 26, true],
+  longest: [2, 31, true],
 };
 
 function readDocument(id: string, document: Document): Recipe {
@@ -279,11 +287,14 @@ function readDocument(id: string, document: Document): Recipe {
   const encrypts = Model.encrypts(statistic);
   const scheme = encrypts ? ["encryption"] : [];
   const needed = [...COMMON, ...OWN[statistic]!, ...Model.members, ...scheme];
+  // Questions name their events themselves.
+  const own = isRegular(statistic) ? (QUESTIONS[statistic]!.optional ?? []) : ["event"];
+  const optional = [...OPTIONAL, ...own];
   for (const name of Object.keys(document)) {
     if (Object.hasOwn(MISSING, name)) {
       throw new RecipeRefusedError(`the recipe asks for ${MISSING[name]}, which this client does not have`);
     }
-    if (!needed.includes(name) && !OPTIONAL.includes(name)) {
+    if (!needed.includes(name) && !optional.includes(name)) {
       throw new FieldError(name, `is not a field of a ${statistic} recipe`);
     }
   }
@@ -304,6 +315,7 @@ function readDocument(id: string, document: Document): Recipe {
   const numbers = Object.keys(RANGES).filter((name) => Object.hasOwn(document, name));
   const read = Object.fromEntries(numbers.map((name) => [name, number(document, name)]));
   const { step_seconds: stepSeconds, ...parameters } = read;
+  const question = isRegular(statistic) ? readQuestion(statistic, document, read.steps!) : undefined;
   const servers = new Model(id, document);
   const { key } = servers;
   return {
@@ -315,7 +327,9 @@ function readDocument(id: string, document: Document): Recipe {
       ...(parameters as unknown as Parameters),
       ...(statistic === "mean" ? { guarantee: text(document, "guarantee") } : {}),
       ...hiddenCount(statistic, document),
+      ...(question === undefined ? {} : { question }),
     },
+    events: question?.events ?? (document.event === undefined ? [] : [eventName("event", document.event)]),
     servers,
     ...(key === undefined ? {} : { key }),
     labels: labels(document),
@@ -351,9 +365,9 @@ function hiddenCount(statistic: string, document: Document): { dummy_rate?: numb
     return {};
   }
   const rate = object(document, "hidden_count").dummy_rate;
-  const counts = ["count_nonzero", "histogram"].includes(statistic);
+  const counts = isRegular(statistic) || ["count_nonzero", "histogram"].includes(statistic);
   if (!counts || typeof rate !== "number" || !(rate >= 0 && rate <= 1)) {
-    throw new FieldError("hidden_count.dummy_rate", "must be from 0 to 1, of a count or a histogram");
+    throw new FieldError("hidden_count.dummy_rate", "must be from 0 to 1; a mean, or categories, has none");
   }
   return { dummy_rate: rate };
 }

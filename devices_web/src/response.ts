@@ -1,8 +1,8 @@
-/** Randomized response of one bit (LPP, Definition 2.11). */
+/** Randomized response of one bit (LPP, Definition 2.11), or of a whole one-hot vector. */
 
 import { FieldError } from "./bytes.ts";
 import { exponential, fraction } from "./exponential.ts";
-import { drawBit, drawBits, type RandomSource } from "./random.ts";
+import { drawBelow, drawBit, drawBits, type RandomSource } from "./random.ts";
 
 const COIN_BITS = 64;
 const SIDES = 1n << BigInt(COIN_BITS);
@@ -13,6 +13,23 @@ const TOSS_BYTES = COIN_BITS / 8 + 4;
 export type Bit = 0 | 1;
 
 /**
+ * With how many of 2^64 sides a response to one of k values is drawn uniformly: k/(e^ε + k − 1), rounded up.
+ *
+ * @throws FieldError unless ε lies above 0 and is at most 20.
+ */
+function drawnSides(epsilon: number, k: number): bigint {
+  if (!(epsilon > 0 && epsilon <= 20)) {
+    throw new FieldError("epsilon", `must be a number above 0 and at most 20, not ${epsilon}`);
+  }
+  const sum = exponential(...fraction(epsilon), PRECISION) + (BigInt(k - 1) << PRECISION);
+  const found = (((BigInt(k) * SIDES) << PRECISION) + sum - 1n) / sum;
+  if (found >= SIDES) {
+    throw new FieldError("epsilon", `is too small for a coin of ${COIN_BITS} bits: ${epsilon}`);
+  }
+  return found;
+}
+
+/**
  * The coin for one ε. The probability of randomizing, 2/(e^ε + 1), is rounded up to a multiple of 2^−64: the
  * coin is ε'-private with ε' ≤ ε.
  */
@@ -21,15 +38,7 @@ export class RandomizedResponse {
 
   /** @throws FieldError unless ε lies above 0 and is at most 20. */
   constructor(epsilon: number) {
-    if (!(epsilon > 0 && epsilon <= 20)) {
-      throw new FieldError("epsilon", `must be a number above 0 and at most 20, not ${epsilon}`);
-    }
-    const sum = exponential(...fraction(epsilon), PRECISION) + (1n << PRECISION);
-    const doubled = (2n * SIDES) << PRECISION;
-    this.#randomizedSides = (doubled + sum - 1n) / sum;
-    if (this.#randomizedSides >= SIDES) {
-      throw new FieldError("epsilon", `is too small for a coin of ${COIN_BITS} bits: ${epsilon}`);
-    }
+    this.#randomizedSides = drawnSides(epsilon, 2);
   }
 
   /** 1/(e^ε + 1), rounded: the probability with which the response differs from the bit. */
@@ -54,5 +63,27 @@ export class RandomizedResponse {
       const randomize = Number(coin - this.#randomizedSides < 0n);
       return (bit ^ (randomize & (bit ^ fair))) as Bit;
     });
+  }
+}
+
+/**
+ * One coin for a whole one-hot vector of k entries: with probability k/(e^ε + k − 1), rounded up to a multiple
+ * of 2^−64, the place of its 1 is drawn uniformly (`panprivacy.statistics.events.vector_coin`).
+ */
+export class VectorCoin {
+  readonly #drawnSides: bigint;
+
+  /** @throws FieldError unless ε lies above 0 and is at most 20. */
+  constructor(
+    epsilon: number,
+    readonly cells: number,
+  ) {
+    this.#drawnSides = drawnSides(epsilon, cells);
+  }
+
+  /** Whether to send a drawn vector in place of the true one, and the place of its 1. Both are drawn always. */
+  toss(random: RandomSource): { draw: Bit; drawn: number } {
+    const draw = Number(drawBits(COIN_BITS, random) - this.#drawnSides < 0n) as Bit;
+    return { draw, drawn: drawBelow(this.cells, random) };
   }
 }

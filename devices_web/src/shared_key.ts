@@ -63,6 +63,14 @@ export class SharedKey implements EncryptionKey {
     );
   }
 
+  opened(): never {
+    return this.sumWithNoise();
+  }
+
+  rerandomizedSum(): never {
+    return this.sumWithNoise();
+  }
+
   sumWithNoise(): never {
     throw new FieldError("trust", "must be another one for a sum: shares are not added on devices");
   }

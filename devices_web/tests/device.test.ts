@@ -173,6 +173,92 @@ for (const [changes, message] of [
   });
 }
 
+const NAMES = "names that differ, each of 1 to 60 of the characters a-z, 0-9, dot, _ and -";
+
+for (const [name, changes, message] of [
+  ["funnel", { coin: undefined }, "coin: is missing"],
+  ["funnel", { coin: "heads" }, "coin: must be vector or bucket"],
+  ["funnel", { event: "open" }, "event: is not a field of a funnel recipe"],
+  ["funnel", { at: {} }, "at: is not a field of a funnel recipe"],
+  ["funnel", { events: ["open"] }, `events: must be 2 to 6 ${NAMES}`],
+  ["funnel", { events: ["open", "open"] }, `events: must be 2 to 6 ${NAMES}`],
+  ["funnel", { events: ["open", "Buy"] }, `events: must be 2 to 6 ${NAMES}`],
+  ["both", { events: ["a", "b", "c", "d"] }, `events: must be 2 to 3 ${NAMES}`],
+  [
+    "retention",
+    { event: "x".repeat(61) },
+    "event: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -",
+  ],
+  ["retention", { periods: 27 }, "periods: must be a whole number from 2 to 26"],
+  ["retention", { period_steps: 2 }, "steps: must be periods times period_steps, 10"],
+  ["time-to-first", { within: [] }, "within: must be 1 to 31 rising whole numbers from 1 to 100000"],
+  ["time-to-first", { within: [2, 2] }, "within: must be 1 to 31 rising whole numbers from 1 to 100000"],
+  ["time-to-first", { within: [1, 6] }, "within: must be at most steps, 5"],
+  [
+    "longest-streak",
+    { longest: 23 },
+    "longest: makes 277 states; at most 256 are possible with 1 event",
+  ],
+  [
+    "automaton",
+    { states: 65 },
+    "states: must be a whole number from 2 to 64, or as many names that differ",
+  ],
+  [
+    "automaton",
+    { states: ["closed", "open", "open"] },
+    "states: must be a whole number from 2 to 64, or as many names that differ",
+  ],
+  [
+    "automaton",
+    { events: [..."abcdefgh"], states: 57 },
+    "states: makes 57 states; at most 56 are possible with 8 events",
+  ],
+  ["automaton", { start: "ajar" }, 'start: names "ajar", which is none of the 3 states'],
+  ["automaton", { on: { knock: {} } }, 'on: names "knock", which is none of the events'],
+  ["automaton", { on: { open: { closed: 1 } } }, "on: names 1, which is none of the 3 states"],
+  ["automaton", { on: { open: "closed" } }, "on: must be an object"],
+  ["automaton", { at: { 6: {} } }, 'at: must name steps from 1 to 5, not "6"'],
+  [
+    "automaton",
+    { cells: { no: ["closed"], yes: ["open"] } },
+    'cells: must name every state: "again" is missing',
+  ],
+  [
+    "automaton",
+    { cells: { no: ["closed", "open"], yes: ["open", "again"] } },
+    'cells: must name each state once, not "open" again',
+  ],
+  [
+    "automaton",
+    { cells: { all: ["closed", "open", "again"] } },
+    "cells: must be an object of 2 to 32 labels, each with a list of states",
+  ],
+  ["funnel", { trust: "two_server" }, "trust: must be single_server for funnel"],
+] as [string, object, string][]) {
+  test(`a signed ${name} recipe with ${JSON.stringify(changes)} is refused`, () => {
+    const offered = served(name, { sampling_rate: 1, ...changes });
+    assert.throws(() => joinRecipe(...offered, { simulation: true }), { name: "FieldError", message });
+  });
+}
+
+test("an event has the name that its recipe lists, and none only if there is one event", () => {
+  const [funnel, streak, count] = ["funnel", "longest-streak", "count"].map((name) => joined(name));
+  assert.deepEqual(["open", "search", "buy"].map((name) => funnel!.bitOf(name)), [1, 2, 4]);
+  assert.deepEqual([streak!.bitOf("open"), streak!.bitOf(), count!.bitOf()], [1, 1, 1]);
+  for (const [device, name, message] of [
+    [funnel, "sell", "event: must be one of open, search, buy; not sell"],
+    [funnel, undefined, "event: must be one of open, search, buy; not left out"],
+    [streak, "close", "event: must be one of open; not close"],
+    [count, "open", "event: must be left out: the recipe names none; not open"],
+  ] as const) {
+    assert.throws(() => device!.bitOf(name), { name: "DeviceError", message });
+  }
+  for (const events of [-1, 8, 0.5]) {
+    assert.throws(() => funnel!.step(events), refused(DeviceError, /events: must be a sum of bits of 3/));
+  }
+});
+
 for (const [name, bytes] of Object.entries(python.request_bytes)) {
   test(`${name}: requests are padded as those of panprivacy.device`, () => {
     assert.equal(requestBytes(joined(name).recipe), bytes);
@@ -202,7 +288,7 @@ test("a real device keeps out of recipes for simulations, closed ones, and small
   assert.equal(joinRecipe(recipe, keys).stepsTaken, 0);
 });
 
-for (const name of ["count", "histogram", "mean", "count-two-servers", "histogram-two-servers"]) {
+for (const name of ["count", "histogram", "mean", "count-two-servers", "histogram-two-servers", "funnel"]) {
   test(`${name}: a tick changes every ciphertext, and nothing else`, () => {
     const device = joined(name);
     const before = device.state;
@@ -215,7 +301,7 @@ for (const name of ["count", "histogram", "mean", "count-two-servers", "histogra
   });
 }
 
-for (const name of ["count", "histogram", "mean"]) {
+for (const name of ["count", "histogram", "mean", "funnel"]) {
   for (const event of [0, 1]) {
     test(`${name}: 100,000 steps that were missed, ${event} events before, take the work of one`, () => {
       const [recipe, keys] = served(name, { steps: 100_000 });

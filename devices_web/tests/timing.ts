@@ -17,7 +17,7 @@ function microseconds(run: () => void): number {
   return user + system;
 }
 
-for (const name of ["count", "histogram", "mean", "count-two-servers"]) {
+for (const name of ["count", "histogram", "mean", "count-two-servers", "funnel-of-six"]) {
   const { served, keys } = python.recipes[name]!;
   let state = joinRecipe(served, keys, { simulation: true }).state;
   const timed = (event: 0 | 1) => {

@@ -7,6 +7,7 @@ import assert from "node:assert/strict";
 import { Session } from "node:inspector/promises";
 import { mock, test } from "node:test";
 
+import { Automaton } from "../src/automaton.ts";
 import { Device, joinRecipe } from "../src/device.ts";
 import { GivenBytes, python } from "./given.ts";
 
@@ -37,18 +38,23 @@ async function workOf(run: (random: GivenBytes) => void): Promise<Work> {
   return { ...Object.fromEntries(calls.filter(([, count]) => count > 0)), bytes: random.taken };
 }
 
-async function withoutAndWith(run: (random: GivenBytes, event: 0 | 1) => void): Promise<[Work, Work]> {
+async function withoutAndWith(
+  run: (random: GivenBytes, events: number) => void,
+  events = 1,
+): Promise<[Work, Work]> {
   const found: Work[] = [];
   // What is computed once and kept is not counted.
-  for (const event of [0, 1, 0, 1] as const) {
-    found.push(await workOf((random) => run(random, event)));
+  for (const happened of [0, events, 0, events]) {
+    found.push(await workOf((random) => run(random, happened)));
   }
   return [found[2]!, found[3]!];
 }
 
-for (const name of ["count", "histogram", "mean", "count-two-servers", "histogram-two-servers"]) {
+const COUNTERS = ["count", "histogram", "mean", "count-two-servers", "histogram-two-servers"];
+for (const name of [...COUNTERS, "funnel", "time-to-first", "longest-streak", "automaton"]) {
   const { served, keys } = python.recipes[name]!;
   const start = joinRecipe(served, keys, { simulation: true, random: new GivenBytes("start") });
+  const { length: names } = start.recipe.events;
 
   test(`${name}: a step with an event does the work of one without`, async () => {
     const [without, withEvent] = await withoutAndWith((random, event) => {
@@ -57,6 +63,15 @@ for (const name of ["count", "histogram", "mean", "count-two-servers", "histogra
     assert.deepEqual(withEvent, without);
     assert.ok(Object.keys(without).length > 50 && without.bytes! > 0);
   });
+
+  for (let events = 2; events < 1 << names; events++) {
+    test(`${name}: a step with the events ${events.toString(2)} does the work of one without`, async () => {
+      const [without, withEvents] = await withoutAndWith((random, happened) => {
+        Device.resume(start.state, random).step(happened);
+      }, events);
+      assert.deepEqual(withEvents, without);
+    });
+  }
 
   if (start.ticksTakeEvents) {
     test(`${name}: a tick with an event does the work of one without`, async () => {
@@ -79,3 +94,24 @@ for (const name of ["count", "histogram", "mean", "count-two-servers", "histogra
     assert.notDeepEqual(withEvent, without);
   });
 }
+
+test("funnel: the same count catches a step that adds up only for names that happened", async () => {
+  const { served, keys } = python.recipes.funnel!;
+  const start = joinRecipe(served, keys, { simulation: true, random: new GivenBytes("start") });
+  const { stepped } = Automaton.prototype;
+  type Given = Parameters<typeof stepped>;
+  const saving = function (this: Automaton, ...[key, vector, happened, ...others]: Given) {
+    const stay = this.on[0]!.map((_, state) => state);
+    const on = this.on.map((table, name) => ((happened >> name) & 1 ? table : stay));
+    return stepped.call(new Automaton({ ...this, on }), key, vector, happened, ...others);
+  };
+  Automaton.prototype.stepped = saving;
+  try {
+    const [without, withEvent] = await withoutAndWith((random, event) => {
+      Device.resume(start.state, random).step(event);
+    });
+    assert.notDeepEqual(withEvent, without);
+  } finally {
+    Automaton.prototype.stepped = stepped;
+  }
+});

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route
+from playwright.sync_api import Browser, BrowserContext, Error, Page, Route
 
 from tests.browser.conftest import ARGUMENTS, chromium
 from tests.devices_web.vectors import private_key, recipe_of, served
@@ -173,6 +173,36 @@ def test_a_histograms_event_waits_in_memory_until_its_step_is_over(context: Brow
     assert shape(after) == shape({**first, "step": 1})
 
 
+def test_events_of_a_funnel_are_taken_by_name_once_their_step_is_over(context: BrowserContext) -> None:
+    page = opened(context, "funnel")
+    first = states(page, 1)[-1]
+    page.evaluate("device.event('search'); device.event('open')")
+    for wrong in ("device.event('sell')", "device.event()"):
+        with pytest.raises(Error, match="event: must be one of open, search, buy; not"):
+            page.evaluate(wrong)
+    page.clock.run_for(TICK)
+    assert holds(states(page, 2)[-1]) == holds(first) == [1, 0, 0, 0]
+    page.clock.pause_at("2026-01-02T00:00:10Z")
+    page.wait_for_function("stored.at(-1).step === 1")
+    after = page.evaluate("stored.at(-1)")
+    assert holds(after) == [0, 0, 1, 0]
+    assert shape(after) == shape({**first, "step": 1})
+
+
+def test_unknown_name_from_another_tab_is_refused_by_the_owner(context: BrowserContext) -> None:
+    owner = opened(context, "funnel")
+    states(owner, 1)
+    other = opened(context, "funnel")
+    other.evaluate("device.event('sell'); device.event('open')")
+    owner.clock.run_for(TICK)
+    owner.wait_for_function("failures.length === 1")
+    refusal = "DeviceError: event: must be one of open, search, buy; not sell"
+    assert owner.evaluate("failures") == [refusal]
+    owner.clock.pause_at("2026-01-02T00:00:10Z")
+    owner.wait_for_function("stored.at(-1).step === 1")
+    assert holds(owner.evaluate("stored.at(-1)")) == [0, 1, 0, 0]
+
+
 def test_one_tab_owns_the_state_and_the_next_goes_on_when_it_closes(context: BrowserContext) -> None:
     owner = opened(context, "count")
     states(owner, 1)
@@ -204,7 +234,7 @@ def test_tabs_tell_on_what_happened_in_them_and_not_what_others_told(context: Br
         for page in others:
             page.wait_for_function("count => told.length >= count", arg=ticks)
         owner.wait_for_function("count => stored.length >= count", arg=1 + ticks)
-    assert [page.evaluate("told.slice(0, 3)") for page in others] == [[1, 0, 0], [0, 0, 0]]
+    assert [page.evaluate("told.slice(0, 3)") for page in others] == [[[""], [], []], [[], [], []]]
     assert holds(owner.evaluate("stored.at(-1)")) == [1]
 
 

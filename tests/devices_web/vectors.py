@@ -67,6 +67,32 @@ FOLDER = Path(__file__).parent.parent.parent / "devices_web" / "vectors"
 STEPS = 5
 
 TWO_SERVERS, TOKEN = {"trust": "two_server"}, {"admission": "token"}
+REGULAR: dict[str, dict[str, Any]] = {
+    "funnel": {"statistic": "funnel", "events": ["open", "search", "buy"]},
+    "retention": {
+        "statistic": "retention",
+        "event": "open",
+        "period_steps": 1,
+        "periods": 5,
+        "hidden_count": {"epsilon": 1.0, "delta": 1e-6},
+        "population_size": 300,
+        "sampling_rate": 0.5,
+    },
+    "time-to-first": {"statistic": "time_to_first", "event": "buy", "within": [1, 3]},
+    "longest-streak": {"statistic": "longest_streak", "event": "open", "longest": 3},
+    "both": {"statistic": "both", "events": ["search", "buy"]},
+    "automaton": {
+        "statistic": "automaton",
+        "events": ["open", "close"],
+        "states": ["closed", "open", "again"],
+        "start": "closed",
+        "on": {"open": {"closed": "open"}, "close": {"open": "closed", "again": "closed"}},
+        "at": {"3": {"open": "again"}},
+        "cells": {"no": ["closed"], "yes": ["again", "open"]},
+    },
+}
+
+COINS = {"": {"coin": "vector"}, "-bucket": {"coin": "bucket"}}
 ASKED: dict[str, dict[str, Any]] = {
     "count": {"statistic": "count_nonzero"},
     "count-of-some": {"statistic": "count_nonzero", "sampling_rate": 0.5},
@@ -79,10 +105,14 @@ ASKED: dict[str, dict[str, Any]] = {
     "count-with-token": {"statistic": "count_nonzero"} | TOKEN,
     "count-of-some-with-token": {"statistic": "count_nonzero", "sampling_rate": 0.5} | TOKEN,
     "histogram-two-servers-with-token": {"statistic": "histogram", "k": 2} | TWO_SERVERS | TOKEN,
+    "funnel-of-six": {"statistic": "funnel", "events": ["a", "b", "c", "d", "e", "f"], "coin": "vector"},
+    **{name + end: asked | coin for name, asked in REGULAR.items() for end, coin in COINS.items()},
 }
 """Name of a case → what its recipe asks."""
 
 EVENTS = ([0, 0, 0, 0, 0], [0, 1, 0, 1, 1])
+EVENTS_OF_SEVERAL = ([0, 0, 0, 0, 0], [1, 2, 0, 3, 1])
+"""By step, what happened; of several events bit i tells of the i-th."""
 TICKS = {"count": [0, 1, 0], "count-two-servers": [1, 0], "histogram": [0, 0]}
 """Name of a case → whether an event happened before each tick."""
 
@@ -219,7 +249,7 @@ def walk(
     for event in ticks:
         states.append(ticked(recipe, states[-1], bool(event), source))
     for event in events:
-        states.append(algorithm.step(states[-1], bool(event), source))
+        states.append(algorithm.step(states[-1], event, source))
     return [*states, algorithm.finish(states[-1], source, nonce)], tokens
 
 
@@ -384,7 +414,8 @@ def cases(of: str) -> list[dict[str, Any]]:
         if asked["statistic"] == "categories":
             found += [value_case(name, f"{of} {name} {value}", value) for value in (0, 5)]
         else:
-            found += [device_case(name, f"{of} {name} {sum(events)}", events) for events in EVENTS]
+            streams = EVENTS_OF_SEVERAL if "events" in asked else EVENTS
+            found += [device_case(name, f"{of} {name} {sum(events)}", events) for events in streams]
     for name, ticks in TICKS.items():
         found.append(device_case(name, f"{of} {name} ticks", EVENTS[0], ticks))
     return found

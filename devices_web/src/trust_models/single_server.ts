@@ -4,6 +4,7 @@ import { type Bytes, FieldError, toBase64, utf8 } from "../bytes.ts";
 import type { Device, ValueReport } from "../device.ts";
 import type { Document } from "../document.ts";
 import { ElGamalKey } from "../elgamal.ts";
+import { QUESTIONS } from "../questions.ts";
 import type { RandomSource } from "../random.ts";
 import type { Recipe } from "../recipe.ts";
 import type { Bit } from "../response.ts";
@@ -23,7 +24,9 @@ const DUPLICATE = "duplicate_nonce";
 
 /** The server that published the recipe. Its documents do not name it. */
 export class SingleServer implements TrustModel {
-  static readonly statistics = ["count_nonzero", "histogram", "mean", "categories"];
+  static readonly statistics = [
+    "count_nonzero", "histogram", "mean", "categories", ...Object.keys(QUESTIONS),
+  ];
   static readonly members = ["public_key"];
 
   static encrypts(): boolean {
