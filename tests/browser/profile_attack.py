@@ -30,7 +30,7 @@ from tests.devices_web.vectors import private_key
 from tests.tokens import token_admission
 
 FAILURE = 1e-6
-DEVICES = {"count_nonzero": 400, "histogram": 300, "mean": 300, "count with token": 130}
+DEVICES = {"count_nonzero": 400, "histogram": 300, "mean": 300, "funnel": 300, "count with token": 130}
 """What is attacked → devices of a profile. All their records fit LevelDB's log, which keeps every version: it
 holds 3.9 MB. With tokens, and a write at each event, records take 3.3 MB. They would take 3.5 MB if five
 standard deviations more devices than expected had an event."""
@@ -42,6 +42,7 @@ ASKED = {
     "count_nonzero": {},
     "histogram": {"k": 1},
     "mean": {"k": 2, "guarantee": "local"},
+    "funnel": {"events": ["search", "buy"]},
     "count with token": {"statistic": "count_nonzero", "admission": "token"},
 }
 """What is attacked → further members of its recipes; the name is the statistic unless they say another."""
@@ -60,6 +61,7 @@ BEGIN = """async (recipes) => {
   window.last = {};
   window.count = 0;
   window.failures = [];
+  window.names = recipes[0].served.document.events ?? [undefined];
   window.identifiers = recipes.map(({ served }) => served.id);
   window.asking = false;
   const site = { server: location.origin, policy: null, simulation: true };
@@ -74,11 +76,12 @@ BEGIN = """async (recipes) => {
   }));
 }"""
 
-EVENTS = "chosen => chosen.forEach((at) => devices[at].event())"
+# Of a funnel all that it has, in one step.
+EVENTS = "chosen => chosen.forEach((at) => names.forEach((name) => devices[at].event(name)))"
 
 # A build that stores at the event: the same state, one more version.
 WRITING_EVENTS = """chosen => Promise.all(chosen.map((at) => new Promise((done) => {
-  devices[at].event();
+  names.forEach((name) => devices[at].event(name));
   const opening = indexedDB.open("devices-web");
   opening.onsuccess = () => {
     const writing = opening.result.transaction("states", "readwrite", { durability: "strict" });

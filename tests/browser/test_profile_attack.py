@@ -39,12 +39,14 @@ PROFILES = {
     "count_nonzero": (10, 0.1),
     "histogram": (2, 0.25),
     "mean": (2, 0.25),
+    "funnel": (2, 0.25),
     "count with token": (5, 0.25),
 }
 FULL_SIZE = {
     "count_nonzero": (10, 0.1),
     "histogram": (13, 0.1),
     "mean": (13, 0.1),
+    "funnel": (13, 0.1),
     "count with token": (30, 0.1),
 }
 """What is attacked → profiles, and below what the margin is. A tick of all but the first takes a multiple of
@@ -55,7 +57,7 @@ def lived_in_chromium(browser: Browser, bundle: str, statistic: str, events: str
     """Only a count takes events in at ticks; the others at the end of the step, which is a day long. With
     tokens, devices ask for them at the tick that takes the events in, which stores the request and the token,
     too."""
-    passing = (TICK, DAY) if statistic in ("histogram", "mean") else (TICK,)
+    passing = (TICK, DAY) if statistic in ("histogram", "mean", "funnel") else (TICK,)
     has_tokens = "admission" in ASKED[statistic]
     written = 3 if has_tokens else 1
 

@@ -26,6 +26,8 @@ STREAMS = ((False, False, False), (False, True, False))
 FAILURE = 1e-6
 HISTOGRAM = {"statistic": "histogram", "k": 2}
 """There an event shifts a whole row of ciphertexts."""
+FUNNEL = {"statistic": "funnel", "events": ["search", "buy"]}
+"""There events move a ciphertext, and leave a new zero in its place."""
 COUNT, HISTOGRAMS = ([(scheme, members) for scheme in ONE_PER_FILE] for members in ({}, HISTOGRAM))
 
 
@@ -55,7 +57,7 @@ def require_no_advantage(enrolment, recipe, keys, games):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("scheme", "members"), COUNT[:1] + HISTOGRAMS)
+@pytest.mark.parametrize(("scheme", "members"), [*COUNT[:1], *HISTOGRAMS, (ONE_PER_FILE[0], FUNNEL)])
 @pytest.mark.parametrize("games", [40, pytest.param(200, marks=pytest.mark.long)])
 def test_play_honest_device_no_attack_beats_a_fair_coin(make_server, scheme, games, members):
     server = make_server(encryption=scheme, steps=3, **members)
