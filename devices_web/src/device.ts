@@ -206,7 +206,7 @@ export class Device {
    * Of an event, its bit in `step`.
    *
    * @param name may be left out if the recipe has one event.
-   * @throws DeviceError the recipe does not list it.
+   * @throws FieldError the recipe does not list it.
    */
   bitOf(name?: string): number {
     const { events } = this.recipe;
@@ -216,7 +216,7 @@ export class Device {
     const at = events.findIndex((event) => event === name);
     if (at < 0) {
       const listed = events.length === 0 ? "left out: the recipe names none" : `one of ${events.join(", ")}`;
-      throw new DeviceError(`event: must be ${listed}; not ${name ?? "left out"}`);
+      throw new FieldError("event", `must be ${listed}; not ${name ?? "left out"}`);
     }
     return 1 << at;
   }
@@ -234,7 +234,7 @@ export class Device {
    * @param events how often the event occurred in the next step; more than once is once. If the recipe has
    * several events, the sum of the bits (`bitOf`) of those that occurred; they are taken in its order.
    * @param last number of the last step that is taken: by default of the next.
-   * @throws DeviceError after the last step, or when the report is made.
+   * @throws FieldError a bit of no event. @throws DeviceError after the last step, or when the report is made.
    */
   step(events: number, last = this.stepsTaken + 1): DeviceState {
     this.#requireCollecting();
@@ -258,7 +258,7 @@ export class Device {
       return Number(events > 0);
     }
     if (!Number.isInteger(events) || events < 0 || events >= 1 << names) {
-      throw new DeviceError(`events: must be a sum of bits of ${names} events, not ${events}`);
+      throw new FieldError("events", `must be a sum of bits of ${names} events, not ${events}`);
     }
     return events;
   }

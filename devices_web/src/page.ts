@@ -94,7 +94,7 @@ export class PageDevice {
    * An event happened. It waits in memory for the next tick; closing the page until then loses it.
    *
    * @param name may be left out if the recipe has one event.
-   * @throws DeviceError the recipe does not list it. A tab that does not know the recipe yet keeps the event,
+   * @throws FieldError the recipe does not list it. A tab that does not know the recipe yet keeps the event,
    * and the one that does passes the error to `failed`.
    */
   event(name = ""): void {

@@ -21,7 +21,7 @@ export interface Question {
 type Compiled = Omit<Question, "coin">;
 
 interface Asked {
-  /** Fields of its documents, beside those that all questions have. */
+  /** Fields of its documents, in addition to those of all questions. */
   readonly fields: readonly string[];
   readonly optional?: readonly string[];
   readonly compiled: (document: Document, steps: number) => Compiled;

@@ -252,10 +252,10 @@ test("an event has the name that its recipe lists, and none only if there is one
     [streak, "close", "event: must be one of open; not close"],
     [count, "open", "event: must be left out: the recipe names none; not open"],
   ] as const) {
-    assert.throws(() => device!.bitOf(name), { name: "DeviceError", message });
+    assert.throws(() => device!.bitOf(name), { name: "FieldError", message });
   }
   for (const events of [-1, 8, 0.5]) {
-    assert.throws(() => funnel!.step(events), refused(DeviceError, /events: must be a sum of bits of 3/));
+    assert.throws(() => funnel!.step(events), refused(FieldError, /events: must be a sum of bits of 3/));
   }
 });
 

@@ -224,6 +224,29 @@ class Device(Closable):
         """The server's address, from `join`."""
         return self._enrolment.server
 
+    @property
+    def events(self) -> tuple[str, ...]:
+        """Names of the events, in the recipe's order; empty if it is about one without a name."""
+        name = self.recipe.event.name
+        return self.recipe.parameters.event_names or (() if name is None else (name,))
+
+    def bit_of(self, name: str | None = None) -> int:
+        """Of an event, its bit in `step`.
+
+        Args:
+            name: may be left out if the recipe has one event.
+
+        Raises:
+            FieldError: the recipe does not list it.
+        """
+        names = self.events
+        if name is None and len(names) <= 1:
+            return 1
+        if name not in names:
+            allowed = f"one of {', '.join(names)}" if names else "left out: the recipe names none"
+            raise FieldError("event", f"must be {allowed}; not {'left out' if name is None else name}")
+        return 1 << names.index(name)
+
     def require_ahead(self, number: int) -> None:
         """WrongStepError unless step `number` (1..T) is still to be taken."""
         steps, taken = self.recipe.parameters.step_count, self._state.step
@@ -233,17 +256,23 @@ class Device(Closable):
             following = f"the next is {taken + 1}" if taken < steps else f"all {steps} are"
             raise WrongStepError(f"step {number} is taken already; {following}")
 
-    def step(self, event: bool, *, number: int | None = None) -> None:
+    def step(self, event: int, *, number: int | None = None) -> None:
         """Take the next time step.
 
         Args:
-            event: whether the event occurred in this step, once or more often.
+            event: whether the event occurred in this step, once or more often. If the recipe has several, the
+                bits (`bit_of`) of those that occurred, joined by `|`; they are taken in the recipe's order.
             number: the step (1..T) that the caller believes it to be; not checked if None.
 
         Raises:
+            FieldError: `event` has bits of other events than the recipe's.
             WrongStepError: step `number` is not the next one, or all steps are taken.
         """
         self._require_usable()
+        if len(self.events) <= 1:
+            event = bool(event)
+        elif not 0 <= event < 1 << len(self.events):
+            raise FieldError("event", f"must have bits of {len(self.events)} events, not be {event}")
         if number is not None:
             self.require_ahead(number)
             following = self._state.step + 1

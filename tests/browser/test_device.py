@@ -196,7 +196,7 @@ def test_unknown_name_from_another_tab_is_refused_by_the_owner(context: BrowserC
     other.evaluate("device.event('sell'); device.event('open')")
     owner.clock.run_for(TICK)
     owner.wait_for_function("failures.length === 1")
-    refusal = "DeviceError: event: must be one of open, search, buy; not sell"
+    refusal = "FieldError: event: must be one of open, search, buy; not sell"
     assert owner.evaluate("failures") == [refusal]
     owner.clock.pause_at("2026-01-02T00:00:10Z")
     owner.wait_for_function("stored.at(-1).step === 1")

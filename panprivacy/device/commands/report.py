@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from functools import partial
+from functools import partial, reduce
+from operator import or_
 
 from panprivacy.device.algorithm import Phase
 from panprivacy.device.client import Device
@@ -24,7 +25,14 @@ from panprivacy.formats.errors import FieldError
 def add_step(commands: Subparsers, state: argparse.ArgumentParser) -> None:
     """Its own options, without those that it shares."""
     step = commands.add_parser("step", parents=[state], help="take one time step")
-    step.add_argument("--event", action="store_true", help="the event occurred in this step")
+    step.add_argument(
+        "--event",
+        action="append",
+        nargs="?",
+        default=[],
+        metavar="NAME",
+        help="the event occurred in this step; its name if the recipe has several, and again for each",
+    )
     step.add_argument(
         "--number",
         type=int,
@@ -80,10 +88,11 @@ def add_send_value(commands: Subparsers, recipe: argparse.ArgumentParser) -> Non
 
 def _step(options: argparse.Namespace) -> None:
     with Device.open(options.state) as device:
+        happened = reduce(or_, map(device.bit_of, options.event), 0)
         if options.number is not None:
             device.require_ahead(options.number)
             device.catch_up(options.number - 1)
-        device.step(options.event, number=options.number)
+        device.step(happened, number=options.number)
         print_line(f"step {device.steps_taken} of {device.recipe.parameters.step_count} taken")
 
 

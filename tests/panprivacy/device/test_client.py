@@ -64,6 +64,29 @@ def test_join_recipe_whose_noise_breaks_its_promise_is_refused(path, make_server
     join(path, honest).close()
 
 
+def test_events_have_names_of_the_recipe_or_none_if_it_is_one(tmp_path, make_server):
+    named = {"statistic": "longest_streak", "event": "open", "longest": 2}
+    asked = ({"statistic": "funnel", "events": ["search", "buy"]}, named, {})
+    devices = [join(tmp_path / str(at), make_server(**one)) for at, one in enumerate(asked)]
+    funnel, streak, count = devices
+    assert [funnel.bit_of(name) for name in ("search", "buy")] == [1, 2]
+    assert [streak.bit_of("open"), streak.bit_of(), count.bit_of()] == [1, 1, 1]
+    for device, name, allowed in (
+        (funnel, "sell", "one of search, buy; not sell"),
+        (funnel, None, "one of search, buy; not left out"),
+        (streak, "close", "one of open; not close"),
+        (count, "open", "left out: the recipe names none; not open"),
+    ):
+        with field_refused("event", f"must be {allowed}"):
+            device.bit_of(name)
+    for event in (-1, 4):
+        with field_refused("event", "bits of 2 events"):
+            funnel.step(event)
+    assert funnel.steps_taken == 0
+    for device in devices:
+        device.close()
+
+
 def test_device_reopened_between_all_operations_delivers_the_same(path, make_server):
     server = make_server(epsilon=20)
     join(path, server, server="https://server.example").close()

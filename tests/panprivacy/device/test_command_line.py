@@ -54,6 +54,23 @@ def test_main_join_steps_and_send_deliver_a_report(make_server, state, capsys):
     assert server.decrypted() == [(1,)]
 
 
+def test_step_takes_events_by_name_in_the_order_of_the_recipe(make_server, state, capsys):
+    asked = {"statistic": "funnel", "events": ["search", "buy"], "coin": "vector"}
+    server = make_server(simulation=False, epsilon=20, **asked)
+    with listening(server) as url:
+        assert join(url, server, state, *JOIN) == 0
+        assert main(["step", "--state", state, "--event", "sell"]) == 2
+        assert main(["step", "--state", state, "--event"]) == 2
+        assert main(["step", "--state", state, "--event", "buy", "--event", "search"]) == 0
+        assert main(["step", "--state", state, "--number", "4"]) == 0
+        assert main(["send", "--state", state]) == 0
+    # By the coin another one with probability 4e-9.
+    assert server.decrypted() == [(0, 0, 1)]
+    assert capsys.readouterr().err.splitlines() == [
+        f"error: event: must be one of search, buy; not {given}" for given in ("sell", "left out")
+    ]
+
+
 def test_refusal_beyond_a_limit_of_the_device_names_its_option(make_server, state, capsys):
     server = make_server(simulation=False, epsilon=20)
     with listening(server) as url:

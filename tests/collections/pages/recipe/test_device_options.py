@@ -111,3 +111,9 @@ def test_a_recipe_within_all_limits_names_none_of_them(run: Any) -> None:
     members = {"cohort_size": 100, "epsilon": 2.0, "steps": 1, "step_seconds": 1}
     (words, *_) = run(published_recipe(**members))
     assert not [word for word in words if word.startswith(("--largest", "--smallest"))]
+
+
+def test_a_step_names_an_event_if_the_recipe_has_several(run: Any) -> None:
+    members = {"cohort_size": 100, "epsilon": 2.0, "steps": 2, "step_seconds": 1}
+    recipe = published_recipe(statistic="funnel", events=["search", "buy"], **members)
+    assert run(recipe)[1] == ["step", "--state", "device.state", "--event", "search"]
