@@ -107,7 +107,7 @@ def preview_of_devices(mechanism: CohortStatistic[Any], population_size: int) ->
         plot=quantile_plot(error),
         plan_query=_plan_query(mechanism, population_size),
         segments=_segments(mechanism, population_size),
-        note="" if partial is None else partial.remark(population_size),
+        note=mechanism.expected_note if partial is None else partial.remark(population_size),
         warning=unlikely_advice(mechanism, TRUST_MODELS[_trust(mechanism)], population_size),
     )
 

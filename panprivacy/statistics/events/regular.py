@@ -398,6 +398,15 @@ class RegularQuestion(MaskedMechanism[R]):
         rate, rule, bit = self.parameters.sampling_rate, self.release_rule, self._sum_of(1)[0]
         return expected_bits_error(bit, population, rate, rule=rule, devices=population)
 
+    @property
+    def expected_note(self) -> str:
+        """Both coins' largest errors beside each other."""
+        cells, epsilon = len(self.labels), self.parameters.epsilon
+        one, each = (largest_error(coin, epsilon, cells) for coin in (VECTOR, BUCKET))
+        if self._has_vector_coin:
+            return f"With a coin for each value, the largest error would be {each / one:.2g} times as large."
+        return f"With one coin for all values, the largest error would be {one / each:.2g} times as large."
+
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all cells and derived numbers together, about; the worst case is the same."""
         require_population(population)
@@ -409,10 +418,14 @@ class RegularQuestion(MaskedMechanism[R]):
 def better_coin(epsilon: float, cells: int) -> str:
     """The coin whose largest error over all truths is smaller: for the vector, that of a cell which holds all
     devices."""
-    vector = VectorCoin(epsilon, cells).sum_of(1)
-    bucket = RandomizedResponse(epsilon / 2)
-    errors = [bits_standard_error(bit, 1.0, 1, 1.0) for bit in (vector, bucket)]
-    return VECTOR if errors[0] <= errors[1] else BUCKET
+    one, each = (largest_error(coin, epsilon, cells) for coin in (VECTOR, BUCKET))
+    return VECTOR if one <= each else BUCKET
+
+
+def largest_error(coin: str, epsilon: float, cells: int) -> float:
+    """Standard error of a cell that holds all devices, of one report."""
+    bit = VectorCoin(epsilon, cells).sum_of(1) if coin == VECTOR else RandomizedResponse(epsilon / 2)
+    return bits_standard_error(bit, 1.0, 1, 1.0)
 
 
 def _local(relation: Relation, epsilon: float, source: str, reference: str = "") -> Guarantee:

@@ -382,3 +382,11 @@ def test_all_intervals_and_derived_numbers_hold_together(rate, coin):
             low <= true <= high for low, true, high in zip(interval.low, truth, interval.high, strict=True)
         ) and all(numbers[name]["low"] <= true <= numbers[name]["high"] for name, true in exact.items())
     assert held >= 82
+
+
+def test_both_coins_errors_are_shown():
+    # 0.425 against 0.960, and 1.65.
+    assert "each value, the largest error would be 2.3 times" in asked("automaton", epsilon=2.0).expected_note
+    many = asked("time_to_first", epsilon=2.0, within=list(range(1, 16)), steps=20)
+    assert many.parameters.coin == BUCKET
+    assert "for all values, the largest error would be 1.7 times" in many.expected_note
