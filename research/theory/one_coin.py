@@ -72,7 +72,7 @@ def demonstrate(seed: int) -> Demonstration:
         title="One coin is better than many, for few cells",
         sentence=(
             "A device is in exactly one cell. One coin for the whole answer hides it as well as a coin for "
-            "each cell, with up to half the error if cells are few. Rare cells gain however many there are."
+            "each cell, with half of the error or less if there are two. Rare cells gain in up to 32 cells."
         ),
         measured=(
             f"Reports of {DEVICES:,} devices through the coins that devices toss, summed and debiased, in "

@@ -81,5 +81,5 @@ def _with_margin(one: Mapping[str, Any]) -> str:
 
 def _median(one: Mapping[str, Any]) -> str:
     if one["high"] is None:
-        return f"after step {number(one['low'])}"
+        return f"later than step {number(one['low'])}, or never"
     return f"after step {number(one['low'])} and within step {number(one['high'])}"

@@ -314,7 +314,7 @@ class TimeToFirstParameters(OneEventParameters):
             others=(median,),
             answer=(
                 (ratios[-1].name, f"{{}} had {self.event} within {_steps(self.within[-1])}"),
-                ("median", "half of all had it {}"),
+                ("median", "half of all {}"),
             ),
             curve=_joined("% of all devices", ratios, [_steps(bound) for bound in self.within], steps=True),
         )

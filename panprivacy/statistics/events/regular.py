@@ -297,9 +297,9 @@ class RegularQuestion(MaskedMechanism[R]):
         every, rate = len(self.labels), self.parameters.sampling_rate
         if len(places) == every:
             return self._everybody(reports, failure)
-        if self._has_vector_coin and 2 * len(places) > every:
-            # With most of the cells, a device in them varies less than another: a sum of such is no sum of
-            # bits if it may have more devices than reports. So the others are counted.
+        if 2 * len(places) > every and (self._has_vector_coin or self._knows_everybody):
+            # The others are fewer cells, with less noise. And with one coin, a device in most cells varies
+            # less than another: their sum is no sum of bits if it may have more devices than reports.
             others = self._sum_found(cells, frozenset(range(every)) - places, reports, failure)
             whole, (fewest, most) = self._everybody(reports, failure), others.ends
             remaining = max(whole.ends[0] - most, 0.0), max(whole.ends[1] - fewest, 0.0)
@@ -312,10 +312,15 @@ class RegularQuestion(MaskedMechanism[R]):
         possible = min(max(value, 0.0), reports / rate)
         return Found(value, (min(float(low[0]), possible), max(float(high[0]), possible)))
 
+    @property
+    def _knows_everybody(self) -> bool:
+        """Whether all devices report, and their number is exact."""
+        return self.reporting_rate == 1 and not self.noisy_count
+
     def _everybody(self, reports: int, failure: float) -> Found:
         """How many devices were asked: with sampling, or noise in the number of reports, it is not known."""
         rule, population = self._rule_for(reports), reports / self.reporting_rate
-        if self.reporting_rate == 1 and not self.noisy_count:
+        if self._knows_everybody:
             return Found(population, (population, population))
         least = float(rule.least_population(np.asarray([reports]), failure)[0])
         most = float(RandomizedBits(reports, 0.0, 1.0, self.parameters.sampling_rate, rule=rule).most)
@@ -408,7 +413,8 @@ class RegularQuestion(MaskedMechanism[R]):
         return f"With one coin for all values, the largest error would be {one / each:.2g} times as large."
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
-        """Of the intervals of all cells and derived numbers together, about; the worst case is the same."""
+        """Of the intervals of all cells, about, which hold together with those of derived numbers; the worst
+        case is the same. Shares of several cells have more noise than one cell."""
         require_population(population)
         each = failure_probability / self._together
         rate, rule = self.parameters.sampling_rate, self.release_rule
