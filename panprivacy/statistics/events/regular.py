@@ -405,7 +405,7 @@ class RegularQuestion(MaskedMechanism[R]):
 
     @property
     def expected_note(self) -> str:
-        """Both coins' largest errors beside each other."""
+        """The largest errors of both coins, compared."""
         cells, epsilon = len(self.labels), self.parameters.epsilon
         one, each = (largest_error(coin, epsilon, cells) for coin in (VECTOR, BUCKET))
         if self._has_vector_coin:
