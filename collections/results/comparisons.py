@@ -33,6 +33,7 @@ HOW_WELL = frozenset(
         "cohort_size",
         "sampling_rate",
         "guarantee",
+        "coin",
         "noise_scale",
         "table_size",
         "announced_intrusions",
@@ -247,7 +248,9 @@ def _result(recipe: Recipe) -> Release | None:
 def _counted(recipe: PublishedRecipe) -> dict[str, object]:
     """The parameters that state what is counted, but for the time, which is handled separately."""
     members = recipe.parameters.as_dict()
-    return {name: value for name, value in members.items() if name not in HOW_WELL and name != "steps"}
+    # Names of events have obstacles of their own.
+    otherwise = HOW_WELL | {"steps", "event", "events"}
+    return {name: value for name, value in members.items() if name not in otherwise}
 
 
 def _window(recipe: PublishedRecipe) -> timedelta | None:

@@ -29,5 +29,7 @@ def _epsilons(recipe: PublishedRecipe) -> str:
     document = recipe.document
     stated = f"{plain(document['epsilon'])} at δ = {plain(document['delta'])}"
     alone = [guarantee.epsilon for guarantee in recipe.calibrated_statistic.local_guarantees()]
-    known = [epsilon for epsilon in alone if epsilon is not None and epsilon != document["epsilon"]]
-    return f"{stated}; {plain(max(known), '.3g')} for a single report" if known else stated
+    most = max((epsilon for epsilon in alone if epsilon is not None), default=document["epsilon"])
+    if most == document["epsilon"]:
+        return stated
+    return f"{stated}; {plain(most, '.3g')} for a single report"

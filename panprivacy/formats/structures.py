@@ -21,6 +21,9 @@ EVENT_PATTERN = re.compile(rf"[a-z0-9._-]{{1,{EVENT_LENGTH}}}")
 
 LABEL_LENGTH = 60
 
+DEPTH = 3
+"""Levels of objects and lists in a table."""
+
 
 class Structure(ABC):
     """The form of one parameter."""
@@ -46,9 +49,10 @@ class Structure(ABC):
     def of_text(self, text: str) -> object:
         """What people write in a form as JSON; the text itself if it cannot be read."""
         try:
-            return json.loads(text)
+            value = json.loads(text, object_pairs_hook=_distinct)
         except (ValueError, RecursionError):
             return text
+        return value if _depth(value) <= DEPTH else text
 
     def refusal(self, field: str, value: object) -> FieldError:
         """The refusal of a value."""
@@ -76,15 +80,15 @@ class EventName(Structure):
         return text.strip()
 
 
-class _Lines(Structure):
-    """A list that people write with one entry in each line."""
+class _Row(Structure):
+    """A list that people write in one line, with commas between."""
 
     def as_text(self, value: Any) -> str:
-        return "\n".join(map(str, value))
+        return ", ".join(map(str, value))
 
 
 @dataclass(frozen=True)
-class EventList(_Lines):
+class EventList(_Row):
     """Names of events that differ, in an order that matters."""
 
     least: int
@@ -99,24 +103,21 @@ class EventList(_Lines):
         )
 
     def of_text(self, text: str) -> object:
-        return [line.strip() for line in text.splitlines() if line.strip()]
+        return text.replace(",", " ").split()
 
     def read(self, field: str, value: object) -> tuple[str, ...]:
         names = _list(value)
-        if (
-            names is None
-            or not self.least <= len(names) <= self.most
-            or len(set(map(str, names))) < len(names)
-        ):
+        if names is None or not self.least <= len(names) <= self.most:
             raise self.refusal(field, value)
-        for name in names:
-            if not isinstance(name, str) or not EVENT_PATTERN.fullmatch(name):
-                raise self.refusal(field, value)
+        if not all(isinstance(name, str) and EVENT_PATTERN.fullmatch(name) for name in names):
+            raise self.refusal(field, value)
+        if len(set(names)) < len(names):
+            raise self.refusal(field, value)
         return tuple(names)
 
 
 @dataclass(frozen=True)
-class RisingNumbers(_Lines):
+class RisingNumbers(_Row):
     """Whole numbers, each above the one before."""
 
     least: int
@@ -142,6 +143,21 @@ class RisingNumbers(_Lines):
         if any(next_one <= one for one, next_one in pairwise(read)):
             raise self.refusal(field, value)
         return read
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a name is repeated")
+    return dict(pairs)
+
+
+def _depth(value: object) -> int:
+    """Levels of objects and lists, as far as it matters."""
+    depth, level = 0, [value]
+    while depth <= DEPTH and (level := [one for one in level if isinstance(one, dict | list)]):
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth
 
 
 def _list(value: object) -> Sequence[Any] | None:

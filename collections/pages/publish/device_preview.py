@@ -131,8 +131,13 @@ def _segments(mechanism: CohortStatistic[Any], population_size: int) -> SegmentP
 
 
 def _plan_query(mechanism: CohortStatistic[Any], population_size: int) -> str:
-    derived = mechanism.parameters.derived_names()
-    entered = {name: value for name, value in mechanism.parameters.as_dict().items() if name not in derived}
+    names = mechanism.parameters.entered_names()
+    # Lists and tables are not taken over: they are no numbers.
+    entered = {
+        name: value
+        for name, value in mechanism.parameters.as_dict().items()
+        if name in names and not isinstance(value, list | dict)
+    }
     if mechanism.noisy_count:
         entered["trust"] = Trust.TWO_SERVER.value
     return urlencode({"statistic": mechanism.statistic, "population_size": population_size, **entered})

@@ -10,7 +10,7 @@ from panprivacy.formats.csv_table import plain_lines
 from panprivacy.formats.display import duration_and_seconds, plain, sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
-from panprivacy.formats.structures import EventName, OneState, Structure
+from panprivacy.formats.structures import StateGroups, Structure, Tables
 from web.numbers import number
 
 HIDDEN_DELTA = 1e-6
@@ -92,9 +92,9 @@ class StructureField(forms.CharField):
             help_text=description.help,
             required=required,
             max_length=STRUCTURE_CHARACTERS,
-            widget=forms.TextInput()
-            if isinstance(structure, EventName | OneState)
-            else forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+            widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"})
+            if isinstance(structure, Tables | StateGroups)
+            else forms.TextInput(attrs={"spellcheck": "false"}),
             error_messages={"max_length": f"Must be {allowed}."},
         )
         self._structure = structure

@@ -75,6 +75,8 @@ def question_of(recipe: Recipe) -> Any:
 
 
 def _with_margin(one: Mapping[str, Any]) -> str:
+    if one["high"] - one["low"] > 0.9:
+        return "an unknown share"
     margin = 100 * max(one["value"] - one["low"], one["high"] - one["value"])
     return f"{significant(100 * one['value'], 3)}% ± {significant(margin)} points"
 

@@ -109,7 +109,7 @@ def derived_numbers(
     nothing bounds.
 
     Args:
-        sums: of every set of `sets_of`.
+        sums: of every set of `sets_of`; their values are at least 0, and add up.
     """
     shares = {ratio.name: _share(ratio, sums) for ratio in ratios}
     numbers = [
@@ -133,8 +133,8 @@ def _number(
 def _share(ratio: Ratio, sums: Mapping[Cells, Found]) -> Found:
     part, rest, whole = sums[ratio.of], sums[ratio.among - ratio.of], sums[ratio.among]
     low, high = share_ends(part.ends, rest.ends, whole.ends)
-    counted, others = max(part.value, 0.0), max(rest.value, 0.0)
-    value = counted / (counted + others) if counted + others > 0 else low
+    whole_value = part.value + rest.value
+    value = part.value / whole_value if whole_value > 0 else low
     return Found(min(max(value, low), high), (low, high))
 
 

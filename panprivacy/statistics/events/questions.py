@@ -9,6 +9,7 @@ from functools import cached_property
 from itertools import product
 from typing import Any, Self
 
+from panprivacy.formats.display import as_typed
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.formats.structures import (
@@ -95,7 +96,7 @@ class FunnelParameters(EventsParameters):
 
     events: tuple[str, ...] = described(
         label="Events",
-        help="Names of 2 to 6 events in the order in which people go through them, one per line.",
+        help="Names of 2 to 6 events in the order in which people go through them, with commas between.",
         structure=EventList(2, 6),
     )
 
@@ -262,8 +263,8 @@ class TimeToFirstParameters(OneEventParameters):
 
     within: tuple[int, ...] = described(
         label="Within",
-        help="Bounds in steps, rising, one per line: for each, how many devices had their first event by "
-        "then.",
+        help="Bounds in steps, rising, with commas between. For each: how many devices had their first "
+        "event by then.",
         structure=RisingNumbers(1, MOST_CELLS - 1, MOST_STEPS),
     )
 
@@ -344,7 +345,7 @@ class LongestStreakParameters(OneEventParameters):
         label="Longest run",
         help="Runs of this many steps in a row, and longer ones, are one answer.",
         minimum=2,
-        maximum=31,
+        maximum=22,
         suggested=5,
     )
 
@@ -392,7 +393,7 @@ class LongestStreak(RegularQuestion[LongestStreakParameters]):
 
     statistic = "longest_streak"
     title = "Longest streak"
-    description = "Estimates how many devices had the event in at most 0, 1, 2, … steps in a row."
+    description = "Estimates on how many devices the longest run of steps with the event was 0, 1, 2, …"
     parameters_class = LongestStreakParameters
 
 
@@ -404,7 +405,7 @@ class BothParameters(EventsParameters):
     """The events whose combinations are counted."""
 
     events: tuple[str, ...] = described(
-        label="Events", help="Names of 2 or 3 events, one per line.", structure=EventList(2, 3)
+        label="Events", help="Names of 2 or 3 events, with commas between.", structure=EventList(2, 3)
     )
 
     @cached_property
@@ -438,7 +439,7 @@ class BothParameters(EventsParameters):
             others.append(
                 Contrast(
                     f"{pair}_difference",
-                    f"{first}: with less without {second}",
+                    f"{first}: difference with and without {second}",
                     pair,
                     f"{a + 1}_without_{b + 1}",
                 )
@@ -468,7 +469,9 @@ class BothParameters(EventsParameters):
 
 def _combination(events: tuple[str, ...], state: int) -> str:
     names = [name for place, name in enumerate(events) if state >> place & 1]
-    return " and ".join(names) if names else "none of them"
+    if len(names) == 1:
+        return f"only {names[0]}"
+    return " and ".join(names) or "none of them"
 
 
 class Both(RegularQuestion[BothParameters]):
@@ -489,8 +492,7 @@ class AutomatonParameters(EventsParameters):
 
     events: tuple[str, ...] = described(
         label="Events",
-        help=f"Names of 1 to {MOST_NAMES} events, one per line, in the order in which they are applied "
-        "within a step.",
+        help=f"Names of 1 to {MOST_NAMES} events, in the order in which they are applied within a step.",
         structure=EventList(1, MOST_NAMES),
     )
     states: int | tuple[str, ...] = described(
@@ -526,7 +528,9 @@ class AutomatonParameters(EventsParameters):
     def _state(self, field: str, name: object) -> int:
         number = self._numbers.get(str(name))
         if number is None:
-            raise FieldError(field, f"names {name!r}, which is none of the {len(self._numbers)} states")
+            raise FieldError(
+                field, f"names {as_typed(name)}, which is none of the {len(self._numbers)} states"
+            )
         return number
 
     def _table(self, field: str, moves: Moves) -> Table:
@@ -544,18 +548,18 @@ class AutomatonParameters(EventsParameters):
         )
         for name in on:
             if name not in self.events:
-                raise FieldError("on", f"names {name!r}, which is none of the events")
+                raise FieldError("on", f"names {as_typed(name)}, which is none of the events")
         stay = self._table("on", ())
         cell_of: dict[int, str] = {}
         for label, states in self.cells:
             for state in states:
                 number = self._state("cells", state)
                 if number in cell_of:
-                    raise FieldError("cells", f"must name each state once, not {state!r} again")
+                    raise FieldError("cells", f"must name each state once, not {as_typed(state)} again")
                 cell_of[number] = label
         missing = [name for name, number in self._numbers.items() if number not in cell_of]
         if missing:
-            raise FieldError("cells", f"must name every state: {missing[0]!r} is missing")
+            raise FieldError("cells", f"must name every state: {as_typed(missing[0])} is missing")
         labels = tuple(dict.fromkeys(cell_of[number] for number in sorted(cell_of)))
         return Question(
             automaton=Automaton(
@@ -570,7 +574,7 @@ class AutomatonParameters(EventsParameters):
     def _step(self, text: str) -> int:
         if text.isascii() and text.isdigit() and text[0] != "0" and 1 <= int(text[:7]) <= self.steps:
             return int(text)
-        raise FieldError("at", f"must name steps from 1 to {self.steps:,}, not {text!r}")
+        raise FieldError("at", f"must name steps from 1 to {self.steps:,}, not {as_typed(text)}")
 
     def without_names(self) -> Self:
         names = dict(zip(self.events, _neutral(self.events), strict=True))

@@ -281,13 +281,20 @@ class RegularQuestion(MaskedMechanism[R]):
         bits = RandomizedBits(reports, bit.absent, bit.present, rate, 1, rule)
         possible = [min(max(value, 0.0), most) for value in values]
         failure = (1 - LEVELS[0]) / self._together
-        sums = {each: self._sum_found(cells, each, reports, failure) for each in sets}
+        projection = closest_histogram(values, reports / self.reporting_rate)
+        sums = {
+            # Values that agree with each other: those of the closest possible cells.
+            each: replace(
+                self._sum_found(cells, each, reports, failure), value=sum(projection[cell] for cell in each)
+            )
+            for each in sets
+        }
         numbers = derived_numbers(self.question.ratios, self.question.others, sums)
         return Estimate(
             values=values,
             standard_errors=self._standard_errors(errors, total, reports),
             standard_error_note=self._error_note(bits_standard_error_note(rate)),
-            projection=closest_histogram(values, reports / self.reporting_rate),
+            projection=projection,
             intervals=tuple(one.reaching(possible) for one in intervals(bits, cells, self._together)),
             details={"derived": numbers, "level": LEVELS[0]} if numbers else {},
         )

@@ -7,6 +7,7 @@ import pytest
 
 from panprivacy.encryption.elgamal import ElGamalPrivateKey
 from panprivacy.formats.errors import FieldError
+from panprivacy.formats.structures import EventList, RisingNumbers, Tables
 from panprivacy.statistics.catalogue import statistic_class
 from panprivacy.statistics.events.automaton import Automaton
 from panprivacy.statistics.events.regular import Question
@@ -261,3 +262,12 @@ def test_neutral_names_change_no_automaton(statistic):
     assert neutral.question.automaton == parameters.question.automaton
     for word in ("secret", "hidden", "shut", "open", "left"):
         assert word not in str(neutral.as_dict())
+
+
+def test_tables_in_forms_are_read_once_and_flat():
+    tables = Tables("events", 8)
+    assert tables.of_text('{"a": {"0": 1}}') == {"a": {"0": 1}}
+    for text in ("[" * 900, '{"a": {"0": [[1]]}}', '{"a": {}, "a": {}}', "[" * 100 + "]" * 100, "{"):
+        assert tables.of_text(text) == text
+    assert EventList(2, 6).of_text("a, b\nc") == ["a", "b", "c"]
+    assert RisingNumbers(1, 3, 9).of_text(" 1,3 x") == [1, 3, "x"]
