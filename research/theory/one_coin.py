@@ -62,7 +62,6 @@ def demonstrate(seed: int) -> Demonstration:
             line("a coin for each cell", Basis.MEASURED, one_coin=False, full=True),
             line("one coin, all devices in the cell", Basis.MEASURED, one_coin=True, full=True),
             line("one coin, no device in the cell", Basis.MEASURED, one_coin=True, full=False),
-            line("a coin for each cell", Basis.COMPUTED, one_coin=False, full=True),
             line("one coin, all devices in the cell", Basis.COMPUTED, one_coin=True, full=True),
             line("one coin, no device in the cell", Basis.COMPUTED, one_coin=True, full=False),
         ),

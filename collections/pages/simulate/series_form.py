@@ -12,6 +12,8 @@ from pages.simulate.forms import PUBLIC, enough_devices
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import Description
+from panprivacy.intervals.difference import widening
+from panprivacy.intervals.estimate import LEVELS
 from panprivacy.recipe.draft import RecipeDraft
 from panprivacy.recipe.series import SeriesDraft
 from publishing import others_of
@@ -24,8 +26,8 @@ ROUNDS = Description(label="Rounds", help="They run one after the other.", minim
 SHARE, RISE = 5, 20
 """Percent of the devices with the event, and by how many points that goes up if nothing tells what shows."""
 
-TOGETHER = 1.5
-"""By about this factor an end lies farther from its estimate if 20 results hold together."""
+TOGETHER = widening(1 - LEVELS[0], 1, 2 * MOST_ROUNDS)
+"""By this factor an end lies farther from its estimate if all results hold together, as in `joint_part`."""
 
 MOST_RISE = 90
 

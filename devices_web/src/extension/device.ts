@@ -11,17 +11,18 @@ const settings = JSON.parse(decodeURIComponent(location.hash.slice(1))) as Setti
 
 const devices = settings.recipes.map(({ id, event }) => {
   let status: Status = { id, phase: "not joined", failure: "" };
+  const failed = (error: unknown): void => {
+    status = { ...status, failure: String(error) };
+  };
   const device = new PageDevice(id, {
     ...atSite(id, siteOf(settings)),
     ...(settings.tick_seconds === undefined ? {} : { tickSeconds: settings.tick_seconds }),
     stored: ({ phase, refused }) => {
       status = { ...status, phase, ...(refused === undefined ? {} : { refused }) };
     },
-    failed: (error) => {
-      status = { ...status, failure: String(error) };
-    },
+    failed,
   });
-  return { event, device, status: () => status };
+  return { event, device, failed, status: () => status };
 });
 
 chrome.runtime.onMessage.addListener((message, { id, origin }, answer) => {
@@ -31,6 +32,13 @@ chrome.runtime.onMessage.addListener((message, { id, origin }, answer) => {
   if (origin === location.origin && message === STATUS) {
     answer(devices.map(({ status }) => status()));
   } else if (settings.origins.includes(origin ?? "")) {
-    devices.filter(({ event }) => event === message).forEach(({ device }) => device.event());
+    for (const { device, failed } of devices.filter(({ event }) => event === message)) {
+      // A recipe of several events refuses one without its name; others of this event go on.
+      try {
+        device.event();
+      } catch (error) {
+        failed(error);
+      }
+    }
   }
 });
