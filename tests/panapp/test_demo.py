@@ -110,7 +110,7 @@ def meets_the_truth(data: Path) -> None:
     assert len(weeks) == WEEKS
     names = [json.loads((EXAMPLES / example).read_text())["name"] for example in SECONDS if example != SERIES]
     assert set(releases) == {*weeks, *names}
-    _, two, mixed, stream = names
+    _, _, two, mixed, stream = names
     devices = {name: truth.devices for name, truth in truths.items()}
     assert (devices[two], devices[mixed], devices[stream]) == (3_148, 1_503, 0)
     assert truths[two].values == [1_019]
@@ -118,7 +118,7 @@ def meets_the_truth(data: Path) -> None:
     assert truths[stream].values == [3_148 / 4_043]
     for name, release in releases.items():
         assert release.outcome == Release.Outcome.RELEASED
-        # Fourteen values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
+        # Eighteen values, each beyond 6.5 standard errors with probability below 1e-10 (the errors are
         # sums of thousands of bounded terms, so normal tails are a fair guide; the stream's Laplace noise is
         # 2.8 of the 32 counts that its standard error is made of): 2e-9 in all. That in the number of reports
         # of two servers is 22 of 58: 2e-8 more.

@@ -451,7 +451,7 @@ def test_plan_begun_by_the_web_server_is_finished_by_a_worker(installation: Inst
         answer = json.loads(answer_to(address, {"Content-Type": "application/json"}, question))
         return answer["guarantees"] is not None and answer["solution"]["found"]
 
-    assert not solved()  # guarantees are always a task's
+    # Guarantees are always a task's, which a free worker may end while the request waits.
     assert wait_until(solved, PATIENCE, interval=1)
 
 
