@@ -53,7 +53,7 @@ def demonstrate(seed: int) -> Demonstration:
 
     chart = Figure(
         key=KEY,
-        title="",
+        title="Error of both coins",
         caption=f"Standard error of one cell, per report, at ε = {EPSILON:g} under replacement.",
         x_title="cells",
         y_title="standard error per report",
