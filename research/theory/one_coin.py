@@ -52,7 +52,7 @@ def demonstrate(seed: int) -> Demonstration:
         return Line.over(CELLS, name, basis, partial(found, **options))
 
     chart = Figure(
-        key=KEY,
+        key=f"{KEY}-errors",
         title="Error of both coins",
         caption=f"Standard error of one cell, per report, at ε = {EPSILON:g} under replacement.",
         x_title="cells",

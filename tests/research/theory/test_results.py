@@ -137,7 +137,7 @@ def test_stored_curves_show_what_the_theorems_say():
 def test_one_coin_measured_is_as_computed():
     """Stored numbers: 24% is six standard deviations of an error that 300 collections measure."""
     for name in ("one coin, all devices in the cell", "one coin, no device in the cell"):
-        measured, computed = (stored("one-coin", name, basis) for basis in ("measured", "computed"))
+        measured, computed = (stored("one-coin-errors", name, basis) for basis in ("measured", "computed"))
         assert all(abs(measured[x] / computed[x] - 1) < 0.24 for x in computed)
     every = {
         (full, cells): one_coin.computed_error(cells, one_coin=True, full=full)
