@@ -75,7 +75,7 @@ def series_fill(rounds: int, rng: np.random.Generator) -> None:
 
 
 def recipes_fill(recipes: int, rng: np.random.Generator) -> None:
-    """Recipes of which every second has a result, and a histogram."""
+    """Recipes, every second one with a result, and a histogram."""
     from ledger.budget import Budget
     from ledger.operations import population_create
     from publishing.publication import recipe_publish_file

@@ -194,7 +194,7 @@ def trends(series: Series, rounds: Sequence[Round], segments: Sequence[str]) -> 
 
 def changes_since(series: Series, baseline: int, later: Mapping[str, Point]) -> dict[str, Change | None]:
     """From the result of one round to later ones, by segment; all hold together with all other changes of
-    the series. None for a segment of which one of the two results has no part.
+    the series. None for a segment that one of the two results does not show.
 
     Args:
         baseline: number of the round.

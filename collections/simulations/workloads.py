@@ -38,7 +38,7 @@ RANDOM = {"bernoulli": PROBABILITY, "poisson": RATE}
 """Kinds of random events, and what their `rate` may be."""
 
 SHARES = "shares"
-"""The kind of devices of which a fixed share has the event, of each segment its own."""
+"""Workloads in which a fixed share of the devices has the event, in each segment its own."""
 
 OPTION = "events"
 """The option of `collect` of devices that have events; the others have values."""

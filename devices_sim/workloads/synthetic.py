@@ -58,8 +58,8 @@ class SyntheticBucket(Bucket[Set[int]]):
 
 @dataclass(frozen=True)
 class ShareBucket(Bucket[Any]):
-    """Devices `first`, `first` + 1, … of which a fixed share has one event, in any step: of each segment its
-    own, and no more or less by chance.
+    """Devices `first`, `first` + 1, …: a fixed share of them has one event, in any step. Each segment has a
+    share of its own, no more or less by chance.
 
     Attributes:
         segments: in turn, those of the devices; empty if there are none.

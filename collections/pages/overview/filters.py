@@ -1,6 +1,8 @@
 """What the overview's list can be narrowed to; every choice is in the address."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from django import forms
@@ -44,6 +46,11 @@ EVENT_BOX = {"list": "events", "autocapitalize": "none", "autocomplete": "off", 
 DAY = forms.DateInput(format="%Y-%m-%d", attrs={"type": "date"})
 
 
+def _asked_once(names: Callable[[], list[str]]) -> Callable[[], list[tuple[str, str]]]:
+    """Choices that are read from the database when they are needed, and then kept with the form."""
+    return cache(lambda: [("", "All"), *((one, one) for one in names())])
+
+
 class FilterForm(forms.Form):
     """Each field is a parameter of the query string, and an argument of `overview_search`; words are a
     separate argument.
@@ -51,7 +58,7 @@ class FilterForm(forms.Form):
 
     status = forms.ChoiceField(choices=STATUSES)
     statistic = forms.ChoiceField(choices=lambda: [("", "All"), *_titles()])
-    population = forms.ChoiceField(choices=lambda: [("", "All"), *((one, one) for one in population_names())])
+    population = forms.ChoiceField()
     event = forms.CharField(
         validators=[RegexValidator(rf"\A{EVENT_PATTERN.pattern}\Z", NO_EVENT, code="no_event")],
         strip=True,
@@ -59,7 +66,7 @@ class FilterForm(forms.Form):
     )
     since = forms.DateField(label="Published since", widget=DAY, input_formats=["%Y-%m-%d"])
     until = forms.DateField(label="Published until", widget=DAY, input_formats=["%Y-%m-%d"])
-    owner = forms.ChoiceField(choices=lambda: [("", "All"), *((one, one) for one in owner_names())])
+    owner = forms.ChoiceField()
     tag = forms.CharField(max_length=TAG_LENGTH, widget=forms.TextInput({"list": "tags"}))
     sort = forms.ChoiceField(label="Sort by", choices=SORTS)
     view = forms.ChoiceField(choices=VIEWS, widget=forms.HiddenInput)
@@ -67,6 +74,8 @@ class FilterForm(forms.Form):
     def __init__(self, query: QueryDict, reader: AbstractBaseUser | AnonymousUser) -> None:
         given = {name: query.get(name, "") for name in self.base_fields}
         super().__init__(given, auto_id="filter-%s", label_suffix="")
+        for name, names in (("population", population_names), ("owner", owner_names)):
+            self.fields[name].choices = _asked_once(names)  # type: ignore[attr-defined]  # a ChoiceField's
         # Owners and tags are an organization's own: they are in no public document.
         if not reader.is_authenticated:
             del self.fields["owner"], self.fields["tag"]

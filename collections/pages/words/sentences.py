@@ -97,7 +97,7 @@ def guarantee_texts(guarantees: Iterable[Guarantee]) -> list[GuaranteeText]:
     found: dict[tuple[str, str], list[GuaranteeText]] = {}
     for text in _texts(guarantees):
         found.setdefault((text.model, text.observer), []).append(text)
-    # sorted is stable: relations of which none is larger keep their order.
+    # sorted is stable: equal relations keep their order.
     ordered = [
         sorted(texts, key=lambda text: LARGEST.isdisjoint(text.relation_names)) for texts in found.values()
     ]

@@ -122,7 +122,7 @@ def test_rule_for_one_round_would_fire_too_often_over_twenty() -> None:
 
 
 def firing_probability(rule: Rule, having: int) -> float:
-    """In one round with so many devices that have the event, exactly: the sum over all numbers of ones."""
+    """In one round with this number of devices with the event, exactly: the sum over all numbers of ones."""
     flip, seen = statistic_of()._response.flip_probability, np.arange(DEVICES + 1)
     chances = np.convolve(binom.pmf(seen, having, 1 - flip), binom.pmf(seen, DEVICES - having, flip))
     likely = np.flatnonzero(chances[: DEVICES + 1] > 1e-12)

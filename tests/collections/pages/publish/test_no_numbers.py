@@ -250,7 +250,7 @@ def test_form_asks_again_by_itself_for_its_figures(
     address = f"{reverse('recipe-preview')}?statistic=count_nonzero&look="
     values = {"steps": 7, "epsilon": 1, "delta": "1e-6", "cohort_size": 1000, "population_size": 10_000}
     assert "look=4" in signed_in.post(f"{address}3", values).content.decode()
-    # It gives up after some polls; whoever waits longer can press the button.
+    # It gives up after some polls; an analyst who waits longer can press the button.
     for look in ("11", "12", "-1", "x"):
         assert "look=" not in signed_in.post(f"{address}{look}", values).content.decode()
     work(sent)

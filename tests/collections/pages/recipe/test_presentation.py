@@ -222,7 +222,7 @@ def test_margin_of_half_the_range_of_answers_is_said_to_say_nothing() -> None:
 @pytest.mark.parametrize("hidden_count", [False, True])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_chart_has_the_unit_of_the_headline(name: str, hidden_count: bool, sampling_rate: float) -> None:
-    """Of a few values each: only the unit is looked at."""
+    """Of a few values each: only the unit is compared."""
     given = {"epsilon": 0.5 if name in STREAM_STATISTICS else 2.0, "delta": 1e-6, "k": 4, "steps": 4}
     given |= {"cohort_size": 600, "n_max": 40}
     options = {"hidden_count": hidden_count, "sampling_rate": sampling_rate}
