@@ -415,9 +415,11 @@ class RegularQuestion(MaskedMechanism[R]):
         """The largest errors of both coins, compared."""
         cells, epsilon = len(self.labels), self.parameters.epsilon
         one, each = (largest_error(coin, epsilon, cells) for coin in (VECTOR, BUCKET))
+        other, times = "one coin for all values", one / each
         if self._has_vector_coin:
-            return f"With a coin for each value, the largest error would be {each / one:.2g} times as large."
-        return f"With one coin for all values, the largest error would be {one / each:.2g} times as large."
+            other, times = "a coin for each value", each / one
+        compared = "about as large" if abs(times - 1) < 0.05 else f"{times:.2g} times as large"
+        return f"With {other}, the largest error would be {compared}."
 
     def expected_margin(self, population: int, failure_probability: float) -> float:
         """Of the intervals of all cells, about, which hold together with those of derived numbers; the worst

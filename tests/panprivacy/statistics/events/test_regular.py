@@ -387,6 +387,10 @@ def test_all_intervals_and_derived_numbers_hold_together(rate, coin):
 def test_both_coins_errors_are_shown():
     # 0.425 against 0.960, and 1.65.
     assert "each value, the largest error would be 2.3 times" in asked("automaton", epsilon=2.0).expected_note
+    alike = asked("retention", epsilon=1.0, periods=4, period_steps=7)
+    assert "the largest error would be about as large" in alike.expected_note
+    chosen = asked("automaton", epsilon=2.0, coin=BUCKET)
+    assert "for all values, the largest error would be 0.44 times" in chosen.expected_note
     many = asked("time_to_first", epsilon=2.0, within=list(range(1, 16)), steps=20)
     assert many.parameters.coin == BUCKET
     assert "for all values, the largest error would be 1.7 times" in many.expected_note
