@@ -21,12 +21,12 @@ MECHANISMS: Registry[type["Mechanism[Any]"]] = Registry(
         "count_nonzero": "count_nonzero:CountNonzero",
         "histogram": "histogram:Histogram",
         "mean": "mean:Mean",
-        "funnel": "questions:Funnel",
-        "retention": "questions:Retention",
-        "time_to_first": "questions:TimeToFirst",
-        "longest_streak": "questions:LongestStreak",
-        "both": "questions:Both",
-        "automaton": "questions:AutomatonQuestion",
+        "funnel": "questions.funnel:Funnel",
+        "retention": "questions.retention:Retention",
+        "time_to_first": "questions.time_to_first:TimeToFirst",
+        "longest_streak": "questions.longest_streak:LongestStreak",
+        "both": "questions.both:Both",
+        "automaton": "questions.automaton:AutomatonQuestion",
     },
 )
 """Registered name → class."""

@@ -33,14 +33,12 @@ from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters, closest_histogram
 from panprivacy.statistics.events.interface import Mechanism, Report, State
-from panprivacy.statistics.events.questions import (
-    AutomatonQuestion,
-    Both,
-    Funnel,
-    LongestStreak,
-    Retention,
-    TimeToFirst,
-)
+from panprivacy.statistics.events.questions.automaton import AutomatonQuestion
+from panprivacy.statistics.events.questions.both import Both
+from panprivacy.statistics.events.questions.funnel import Funnel
+from panprivacy.statistics.events.questions.longest_streak import LongestStreak
+from panprivacy.statistics.events.questions.retention import Retention
+from panprivacy.statistics.events.questions.time_to_first import TimeToFirst
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,
