@@ -85,8 +85,10 @@ class Segmented(Mechanism[Any]):
     counts_devices = True
     provable = True
 
-    def __init_subclass__(cls, *, of: type[Mechanism[Any]]) -> None:
+    def __init_subclass__(cls, *, of: type[Mechanism[Any]] | None = None) -> None:
         super().__init_subclass__()
+        if of is None:  # a base of several
+            return
         cls.undivided_class, cls.parameters_class = of, of.parameters_class
         cls.statistic, cls.title, cls.description = of.statistic, of.title, of.description
         cls.unit, cls.scalar, cls.theorem = of.unit, of.scalar, of.theorem
@@ -378,9 +380,8 @@ class SegmentedHistogram(Segmented, of=Histogram):
         return Histogram(self.parameters)
 
 
-class SegmentedFunnel(Segmented, of=Funnel):
-    """How far devices get in a sequence of events, by segment: the base of all regular questions, which
-    differ in their `undivided_class`. Each cell has a coin of its own."""
+class SegmentedQuestion(Segmented):
+    """A regular question by segment. Each cell has a coin of its own."""
 
     def __init__(
         self, parameters: RegularParameters, segments: Sequence[str], own: str | None = None
@@ -393,23 +394,27 @@ class SegmentedFunnel(Segmented, of=Funnel):
         return self.undivided_class(self.parameters)  # type: ignore[return-value]  # one of them
 
 
-class SegmentedRetention(SegmentedFunnel, of=Retention):
+class SegmentedFunnel(SegmentedQuestion, of=Funnel):
+    """How far devices get in a sequence of events, by segment."""
+
+
+class SegmentedRetention(SegmentedQuestion, of=Retention):
     """Until when devices of the first period come back, by segment."""
 
 
-class SegmentedTimeToFirst(SegmentedFunnel, of=TimeToFirst):
+class SegmentedTimeToFirst(SegmentedQuestion, of=TimeToFirst):
     """How long it takes until the first event, by segment."""
 
 
-class SegmentedLongestStreak(SegmentedFunnel, of=LongestStreak):
+class SegmentedLongestStreak(SegmentedQuestion, of=LongestStreak):
     """The longest run of steps with the event, by segment."""
 
 
-class SegmentedBoth(SegmentedFunnel, of=Both):
+class SegmentedBoth(SegmentedQuestion, of=Both):
     """Which of a few events devices had, by segment."""
 
 
-class SegmentedAutomaton(SegmentedFunnel, of=AutomatonQuestion):
+class SegmentedAutomaton(SegmentedQuestion, of=AutomatonQuestion):
     """A table of states, by segment."""
 
 
