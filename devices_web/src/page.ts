@@ -8,6 +8,8 @@
 
 import { FieldError } from "./bytes.ts";
 import { Device, type DeviceState } from "./device.ts";
+import { messageOf, namesOf, PendingEvents } from "./pending.ts";
+import type { Recipe } from "./recipe.ts";
 import { type Database, openStorage, STATES } from "./storage.ts";
 import { TICK_SECONDS } from "./ticks.ts";
 import { UndeliverableError } from "./way.ts";
@@ -19,6 +21,11 @@ const MOST_PAUSE_TICKS = 64;
 export interface PageOptions {
   /** Verify and join the recipe; asked once, of the tab that owns the state, while none is stored. */
   readonly join: () => Device | Promise<Device>;
+  /**
+   * Throw if this page must keep out of a verified recipe. Called ahead of the first state, and for a stored
+   * one, which then stays as it is.
+   */
+  readonly allow?: (recipe: Recipe) => void;
   /**
    * Ask for the token of a recipe that has tokens, from `device.asksAt` on. Called at ticks, like `deliver`;
    * `store` keeps a state, and only then a request is sent.
@@ -43,8 +50,8 @@ export interface PageOptions {
 /**
  * One tab's hold on this browser's device of one recipe.
  *
- * One tab owns the state. The others report to it at each of their own ticks whether there was an event, even
- * if there was none; when it closes, another takes over.
+ * One tab owns the state. The others report to it at each of their own ticks which events there were, in a
+ * message of one size, even if there were none; when it closes, another takes over.
  */
 export class PageDevice {
   readonly #recipe: string;
@@ -53,8 +60,8 @@ export class PageDevice {
   readonly #closing = new AbortController();
   readonly #timer: ReturnType<typeof setInterval>;
   #release = (): void => {};
-  /** Names of events since the last tick that took them in; "" for the only one of the recipe. */
-  #pending = new Set<string>();
+  /** Events since the last tick that took them in. */
+  readonly #pending = new PendingEvents();
   #owner = false;
   #busy = false;
   #database: Database | undefined;
@@ -78,8 +85,8 @@ export class PageDevice {
     this.#channel = new BroadcastChannel(name);
     this.#channel.onmessage = ({ data }) => {
       // Only the owner takes it in: other tabs would forward it to each other without end.
-      if (this.#owner && Array.isArray(data)) {
-        this.#note(data);
+      if (this.#owner) {
+        this.#note(namesOf(data));
       }
     };
     this.#timer = setInterval(() => void this.#tick(), 1000 * tickSeconds);
@@ -94,8 +101,8 @@ export class PageDevice {
    * An event happened. It waits in memory for the next tick; closing the page until then loses it.
    *
    * @param name may be left out if the recipe has one event.
-   * @throws FieldError the recipe does not list it. A tab that does not know the recipe yet keeps the event,
-   * and the one that does passes the error to `failed`.
+   * @throws FieldError the recipe does not list it. A tab that does not know the recipe yet keeps up to 8
+   * names, and the one that does passes the error to `failed`.
    */
   event(name = ""): void {
     this.#device?.bitOf(name || undefined);
@@ -153,8 +160,7 @@ export class PageDevice {
       return;
     }
     if (!this.#owner) {
-      this.#channel.postMessage([...this.#pending]);
-      this.#pending.clear();
+      this.#channel.postMessage(messageOf(this.#pending.taken()));
       return;
     }
     this.#busy = true;
@@ -183,10 +189,8 @@ export class PageDevice {
         this.#options.stored?.(kept);
         return;
       }
-      this.#device = kept === undefined ? await this.#attempted(() => this.#joined()) : Device.resume(kept);
-      const early = [...this.#pending];
-      this.#pending.clear();
-      this.#note(early);
+      this.#device = await this.#attempted(() => this.#begun(kept));
+      this.#note(this.#pending.taken());
     }
     const device = this.#device;
     if (device === undefined) {
@@ -251,6 +255,12 @@ export class PageDevice {
       this.#options.failed?.(error);
       return error;
     }
+  }
+
+  async #begun(kept: DeviceState | undefined): Promise<Device> {
+    const device = kept === undefined ? await this.#joined() : Device.resume(kept);
+    this.#options.allow?.(device.recipe);
+    return device;
   }
 
   async #joined(): Promise<Device> {

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 import { FieldError, toBase64 } from "../src/bytes.ts";
-import { readSettings } from "../src/extension/settings.ts";
+import { readSettings, requireAllowed } from "../src/extension/settings.ts";
 
 const ID = "0123456789abcdef".repeat(4);
 const KEY = toBase64(new Uint8Array(32).fill(7));
@@ -13,7 +13,7 @@ const USABLE = {
   server: "https://telemetry.example",
   server_key: KEY,
   log_policy: "log …",
-  recipes: [{ id: ID, event: "looked up" }],
+  recipes: [{ id: ID, events: ["search", "open", "borrow"] }],
   origins: ["https://catalogue.example", "https://catalogue.example:8443", "http://127.0.0.1:8000"],
 };
 const OTHERS = { helper_key: KEY, issuer_key: KEY, enrolment_code: "code" };
@@ -29,7 +29,7 @@ const ORIGIN = /^origins: must be https only, in lower case, without \*, path an
 const SERVER = /^server: must be https only, without \* and trailing slash, as /;
 const TICK = /^tick_seconds: must be a whole number from 1 to 3600, not /;
 const BASE64 = "must be 32 bytes in base64$";
-const recipes = (...ids: unknown[]) => ({ recipes: ids.map((id) => ({ id, event: "looked up" })) });
+const recipes = (...ids: unknown[]) => ({ recipes: ids.map((id) => ({ id, events: ["search"] })) });
 
 for (const [changes, message] of [
   ...[0, -5, 7200, 1.5, "30", null].map((tick_seconds) => [{ tick_seconds }, TICK]),
@@ -53,9 +53,17 @@ for (const [changes, message] of [
     /^recipes\[1\]\.id: must be 64 lower-case hexadecimal digits$/,
   ]),
   [recipes(ID, ID), new RegExp(`^recipes: must name each recipe once, not ${ID} twice$`)],
-  ...[undefined, "all", [null], [{ id: ID }], [{ id: 1, event: "looked up" }]].map((given) => [
+  ...[undefined, "all", [null], [{ id: ID }], [{ id: 1, events: ["search"] }], [{ id: ID, events: "search" }]].map((given) => [
     { recipes: given },
-    /^recipes: must be a list of objects with id and event$/,
+    /^recipes: must be a list of objects with id and events$/,
+  ]),
+  ...[[], [..."abcdefghi"], ["search", "search"]].map((events) => [
+    { recipes: [{ id: ID, events }] },
+    /^recipes\[0\]\.events: must be 1 to 8 names that differ$/,
+  ]),
+  ...["looked up", "Search", "", "x".repeat(61), 1, null].map((name) => [
+    { recipes: [{ id: ID, events: ["search", name] }] },
+    /^recipes\[0\]\.events: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -$/,
   ]),
 ] as [object, RegExp][]) {
   test(`a policy with ${JSON.stringify(changes)} is refused`, () => {
@@ -78,3 +86,27 @@ test("the schema says kinds alone: what is outside of a range there would be dro
   const known = [...Object.keys({ ...USABLE, ...OTHERS }), "tick_seconds"];
   assert.deepEqual(Object.keys(schema.properties).sort(), known.sort());
 });
+
+test("a recipe is allowed whose events are those of the policy, or that lists none and has one", () => {
+  for (const [events, allowed] of [
+    [["search", "open"], ["open", "search"]],
+    [["search"], ["search"]],
+    [[], ["search"]],
+  ] as const) {
+    requireAllowed({ events }, allowed);
+  }
+});
+
+for (const [events, allowed, message] of [
+  [["search", "open", "borrow"], ["open", "search"], "the recipe's search, open, borrow; not open, search"],
+  [["search", "open"], ["search", "borrow"], "the recipe's search, open; not search, borrow"],
+  [["search"], ["borrow"], "the recipe's search; not borrow"],
+  // The name would be recorded nowhere.
+  [["search"], ["search", "open"], "the recipe's search; not search, open"],
+  [[], ["search", "open"], "one name, because the recipe lists none; not search, open"],
+] as const) {
+  test(`a recipe of ${events.join(", ") || "no name"} is refused if ${allowed.join(", ")} are allowed`, () => {
+    const refusal = { name: "FieldError", message: `events: must be ${message}` };
+    assert.throws(() => requireAllowed({ events }, allowed), refusal);
+  });
+}

@@ -5,24 +5,24 @@
 
 import { PageDevice } from "../page.ts";
 import { atSite } from "../site.ts";
-import { type Settings, siteOf, STATUS, type Status } from "./settings.ts";
+import { requireAllowed, type Settings, siteOf, STATUS, type Status } from "./settings.ts";
 
 const settings = JSON.parse(decodeURIComponent(location.hash.slice(1))) as Settings;
 
-const devices = settings.recipes.map(({ id, event }) => {
+const devices = settings.recipes.map(({ id, events }) => {
   let status: Status = { id, phase: "not joined", failure: "" };
-  const failed = (error: unknown): void => {
-    status = { ...status, failure: String(error) };
-  };
   const device = new PageDevice(id, {
     ...atSite(id, siteOf(settings)),
     ...(settings.tick_seconds === undefined ? {} : { tickSeconds: settings.tick_seconds }),
+    allow: (recipe) => requireAllowed(recipe, events),
     stored: ({ phase, refused }) => {
       status = { ...status, phase, ...(refused === undefined ? {} : { refused }) };
     },
-    failed,
+    failed: (error) => {
+      status = { ...status, failure: String(error) };
+    },
   });
-  return { event, device, failed, status: () => status };
+  return { events, device, status: () => status };
 });
 
 chrome.runtime.onMessage.addListener((message, { id, origin }, answer) => {
@@ -31,14 +31,10 @@ chrome.runtime.onMessage.addListener((message, { id, origin }, answer) => {
   }
   if (origin === location.origin && message === STATUS) {
     answer(devices.map(({ status }) => status()));
-  } else if (settings.origins.includes(origin ?? "")) {
-    for (const { device, failed } of devices.filter(({ event }) => event === message)) {
-      // A recipe of several events refuses one without its name; others of this event go on.
-      try {
-        device.event();
-      } catch (error) {
-        failed(error);
-      }
+  } else if (settings.origins.includes(origin ?? "") && typeof message === "string") {
+    for (const { events, device } of devices.filter(({ events }) => events.includes(message))) {
+      // The only event of a recipe may be without a name there.
+      device.event(events.length > 1 ? message : "");
     }
   }
 });

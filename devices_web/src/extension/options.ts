@@ -23,15 +23,16 @@ async function show(): Promise<void> {
     return;
   }
   line("policy", `The policy can be used. Site: ${settings.server}`);
-  line("policy", `Pages that tell events: ${settings.origins.join(", ") || "none"}`);
+  line("policy", `Pages that may report events: ${settings.origins.join(", ") || "none"}`);
   // The device's document opens with the browser, or at the next alarm.
   const told = (await chrome.runtime.sendMessage(STATUS).catch(() => undefined)) as Status[] | undefined;
-  for (const { id, event } of settings.recipes) {
+  for (const { id, events } of settings.recipes) {
     const status = told?.find((one) => one.id === id);
     const failure = status?.failure ? ` Last failure: ${status.failure}` : "";
     // Final, so previous failures do not matter.
     const why = status?.refused === undefined ? failure : ` It sends no report: ${status.refused}`;
-    line("recipes", `“${event}” (${id}): ${status?.phase ?? "starts within 30 seconds"}.${why}`);
+    const names = events.map((name) => `“${name}”`).join(", ");
+    line("recipes", `${names} (${id}): ${status?.phase ?? "starts within 30 seconds"}.${why}`);
   }
 }
 

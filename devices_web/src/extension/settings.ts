@@ -1,6 +1,9 @@
 /** The administrator's policy (`extension/schema.json`). */
 
 import { FieldError, fromBase64, fromHex } from "../bytes.ts";
+import { MOST_NAMES } from "../pending.ts";
+import { eventName } from "../questions.ts";
+import type { Recipe } from "../recipe.ts";
 import type { Site } from "../site.ts";
 import { TICK_SECONDS } from "../ticks.ts";
 
@@ -11,7 +14,8 @@ export interface Settings {
   readonly issuer_key?: string;
   readonly enrolment_code?: string;
   readonly log_policy: string;
-  readonly recipes: readonly { readonly id: string; readonly event: string }[];
+  /** In which recipes this computer takes part, and which events it may record for each. */
+  readonly recipes: readonly { readonly id: string; readonly events: readonly string[] }[];
   readonly origins: readonly string[];
   readonly tick_seconds?: number;
 }
@@ -84,18 +88,40 @@ const KEYS = ["server_key", "helper_key", "issuer_key"];
 
 function requireRecipes(recipes: unknown): void {
   const isRecipe = (recipe: unknown) => {
-    const { id, event } = (recipe ?? {}) as Record<string, unknown>;
-    return typeof id === "string" && typeof event === "string";
+    const { id, events } = (recipe ?? {}) as Record<string, unknown>;
+    return typeof id === "string" && Array.isArray(events);
   };
   if (!Array.isArray(recipes) || !recipes.every(isRecipe)) {
-    throw new FieldError("recipes", "must be a list of objects with id and event");
+    throw new FieldError("recipes", "must be a list of objects with id and events");
   }
   const ids: string[] = recipes.map(({ id }) => id);
   ids.forEach((id, at) => fromHex(`recipes[${at}].id`, id, 32));
+  recipes.forEach(({ events }, at) => requireEvents(`recipes[${at}].events`, events));
   // Two devices of one recipe would wait for each other's state, and send each other their events.
   const twice = ids.find((id, at) => ids.indexOf(id) < at);
   if (twice !== undefined) {
     throw new FieldError("recipes", `must name each recipe once, not ${twice} twice`);
+  }
+}
+
+function requireEvents(field: string, events: readonly unknown[]): void {
+  if (events.length < 1 || events.length > MOST_NAMES || new Set(events).size < events.length) {
+    throw new FieldError(field, `must be 1 to ${MOST_NAMES} names that differ`);
+  }
+  events.forEach((name) => eventName(field, name));
+}
+
+/**
+ * Check a recipe's events against those that the policy allows it.
+ *
+ * @throws FieldError unless they are the same, in any order; or one is allowed, and the recipe lists none.
+ */
+export function requireAllowed({ events }: Pick<Recipe, "events">, allowed: readonly string[]): void {
+  const fits = events.every((name) => allowed.includes(name));
+  if (!fits || allowed.length !== Math.max(1, events.length)) {
+    const listed = `the recipe's ${events.join(", ")}`;
+    const wanted = events.length === 0 ? "one name, because the recipe lists none" : listed;
+    throw new FieldError("events", `must be ${wanted}; not ${allowed.join(", ")}`);
   }
 }
 
