@@ -53,6 +53,9 @@ window.begin = ({ served, keys }) => {
   window.noToken = "the attester is away";
   window.device = new PageDevice(served.id, {
     join: () => joinRecipe(served, keys, { simulation: true }),
+    allow: ({ events }) => {
+      if (window.forbidden?.some((name) => events.includes(name))) throw new Error("not allowed");
+    },
     ...(window.withoutToken ? {} : { token: async (device, store) => {
       asked.push(device.state.step);
       if (noToken) throw new Error(noToken);
@@ -193,6 +196,8 @@ def test_unknown_name_from_another_tab_is_refused_by_the_owner(context: BrowserC
     owner = opened(context, "funnel")
     states(owner, 1)
     other = opened(context, "funnel")
+    with pytest.raises(Error, match="event: must be 1 to 60 of the characters"):
+        other.evaluate("device.event('Open!')")
     other.evaluate("device.event('sell'); device.event('open')")
     owner.clock.run_for(TICK)
     owner.wait_for_function("failures.length === 1")
@@ -234,7 +239,10 @@ def test_tabs_tell_on_what_happened_in_them_and_not_what_others_told(context: Br
         for page in others:
             page.wait_for_function("count => told.length >= count", arg=ticks)
         owner.wait_for_function("count => stored.length >= count", arg=1 + ticks)
-    assert [page.evaluate("told.slice(0, 3)") for page in others] == [[[""], [], []], [[], [], []]]
+    # All of one size; an end after each name, then nothing.
+    told = "told.slice(0, 3).map((told) => [told.length, told.filter(Boolean).length])"
+    nothing = [512, 0]
+    assert [page.evaluate(told) for page in others] == [[[512, 1], nothing, nothing], [nothing] * 3]
     assert holds(owner.evaluate("stored.at(-1)")) == [1]
 
 
@@ -289,6 +297,31 @@ def test_a_page_comes_back_to_the_stored_state(browser: Browser, bundle: str, tm
     assert holds(resumed) == [1]
     assert resumed["nonce"] == kept["nonce"]
     assert resumed["ciphertexts"] != kept["ciphertexts"]
+
+
+def test_recipe_that_is_not_allowed_is_neither_joined_nor_continued(
+    browser: Browser, bundle: str, tmp_path: Path
+) -> None:
+    def opened_without(context: BrowserContext, name: str) -> None:
+        page = context.new_page()
+        page.add_init_script(f"window.forbidden = ['{name}']")
+        opened_in(page, "funnel").evaluate("device.event('open')")
+        page.wait_for_function("failures.length === 1")
+        page.clock.run_for(2 * TICK)
+        page.wait_for_function("failures.length === 2")
+        assert page.evaluate("failures") == ["Error: not allowed"] * 2
+        assert page.evaluate("stored") == []
+        page.close()
+
+    with profile_of(browser, bundle, tmp_path) as context:
+        opened_without(context, "buy")
+        page = opened(context, "funnel")
+        kept = states(page, 1)[-1]
+        page.close()
+        opened_without(context, "search")
+        resumed = states(opened(context, "funnel"), 1)[-1]
+    assert shape(resumed) == shape(kept)
+    assert holds(resumed) == [1, 0, 0, 0]
 
 
 def test_a_server_that_is_away_is_asked_ever_more_seldom(

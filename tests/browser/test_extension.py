@@ -36,10 +36,18 @@ TELL = """event => new Promise((told) => {
 }).then(() => undefined)"""
 
 
+NAMES = ["search", "open", "borrow"]
+FUNNEL = {"statistic": "funnel", "events": NAMES}
+
+
 def recipe_of(
-    name: str, opens_at: datetime, step: timedelta, admission: TokenAdmission | None = None
+    name: str,
+    opens_at: datetime,
+    step: timedelta,
+    admission: TokenAdmission | None = None,
+    **changes: object,
 ) -> PublishedRecipe:
-    """For real devices, with one step."""
+    """For real devices; a count with one step unless `changes` says otherwise."""
     draft = RecipeDraft.from_mapping(
         {
             "name": name,
@@ -51,6 +59,7 @@ def recipe_of(
             "delta": 1e-6,
             "cohort_size": 100,
             **({} if admission is None else {"admission": "token"}),
+            **changes,
         }
     )
     servers = OneServer.of(private_key().public_key)
@@ -58,16 +67,24 @@ def recipe_of(
 
 
 class Site:
-    """Publishes two recipes, and has both in its log: one whose only step is long, and one whose is over."""
+    """Publishes recipes, and has all in its log.
+
+    Attributes:
+        running: a count whose only step is long.
+        funnel: of three events, with short steps.
+        over: a funnel whose only step is over.
+        strange: a funnel with an event that the policy does not allow.
+    """
 
     def __init__(self) -> None:
         now = datetime.now(UTC).replace(microsecond=0)
         self.running = recipe_of("Running", now, timedelta(days=1))
-        self.over = recipe_of("Over", now - timedelta(minutes=2), timedelta(minutes=1))
-        entries = [entry_of(recipe.identifier) for recipe in (self.running, self.over)]
-        self.servers = {
-            recipe.identifier: MemoryServer(recipe, private_key()) for recipe in (self.running, self.over)
-        }
+        self.funnel = recipe_of("Funnel", now, timedelta(seconds=2), steps=10_000, **FUNNEL)
+        self.over = recipe_of("Over", now - timedelta(minutes=2), timedelta(minutes=1), **FUNNEL)
+        self.strange = recipe_of("Strange", now, timedelta(days=1), **FUNNEL)
+        published = (self.running, self.funnel, self.over, self.strange)
+        entries = [entry_of(recipe.identifier) for recipe in published]
+        self.servers = {recipe.identifier: MemoryServer(recipe, private_key()) for recipe in published}
         self.logs = {
             name: MemoryLog(entries, place, server)
             for place, (name, server) in enumerate(self.servers.items())
@@ -102,9 +119,9 @@ class Scene:
             assert time.monotonic() < end, what
             self.allowed.wait_for_timeout(100)
 
-    def kept(self) -> dict[str, Any]:
-        """The state of the recipe that runs."""
-        identifier = self.site.running.identifier
+    def kept(self, recipe: PublishedRecipe | None = None) -> dict[str, Any]:
+        """The state of a recipe; by default of the count that runs."""
+        identifier = (recipe or self.site.running).identifier
         self.until(lambda: self.browser.state(identifier), "the extension joins")
         state = self.browser.state(identifier)
         assert state is not None
@@ -132,8 +149,10 @@ def scene(
             "server_key": base64.b64encode(VERIFICATION_KEY).decode(),
             "log_policy": WITHOUT_WITNESSES,
             "recipes": [
-                {"id": site.running.identifier, "event": "looked up"},
-                {"id": site.over.identifier, "event": "borrowed"},
+                {"id": site.running.identifier, "events": ["looked-up"]},
+                {"id": site.funnel.identifier, "events": NAMES},
+                {"id": site.over.identifier, "events": NAMES},
+                {"id": site.strange.identifier, "events": NAMES[:2]},
             ],
             "origins": [allowed],
             "tick_seconds": 1,
@@ -148,10 +167,10 @@ def scene(
 
 
 def test_only_an_event_of_an_allowed_page_is_in_the_state(scene: Scene) -> None:
-    scene.other.evaluate(TELL, "looked up")
+    scene.other.evaluate(TELL, "looked-up")
     scene.allowed.evaluate(TELL, "something else")
     assert scene.after_two_ticks() == [0]
-    scene.allowed.evaluate(TELL, "looked up")
+    scene.allowed.evaluate(TELL, "looked-up")
     # The event outlives its page, in memory.
     scene.allowed.goto("about:blank")
     scene.until(lambda: holds(scene.kept()) == [1], "the event is counted")
@@ -163,7 +182,38 @@ def test_a_recipe_whose_steps_are_over_is_reported_once(scene: Scene) -> None:
     scene.until(lambda: server.reports, "the report arrives")
     forgotten = {"recipe": identifier, "phase": "done"}
     scene.until(lambda: scene.browser.state(identifier) == forgotten, "only that it is done is kept")
-    assert len(server.reports) == 1
+    # One of the funnel's four cells.
+    [report] = server.decrypted()
+    assert sorted(report) == [0, 0, 0, 1]
+
+
+def test_events_of_a_funnel_are_recorded_by_name_in_its_order(scene: Scene) -> None:
+    funnel = scene.site.funnel
+
+    def reached(stage: int) -> bool:
+        return holds(scene.kept(funnel)) == [int(stage == place) for place in range(4)]
+
+    scene.allowed.goto(scene.address)
+    for name in ("borrow", "open", "renew"):
+        scene.allowed.evaluate(TELL, name)
+    scene.other.evaluate(TELL, "search")
+    taken = scene.kept(funnel)["step"]
+    scene.until(lambda: scene.kept(funnel)["step"] > taken + 1, "steps are taken")
+    assert reached(0)
+    scene.allowed.evaluate(TELL, "search")
+    scene.until(lambda: reached(1), "the first event is recorded")
+    for name in ("open", "borrow"):
+        scene.allowed.evaluate(TELL, name)
+    scene.until(lambda: reached(3), "the others are recorded")
+
+
+def test_recipe_with_an_event_that_is_not_allowed_is_not_joined(scene: Scene) -> None:
+    refusal = "events: must be the recipe's search, open, borrow; not search, open"
+    told = (
+        f"“search”, “open” ({scene.site.strange.identifier}): not joined. Last failure: FieldError: {refusal}"
+    )
+    scene.until(lambda: told in scene.browser.told(), "the refusal is shown")
+    assert scene.browser.state(scene.site.strange.identifier) is None
 
 
 def test_the_worker_hears_of_no_event(scene: Scene) -> None:
@@ -176,14 +226,14 @@ def test_the_page_for_administrators_says_how_each_recipe_goes(scene: Scene) -> 
     told = scene.browser.told()
     assert "The policy can be used." in told
     assert scene.address in told
-    assert f"“looked up” ({scene.site.running.identifier}): collecting." in told
+    assert f"“looked-up” ({scene.site.running.identifier}): collecting." in told
 
 
 USABLE = {
     "server": "https://telemetry.example",
     "server_key": base64.b64encode(VERIFICATION_KEY).decode(),
     "log_policy": WITHOUT_WITNESSES,
-    "recipes": [{"id": "0" * 64, "event": "looked up"}],
+    "recipes": [{"id": "0" * 64, "events": ["looked-up"]}],
     "origins": ["https://catalogue.example"],
 }
 
@@ -235,7 +285,7 @@ class WithTokens:
         policy = USABLE | {
             "server": stack.enter_context(listening(log)),
             "issuer_key": base64.b64encode(admission.issuer_key).decode(),
-            "recipes": [{"id": self.recipe.identifier, "event": "looked up"}],
+            "recipes": [{"id": self.recipe.identifier, "events": ["looked-up"]}],
             "tick_seconds": 1,
             **({} if code is None else {"enrolment_code": code}),
         }
