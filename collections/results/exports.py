@@ -11,7 +11,7 @@ from recipes.numbers import numbers_of
 from results.documents import SOFTWARE, signed_document
 from results.excerpt import interval_of
 from results.models import Release, SimulatedTruth
-from results.segment_lines import COLUMNS, segment_lines
+from results.segment_lines import COLUMNS, derived_line, segment_lines
 from results.shares import shares_of
 from results.trust_models import collection_model_of
 from web.spreadsheets import csv_lines
@@ -121,14 +121,7 @@ def release_csv(recipe: Recipe, release: Release, truth: SimulatedTruth | None) 
     while lines := csv_lines(islice(rows, LINES_AT_ONCE)):
         yield lines
     for one in derived:
-        line = {
-            **one,
-            "trust": published.trust.value,
-            "estimate": one["value"],
-            "low_95": one["low"],
-            "high_95": one["high"],
-            "level": details["level"],
-        }
+        line = {"trust": published.trust.value, **derived_line(one, details["level"])}
         yield csv_lines([[line.get(name) for name in header]])
     told = segments_document(release, truth) or []
     same = {"unit": published.calibrated_statistic.unit, "trust": published.trust.value}

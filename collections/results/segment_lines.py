@@ -20,8 +20,8 @@ COLUMNS = (
 def segment_lines(
     told: Sequence[Mapping[str, Any]], labels: Sequence[str], value_labels: Sequence[str]
 ) -> Iterator[dict[str, object]]:
-    """A line for each answer of each segment, by the names of its columns; of one that is not shown,
-    the reason.
+    """A line for each answer of each segment, and for each number derived from them, by the names of its
+    columns; of one that is not shown, the reason.
 
     At `level` all intervals of segments hold at once.
 
@@ -36,6 +36,25 @@ def segment_lines(
         for place, label in enumerate(labels):
             named = value_labels[place] if place < len(value_labels) else ""
             yield {"label": label, "value_label": named or None, **_line(segment, place)}
+        for one in segment["derived"]:
+            yield {"segment": segment["label"], **derived_line(one, segment["intervals"][0]["level"])}
+
+
+def derived_line(one: Mapping[str, Any], level: float) -> dict[str, object]:
+    """The line of one derived number: it has a unit of its own.
+
+    Args:
+        one: as in `derived_numbers`.
+        level: at which all of them hold together.
+    """
+    return {
+        "label": one["label"],
+        "unit": one["unit"],
+        "estimate": one["value"],
+        "low_95": one["low"],
+        "high_95": one["high"],
+        "level": level,
+    }
 
 
 def _line(segment: Mapping[str, Any], place: int) -> dict[str, object]:

@@ -44,12 +44,14 @@ class SegmentBounds:
         devices: of the segment.
         answers: those with each answer.
         others: those without each answer.
+        sums: those with any of several answers, for each further set of answers that is bounded.
     """
 
     level: float
     devices: Ends
     answers: tuple[Ends, ...]
     others: tuple[Ends, ...]
+    sums: tuple[Ends, ...] = ()
 
     def shares(self) -> tuple[Ends, ...]:
         """Of the segment's devices, those with each answer: the least and the largest that is possible."""
@@ -67,12 +69,14 @@ class SegmentCounts:
         devices: estimated number.
         answers: estimated number of devices with each answer.
         bounds: at each level, the widest first.
+        derived: numbers that follow from the answers, at the widest level, as plain JSON.
     """
 
     label: str
     devices: float
     answers: tuple[float, ...]
     bounds: tuple[SegmentBounds, ...]
+    derived: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +118,7 @@ class SegmentEstimate:
             restricted to what is possible.
         intervals: at each level, the widest first.
         difference: None of the first that is shown.
+        derived: numbers that follow from the answers, as plain JSON, with intervals at the widest level.
     """
 
     label: str
@@ -124,6 +129,7 @@ class SegmentEstimate:
     shares: tuple[float, ...] = ()
     intervals: tuple[SegmentInterval, ...] = ()
     difference: SegmentDifference | None = None
+    derived: tuple[dict[str, Any], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -165,6 +171,7 @@ def _shown(segment: SegmentCounts, first: SegmentCounts | None) -> SegmentEstima
             for bounds in segment.bounds
         ),
         difference=None if first is None else _difference(first, segment),
+        derived=segment.derived,
     )
 
 

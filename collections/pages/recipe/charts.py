@@ -1,6 +1,8 @@
 """The chart of a release."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.recipe.derived import derived_of, question_of, shown_number
@@ -9,6 +11,7 @@ from pages.recipe.presentation import headline, name_of, percent_of
 from pages.recipe.vector_chart import TRUTH_NAME, vector_chart
 from panprivacy.intervals.estimate import Interval
 from panprivacy.statistics.events.derived import Curve
+from panprivacy.statistics.events.regular import Question
 from recipes.models import Recipe
 from results.excerpt import excerpt_of, intervals_of, largest_positions, verdict_of
 from results.models import Release, SimulatedTruth
@@ -139,11 +142,34 @@ def _lying(series: Series) -> Series:
 
 def _derived_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | None) -> Chart | None:
     """The shares that belong together, with their intervals; None if the question has no such curve."""
-    question = question_of(recipe)
-    found = {one["name"]: one for one in derived_of(release)}
-    if question is None or question.curve is None or not found:
+    question, derived = question_of(recipe), derived_of(release)
+    if question is None or question.curve is None or not derived:
         return None
-    curve: Curve = question.curve
+    series, high = curve_series(question, question.curve, derived, None if truth is None else truth.values)
+    return Chart(
+        title=recipe.question,
+        description=_description(recipe, release),
+        panels=(
+            Panel(
+                x=Axis(scale=Scale.CATEGORY, categories=question.curve.places),
+                y=Axis(title=question.curve.unit, low=0.0, high=high * (1 + MARGIN) or 1.0),
+                series=series,
+            ),
+        ),
+        height=280,
+    )
+
+
+def curve_series(
+    question: Question, curve: Curve, derived: Iterable[Mapping[str, Any]], truth: Sequence[float] | None
+) -> tuple[tuple[Series, ...], float]:
+    """What is drawn of a curve, in percent, and the highest end of its intervals.
+
+    Args:
+        derived: the derived numbers of a question with this curve.
+        truth: the exact number of devices in each cell; None if it is not known.
+    """
+    found = {one["name"]: one for one in derived}
     shares, labels = [found[name] for name in curve.ratios], list(curve.places)
     values = [100 * one["value"] for one in shares]
     ends = [(100 * one["value"], 100 * one["low"], 100 * one["high"]) for one in shares]
@@ -157,17 +183,6 @@ def _derived_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     words = ["" if one is None else f"{shown_number(one, one['value'])} →" for one in before]
     series.append(replace(marks, words=words) if any(words) else marks)
     if truth is not None:
-        true = [100 * ratio.share_of(truth.values) for ratio in map(question.ratio, curve.ratios)]
+        true = [100 * ratio.share_of(truth) for ratio in map(question.ratio, curve.ratios)]
         series.append(marks_series(TRUTH_NAME, "truth", "diamond-open", 13, labels, true, horizontal=False))
-    return Chart(
-        title=recipe.question,
-        description=_description(recipe, release),
-        panels=(
-            Panel(
-                x=Axis(scale=Scale.CATEGORY, categories=curve.places),
-                y=Axis(title=curve.unit, low=0.0, high=max(end for _, _, end in ends) * (1 + MARGIN) or 1.0),
-                series=tuple(series),
-            ),
-        ),
-        height=280,
-    )
+    return tuple(series), max(end for _, _, end in ends)

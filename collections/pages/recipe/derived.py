@@ -1,10 +1,10 @@
 """What follows from the cells of a regular question, as a sentence and as a table."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from panprivacy.statistics.events.regular import RegularQuestion
+from panprivacy.statistics.events.regular import Question, RegularParameters
 from recipes.models import Recipe
 from results.models import Release
 from web.numbers import number, significant
@@ -28,15 +28,15 @@ def derived_of(release: Release) -> list[dict[str, Any]]:
 def derived_rows(release: Release) -> list[DerivedRow]:
     """The same as rows of a table."""
     return [
-        DerivedRow(
-            one["label"], shown_number(one, one["value"]), f"{shown_number(one, one['low'])} to {_top(one)}"
-        )
+        DerivedRow(one["label"], shown_number(one, one["value"]), shown_ends(one))
         for one in derived_of(release)
     ]
 
 
-def _top(one: Mapping[str, Any]) -> str:
-    return "no end" if one["high"] is None else shown_number(one, one["high"])
+def shown_ends(one: Mapping[str, Any]) -> str:
+    """The interval of a derived number."""
+    top = "no end" if one["high"] is None else shown_number(one, one["high"])
+    return f"{shown_number(one, one['low'])} to {top}"
 
 
 def shown_number(one: Mapping[str, Any], value: float | None) -> str:
@@ -50,31 +50,32 @@ def shown_number(one: Mapping[str, Any], value: float | None) -> str:
     return f"{number(value)} steps" if one["unit"] == "steps" else significant(value, 3)
 
 
-def answer_sentence(recipe: Recipe, release: Release, whole: str) -> str:
+def answer_sentence(recipe: Recipe, derived: Iterable[Mapping[str, Any]], whole: str) -> str:
     """The answer in a sentence, such as "Of 20,000 devices 41% ± 2 points had search; of those 12% ± 2 points
     had buy"; empty if nothing is derived.
 
     Args:
-        whole: all devices, as text.
+        derived: numbers of all devices, or of one segment.
+        whole: these devices, as text.
     """
-    found = {one["name"]: one for one in derived_of(release)}
+    found = {one["name"]: one for one in derived}
     question = question_of(recipe)
     if question is None or not found:
         return ""
-    parts = [
-        text.format(_with_margin(found[name]) if found[name]["unit"] == "share" else _median(found[name]))
-        for name, text in question.answer
-    ]
+    parts = [text.format(with_margin(found[name])) for name, text in question.answer]
     return f"Of {whole} {'; '.join(parts)}"
 
 
-def question_of(recipe: Recipe) -> Any:
+def question_of(recipe: Recipe) -> Question | None:
     """The question of a recipe that asks a regular one, otherwise None."""
-    statistic = recipe.published.calibrated_statistic
-    return statistic.question if isinstance(statistic, RegularQuestion) else None
+    parameters = recipe.published.calibrated_statistic.parameters
+    return parameters.question if isinstance(parameters, RegularParameters) else None
 
 
-def _with_margin(one: Mapping[str, Any]) -> str:
+def with_margin(one: Mapping[str, Any]) -> str:
+    """A share with its margin, or where a median lies, as part of a sentence."""
+    if one["unit"] != "share":
+        return _median(one)
     if one["high"] - one["low"] > 0.9:
         return "an unknown share"
     margin = 100 * max(one["value"] - one["low"], one["high"] - one["value"])

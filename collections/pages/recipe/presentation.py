@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from pages.recipe.derived import answer_sentence
+from pages.recipe.derived import answer_sentence, derived_of
 from pages.words.units import within
 from pages.words.verdicts import NOTICED, verdict_shown
 from panprivacy.intervals.estimate import Interval
@@ -62,6 +62,8 @@ def release_of(recipe: Recipe) -> Release | None:
 
 
 SAYS_NOTHING = "says nothing"
+
+OF_SEGMENTS = "the devices of these segments"
 
 TOGETHER = "for all values together"
 """What a level is of if there are several values."""
@@ -144,7 +146,9 @@ def headline(recipe: Recipe, release: Release) -> Headline:
     mechanism, excerpt = recipe.published.calibrated_statistic, excerpt_of(release)
     interval = interval_of(excerpt)
     level = "" if interval is None else level_text(excerpt, interval)
-    answer = answer_sentence(recipe, release, whole_text(recipe, release))
+    # Devices of no segment are not in the answer.
+    whole = OF_SEGMENTS if recipe.published.segments else whole_text(recipe, release)
+    answer = answer_sentence(recipe, derived_of(release), whole)
     if answer:
         return Headline(answer, level)
     if not mechanism.scalar:

@@ -7,7 +7,11 @@ from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
+from pages.recipe.charts import curve_series
+from pages.recipe.derived import answer_sentence, question_of, shown_ends, shown_number, with_margin
 from pages.recipe.presentation import Headline, level_percent
+from panprivacy.statistics.events.derived import Curve
+from panprivacy.statistics.events.regular import Question
 from panprivacy.statistics.segments import FIELD
 from recipes.models import Recipe
 from results.exports import segments_document
@@ -23,6 +27,8 @@ MOST_NAMED = 3
 
 MOST_CATEGORIES = 30
 """Answers in a chart; with more, there is none."""
+
+OF_SEGMENT = "% of the segment"
 
 COLUMNS = 2
 CAP = 18
@@ -52,6 +58,33 @@ class SegmentRow:
 
 
 @dataclass(frozen=True)
+class DerivedRow:
+    """One derived number of one segment, as text."""
+
+    segment: str
+    label: str
+    value: str
+    ends: str
+
+
+@dataclass(frozen=True)
+class DerivedShown:
+    """The derived numbers of all segments.
+
+    Attributes:
+        columns: what the answer's sentence names.
+        answers: label of a segment, and a text for each column with the column's name before it.
+        rows: all numbers, of each first that of every segment.
+        left_out: how many rows the table has not.
+    """
+
+    columns: tuple[str, ...]
+    answers: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+    rows: tuple[DerivedRow, ...]
+    left_out: int
+
+
+@dataclass(frozen=True)
 class SegmentsShown:
     """The section of a page.
 
@@ -65,6 +98,7 @@ class SegmentsShown:
         hidden: labels of segments that are not shown, each with the reason.
         several: whether there are several answers.
         simulated: whether the truth is known.
+        derived: None if nothing is derived.
     """
 
     level: str
@@ -77,6 +111,7 @@ class SegmentsShown:
     hidden: tuple[tuple[str, str], ...]
     several: bool
     simulated: bool
+    derived: DerivedShown | None
     chart: ShownChart | None
 
 
@@ -101,6 +136,7 @@ def segments_shown(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
         hidden=tuple((segment["label"], segment["reason"]) for segment in told if not segment["shown"]),
         several=count > 1,
         simulated=truth is not None and bool(truth.segments),
+        derived=_derived(recipe, shown),
         chart=_chart(recipe, shown, labels) if shown and count <= MOST_CATEGORIES else None,
     )
 
@@ -112,6 +148,8 @@ def segment_headline(release: Release, label: str) -> Headline:
         return Headline(f"Not shown: {hidden_reason(release, label)}", "")
     widest = segment["intervals"][0]
     level, devices = level_percent(widest["level"]), _with_ends(segment["devices"], widest["devices"])
+    if answer := answer_sentence(release.recipe, segment["derived"], f"{devices} devices of this segment"):
+        return Headline(answer, level)
     if len(segment["shares"]) > 1:
         return Headline(f"{len(segment['shares'])} answers of {devices} devices of this segment", level)
     share = _with_ends(segment["shares"][0], widest["shares"][0], points=True)
@@ -130,6 +168,31 @@ def _row(segment: Mapping[str, Any], place: int, answer: str) -> SegmentRow:
         said="" if difference is None else _difference(difference, place, said=True),
         more_than_noise=bool(difference and difference["more_than_noise"][place]),
         truth=f"{number(true['answers'][place])} of {number(true['devices'])}" if true else "",
+    )
+
+
+def _derived(recipe: Recipe, shown: Sequence[Mapping[str, Any]]) -> DerivedShown | None:
+    question = question_of(recipe)
+    if question is None or not shown or not shown[0]["derived"]:
+        return None
+    found = {segment["label"]: {one["name"]: one for one in segment["derived"]} for segment in shown}
+    names, labels = [name for name, _ in question.answer], {}
+    for one in shown[0]["derived"]:
+        labels[one["name"]] = one["label"]
+    rows = [
+        DerivedRow(segment, label, shown_number(one, one["value"]), shown_ends(one))
+        for name, label in labels.items()
+        for segment, numbers in found.items()
+        for one in (numbers[name],)
+    ]
+    return DerivedShown(
+        columns=tuple(labels[name] for name in names),
+        answers=tuple(
+            (segment, tuple((labels[name], with_margin(numbers[name])) for name in names))
+            for segment, numbers in found.items()
+        ),
+        rows=tuple(rows[:MOST_ROWS]),
+        left_out=max(0, len(rows) - MOST_ROWS),
     )
 
 
@@ -164,7 +227,10 @@ def _bracket(low: str, high: str) -> str:
 
 def _chart(recipe: Recipe, shown: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> ShownChart:
     """Shares with their intervals: one place for each segment; of several answers, a panel for each segment,
-    on one scale."""
+    on one scale. If a question has a curve, it is drawn for each segment."""
+    question = question_of(recipe)
+    if question is not None and question.curve is not None:
+        return _drawn_chart(recipe, _curves(question, question.curve, shown))
     if len(labels) == 1:
         places = [segment["label"] for segment in shown]
         parts = [("", places, [_drawn(segment, 0) for segment in shown])]
@@ -180,11 +246,38 @@ def _chart(recipe: Recipe, shown: Sequence[Mapping[str, Any]], labels: Sequence[
         Panel(
             title=title,
             x=Axis(scale=Scale.CATEGORY, categories=tuple(places)),
-            y=Axis(title="% of the segment", low=low - room if low < 0 else 0.0, high=high + room),
+            y=Axis(title=OF_SEGMENT, low=low - room if low < 0 else 0.0, high=high + room),
             series=(_intervals(places, drawn), *_marks(places, drawn)),
         )
         for title, places, drawn in parts
     )
+    return _drawn_chart(recipe, panels)
+
+
+def _curves(question: Question, curve: Curve, shown: Sequence[Mapping[str, Any]]) -> tuple[Panel, ...]:
+    drawn = {
+        segment["label"]: curve_series(question, curve, segment["derived"], _true_answers(segment))
+        for segment in shown
+    }
+    high = max(high for _, high in drawn.values())
+    is_of_all = len(question.ratio(curve.ratios[0]).among) == len(question.labels)
+    return tuple(
+        Panel(
+            title=label,
+            x=Axis(scale=Scale.CATEGORY, categories=curve.places),
+            y=Axis(title=OF_SEGMENT if is_of_all else curve.unit, low=0.0, high=1.06 * high or 1.0),
+            series=series,
+        )
+        for label, (series, _) in drawn.items()
+    )
+
+
+def _true_answers(segment: Mapping[str, Any]) -> Sequence[float] | None:
+    true = segment.get("truth")
+    return None if true is None else list(true["answers"])
+
+
+def _drawn_chart(recipe: Recipe, panels: tuple[Panel, ...]) -> ShownChart:
     chart = Chart(
         title=f"{recipe.question} By segment",
         description="The share of each segment’s devices. The table says the same.",

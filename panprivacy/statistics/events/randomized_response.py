@@ -160,15 +160,17 @@ def bits_intervals(
     sampling_rate: float,
     rule: ReleaseRule,
     coins: int = 1,
+    together: int | None = None,
 ) -> tuple[Interval, ...]:
     """For several numbers of devices together, by tests, from the sums of `reports` responses.
 
     Args:
         rule, coins: see RandomizedBits.
+        together: as in `exact.intervals`.
     """
     most = reports / sampling_rate
     bits = RandomizedBits(reports, response.absent, response.present, sampling_rate, coins, rule)
-    found = intervals(bits, ones)
+    found = intervals(bits, ones, together)
     possible = [
         min(max(response.debiased(total, reports * coins) / sampling_rate, 0.0), most) for total in ones
     ]
@@ -183,12 +185,13 @@ def bits_interval_at(
     sampling_rate: float,
     rule: ReleaseRule,
     coins: int = 1,
+    together: int | None = None,
 ) -> Interval:
     """The same at one level, for estimates of numbers of devices."""
     most = reports / sampling_rate
     bits = RandomizedBits(reports, response.absent, response.present, sampling_rate, coins, rule)
     ones = [response.total_of(value * sampling_rate, reports * coins) for value in values]
-    low, high = ends(bits, ones, (1 - level) / len(values))
+    low, high = ends(bits, ones, (1 - level) / (together or len(values)))
     found = Interval(level, tuple(map(float, low)), tuple(map(float, high)))
     return found.reaching([min(max(value, 0.0), most) for value in values])
 

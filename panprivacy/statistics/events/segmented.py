@@ -31,6 +31,7 @@ from panprivacy.intervals.segment_estimates import (
 )
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.count_nonzero import CountNonzero
+from panprivacy.statistics.events.derived import Cells, Found, derived_numbers, sets_of
 from panprivacy.statistics.events.histogram import Histogram, HistogramParameters, closest_histogram
 from panprivacy.statistics.events.interface import Mechanism, Report, State
 from panprivacy.statistics.events.questions.automaton import AutomatonQuestion
@@ -48,7 +49,13 @@ from panprivacy.statistics.events.randomized_response import (
     bits_standard_error_note,
     expected_bits_error,
 )
-from panprivacy.statistics.events.regular import BUCKET, VECTOR, RegularParameters, RegularQuestion
+from panprivacy.statistics.events.regular import (
+    BUCKET,
+    VECTOR,
+    Question,
+    RegularParameters,
+    RegularQuestion,
+)
 from panprivacy.statistics.interface import Segmentation
 
 MOST_CELLS = 1_001
@@ -124,6 +131,22 @@ class Segmented(Mechanism[Any]):
     def _answers(self, numbers: Iterable[Any]) -> tuple[Any, ...]:
         """The entries of a segment's cells, or of values for them, that are the statistic's answer."""
         return tuple(numbers)
+
+    @property
+    def _question(self) -> Question | None:
+        """What has derived numbers; None if nothing is derived."""
+        return None
+
+    @property
+    def _sets(self) -> tuple[Cells, ...]:
+        """Sums of a segment's cells that derived numbers need."""
+        return () if self._question is None else sets_of(self._question.ratios)
+
+    @property
+    def _further(self) -> tuple[Cells, ...]:
+        """Those besides one cell, all but one, and all."""
+        bounded = (1, self._numbers - 1, self._numbers)
+        return tuple(cells for cells in self._sets if len(cells) not in bounded)
 
     @property
     def segmentation(self) -> "SegmentsOfEvents":
@@ -206,17 +229,41 @@ class Segmented(Mechanism[Any]):
         values = self.debiased(total, reports)
         within = min(max(sum(values), 0.0), reports / rate)
         errors = [bits_standard_error(self._response, value, reports * coins, rate) for value in values]
+        numbers = self._derived(values, within, Ones(self._cells(total), reports, rate, rule))
         return Estimate(
             values=values,
             standard_errors=self._standard_errors(errors, total, reports),
             standard_error_note=self._error_note(bits_standard_error_note(rate)),
             projection=closest_histogram(values, within),
-            intervals=bits_intervals(self._response, self._overall(total), reports, rate, rule, coins),
+            intervals=bits_intervals(
+                self._response, self._overall(total), reports, rate, rule, coins, self._together
+            ),
+            details={"derived": numbers, "level": LEVELS[0]} if numbers else {},
         )
+
+    @property
+    def _together(self) -> int:
+        """How many numbers of devices are bounded at once, over all segments: of each value of the answer,
+        and of sums for derived numbers."""
+        return len(self.labels) + sum(len(cells) > 1 for cells in self._sets)
+
+    def _derived(self, values: Sequence[float], within: float, ones: "Ones") -> list[dict[str, Any]]:
+        """The derived numbers over all segments."""
+        if self._question is None:
+            return []
+        overall, segments = ones.cells.sum(axis=0, keepdims=True), len(self.segments)
+        failure = (1 - LEVELS[0]) / self._together
+        found = {
+            cells: _ends(self._response, ones, _summed(overall, cells), segments * len(cells), failure)[0][0]
+            for cells in self._sets
+        }
+        return _derived_numbers(self._question, values, within, found)
 
     def interval_at(self, level: float, values: Sequence[float], reports: int) -> Interval:
         rate, rule = self.parameters.sampling_rate, self._rule_for(reports)
-        return bits_interval_at(level, self._response, values, reports, rate, rule, len(self.segments))
+        return bits_interval_at(
+            level, self._response, values, reports, rate, rule, len(self.segments), self._together
+        )
 
     def truth(self, devices_by_count: Mapping[Any, int]) -> tuple[float, ...]:
         """Over all segments: `devices_by_count[segment, c]` devices of a segment, or of None, had count c."""
@@ -265,7 +312,7 @@ class Segmented(Mechanism[Any]):
             self._response,
             population,
             self.parameters.sampling_rate,
-            failure_probability / len(self.labels),
+            failure_probability / self._together,
             rule=self.release_rule,
             coins=len(self.segments),
         )
@@ -303,7 +350,8 @@ class SegmentsOfEvents(Segmentation):
             self._statistic._response,
             population,
             self._statistic.parameters.sampling_rate,
-            failure_probability / Ones.quantities(len(self.labels), self._statistic._numbers),
+            failure_probability
+            / Ones.quantities(len(self.labels), self._statistic._numbers, len(self._statistic._further)),
             rule=self._statistic.release_rule,
             coins=coins,
             devices=population / len(self.labels),
@@ -315,7 +363,7 @@ class SegmentsOfEvents(Segmentation):
         rate, numbers = statistic.parameters.sampling_rate, statistic._numbers
         cells = statistic._cells(total)
         counts = [[statistic._response.debiased(int(ones), reports) / rate for ones in row] for row in cells]
-        bounds = segment_bounds(statistic._response, Ones(cells, reports, rate, statistic._rule_for(reports)))
+        bounds = segment_bounds(statistic._response, self._ones(cells, reports))
         devices = [statistic._response.debiased(int(row.sum()), reports * numbers) / rate for row in cells]
         counted = [
             SegmentCounts(
@@ -330,10 +378,27 @@ class SegmentsOfEvents(Segmentation):
                     )
                     for bound in found
                 ),
+                derived=self._derived(row, found[0]),
             )
             for label, size, row, found in zip(self.labels, devices, counts, bounds, strict=True)
         ]
         return segments_shown(counted, statistic.cohort_size, rate)
+
+    def _ones(self, cells: NDArray[np.int64], reports: int) -> "Ones":
+        statistic = self._statistic
+        rate, rule = statistic.parameters.sampling_rate, statistic._rule_for(reports)
+        return Ones(cells, reports, rate, rule, statistic._further)
+
+    def _derived(self, values: Sequence[float], bounds: SegmentBounds) -> tuple[dict[str, Any], ...]:
+        """The derived numbers of one segment, from its cells and what bounds them."""
+        statistic = self._statistic
+        if statistic._question is None:
+            return ()
+        every = frozenset(range(len(values)))
+        ends = {every: bounds.devices} | dict(zip(statistic._further, bounds.sums, strict=True))
+        for place, (having, lacking) in enumerate(zip(bounds.answers, bounds.others, strict=True)):
+            ends |= {frozenset({place}): having, every - {place}: lacking}
+        return tuple(_derived_numbers(statistic._question, values, max(sum(values), 0.0), ends))
 
     def bounds_at(
         self, level: float, devices: float, answers: Sequence[float], reports: int
@@ -343,7 +408,7 @@ class SegmentsOfEvents(Segmentation):
         ones = [response.total_of(answer * rate, reports) for answer in answers]
         if len(ones) < statistic._numbers:  # those without the one answer are in the first cell
             ones = [response.total_of(devices * rate, reports * statistic._numbers) - sum(ones), *ones]
-        counted = Ones(np.asarray([ones], dtype=np.int64), reports, rate, statistic._rule_for(reports))
+        counted = self._ones(np.asarray([ones], dtype=np.int64), reports)
         # Quantities of all segments share what may fail equally.
         (found,) = _at_level(response, counted, 1 - (1 - level) / segments)
         return replace(
@@ -393,6 +458,11 @@ class SegmentedQuestion(Segmented):
     def _histogram(self) -> RegularQuestion[Any]:
         return self.undivided_class(self.parameters)  # type: ignore[return-value]  # one of them
 
+    @property
+    def _question(self) -> Question:
+        question: Question = self.parameters.question
+        return question
+
 
 class SegmentedFunnel(SegmentedQuestion, of=Funnel):
     """How far devices get in a sequence of events, by segment."""
@@ -423,6 +493,20 @@ def _of_segments(guarantee: Guarantee) -> Guarantee:
     return replace(guarantee, source=f"{guarantee.source} {sentence}")
 
 
+def _derived_numbers(
+    question: Question, values: Sequence[float], within: float, ends: Mapping[Cells, Ends]
+) -> list[dict[str, Any]]:
+    """The derived numbers of cells that hold `within` devices together.
+
+    Args:
+        ends: at least of every set of `sets_of`.
+    """
+    # Values that agree with each other: those of the closest possible cells.
+    possible = closest_histogram(values, within)
+    sums = {cells: Found(sum(possible[cell] for cell in cells), found) for cells, found in ends.items()}
+    return derived_numbers(question.ratios, question.others, sums)
+
+
 # Simultaneous intervals for the numbers of devices in all segments, by exact tests and a union bound.
 
 
@@ -433,17 +517,20 @@ class Ones:
     Attributes:
         cells: ones by segment (row) and number of events (column, at least 2).
         reports, sampling_rate, rule: as in RandomizedBits.
+        sets: further columns that are bounded together.
     """
 
     cells: NDArray[np.int64]
     reports: int
     sampling_rate: float
     rule: ReleaseRule
+    sets: tuple[Cells, ...] = ()
 
     @staticmethod
-    def quantities(segments: int, numbers: int) -> int:
-        """How many numbers are bounded at once: of each segment its size, and with and without each."""
-        return segments * (1 + numbers * (1 if numbers == 2 else 2))
+    def quantities(segments: int, numbers: int, sets: int = 0) -> int:
+        """How many numbers are bounded at once: of each segment its size, with and without each, and of
+        further sets of them."""
+        return segments * (1 + numbers * (1 if numbers == 2 else 2) + sets)
 
 
 def segment_bounds(response: RandomizedResponse, ones: Ones) -> list[tuple[SegmentBounds, ...]]:
@@ -454,7 +541,7 @@ def segment_bounds(response: RandomizedResponse, ones: Ones) -> list[tuple[Segme
 
 def _at_level(response: RandomizedResponse, ones: Ones, level: float) -> list[SegmentBounds]:
     segments, numbers = ones.cells.shape
-    each = (1 - level) / Ones.quantities(segments, numbers)
+    each = (1 - level) / Ones.quantities(segments, numbers, len(ones.sets))
     sizes = ones.cells.sum(axis=1, keepdims=True)
     devices = _ends(response, ones, sizes, numbers, each)
     answers = _ends(response, ones, ones.cells, 1, each)
@@ -462,10 +549,20 @@ def _at_level(response: RandomizedResponse, ones: Ones, level: float) -> list[Se
         others = [row[::-1] for row in answers]
     else:
         others = _ends(response, ones, sizes - ones.cells, numbers - 1, each)
-    return [
-        SegmentBounds(level=level, devices=size, answers=tuple(having), others=tuple(lacking))
-        for (size,), having, lacking in zip(devices, answers, others, strict=True)
+    by_set = [
+        [ends for (ends,) in _ends(response, ones, _summed(ones.cells, chosen), len(chosen), each)]
+        for chosen in ones.sets
     ]
+    sums = list(zip(*by_set, strict=True)) or [()] * segments
+    return [
+        SegmentBounds(level=level, devices=size, answers=tuple(having), others=tuple(lacking), sums=together)
+        for (size,), having, lacking, together in zip(devices, answers, others, sums, strict=True)
+    ]
+
+
+def _summed(cells: NDArray[np.int64], chosen: Cells) -> NDArray[np.int64]:
+    """The sum of some columns, as a column."""
+    return np.asarray(cells[:, sorted(chosen)].sum(axis=1, keepdims=True))
 
 
 def _ends(
