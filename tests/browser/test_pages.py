@@ -335,6 +335,13 @@ VISIBLE_WORDS = """() => {
 """How many words a page shows: none of closed details."""
 
 
+BY_SEGMENT: dict[str, tuple[dict[str, Any], int]] = {
+    "funnel": ({"event": None, "events": ["search", "open", "buy", "review"], "steps": 4}, 5),
+    "both": ({"event": None, "events": ["search", "buy"], "steps": 4}, 4),
+}
+"""Questions that have a curve, and that have none: fields of the recipe, and how many cells a segment has."""
+
+
 def test_no_tab_of_a_recipe_shows_many_words(visit: Visit) -> None:
     visitor = visit()
     opened, released = open_recipe([1] * 6), finished_recipe([[1]] * 30)
@@ -345,6 +352,24 @@ def test_no_tab_of_a_recipe_shows_many_words(visit: Visit) -> None:
             page.wait_for_load_state("networkidle")
             most = 250 if (recipe, tab) == (released, "recipe") else 350
             assert 20 < page.evaluate(VISIBLE_WORDS) <= most, (recipe.status, tab)
+
+
+@pytest.mark.parametrize("statistic", BY_SEGMENT)
+def test_question_by_five_segments_fits_a_phone_in_few_words(visit: Visit, statistic: str) -> None:
+    members, cells = BY_SEGMENT[statistic]
+    labels = ["Android 14", "Android 15", "iOS 17", "iOS 18", "Web"]
+    values = range(len(labels) * cells)
+    rows = [[int(at == cell) for at in values] for cell in values for _ in range(10 + cell % 7)]
+    members |= {"statistic": statistic, "segments": labels, "cohort_size": 20, "epsilon": 12.0}
+    recipe = finished_recipe(rows, simulation=True, **members)
+    page = visit(viewport={"width": 400, "height": 900}).open(recipe_path(recipe))
+    page.wait_for_load_state("networkidle")
+    assert page.get_by_label("Answer by segment").locator("tbody tr").count() == len(labels)
+    assert page.evaluate("document.documentElement.scrollHeight") < 4_000
+    assert page.evaluate(VISIBLE_WORDS) <= 250
+    page.locator("main details").evaluate_all("all => all.forEach(each => { each.open = true; })")
+    widths = "boxes => boxes.map(box => box.scrollWidth - box.clientWidth)"
+    assert max(page.locator(".scroll").evaluate_all(widths)) == 0
 
 
 @pytest.mark.parametrize("goal", GOALS)

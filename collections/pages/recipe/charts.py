@@ -145,19 +145,27 @@ def _derived_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     question, derived = question_of(recipe), derived_of(release)
     if question is None or question.curve is None or not derived:
         return None
-    series, high = curve_series(question, question.curve, derived, None if truth is None else truth.values)
+    curve = question.curve
+    series, high = curve_series(question, curve, derived, None if truth is None else truth.values)
+    within = "the devices of all segments" if recipe.published.segments else "all devices"
     return Chart(
         title=recipe.question,
         description=_description(recipe, release),
         panels=(
             Panel(
-                x=Axis(scale=Scale.CATEGORY, categories=question.curve.places),
-                y=Axis(title=question.curve.unit, low=0.0, high=high * (1 + MARGIN) or 1.0),
+                x=Axis(scale=Scale.CATEGORY, categories=curve.places),
+                y=Axis(title=curve_unit(question, curve, within), low=0.0, high=high * (1 + MARGIN) or 1.0),
                 series=series,
             ),
         ),
         height=280,
     )
+
+
+def curve_unit(question: Question, curve: Curve, whole: str) -> str:
+    """What a curve's axis is called, if the devices that are counted are the `whole`."""
+    is_of_all = len(question.ratio(curve.ratios[0]).among) == len(question.labels)
+    return f"% of {whole}" if is_of_all else curve.unit
 
 
 def curve_series(

@@ -72,14 +72,18 @@ def question_of(recipe: Recipe) -> Question | None:
     return parameters.question if isinstance(parameters, RegularParameters) else None
 
 
-def with_margin(one: Mapping[str, Any]) -> str:
-    """A share with its margin, or where a median lies, as part of a sentence."""
+def with_margin(one: Mapping[str, Any], unit: str = " points") -> str:
+    """A share with its margin, or where a median lies, as part of a sentence.
+
+    Args:
+        unit: after the margin.
+    """
     if one["unit"] != "share":
         return _median(one)
     if one["high"] - one["low"] > 0.9:
         return "an unknown share"
     margin = 100 * max(one["value"] - one["low"], one["high"] - one["value"])
-    return f"{significant(100 * one['value'], 3)}% ± {significant(margin)} points"
+    return f"{significant(100 * one['value'], 3)}% ± {significant(margin)}{unit}"
 
 
 def _median(one: Mapping[str, Any]) -> str:

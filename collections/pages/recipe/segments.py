@@ -7,7 +7,7 @@ from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
-from pages.recipe.charts import curve_series
+from pages.recipe.charts import curve_series, curve_unit
 from pages.recipe.derived import answer_sentence, question_of, shown_ends, shown_number, with_margin
 from pages.recipe.presentation import Headline, level_percent
 from panprivacy.statistics.events.derived import Curve
@@ -22,13 +22,16 @@ from web.numbers import at_place, number, place_of
 MOST_ROWS = 200
 """Rows of the table; the file has all."""
 
+MOST_COLUMNS = 3
+"""Derived numbers in the short table of segments: the first ones, and the last one."""
+
 MOST_NAMED = 3
 """Differences that are named beside the chart."""
 
 MOST_CATEGORIES = 30
 """Answers in a chart; with more, there is none."""
 
-OF_SEGMENT = "% of the segment"
+SEGMENT = "the segment"
 
 COLUMNS = 2
 CAP = 18
@@ -72,7 +75,7 @@ class DerivedShown:
     """The derived numbers of all segments.
 
     Attributes:
-        columns: what the answer's sentence names.
+        columns: what the answer's sentence names, at most `MOST_COLUMNS`.
         answers: label of a segment, and a text for each column with the column's name before it.
         rows: all numbers, of each first that of every segment.
         left_out: how many rows the table has not.
@@ -176,9 +179,9 @@ def _derived(recipe: Recipe, shown: Sequence[Mapping[str, Any]]) -> DerivedShown
     if question is None or not shown or not shown[0]["derived"]:
         return None
     found = {segment["label"]: {one["name"]: one for one in segment["derived"]} for segment in shown}
-    names, labels = [name for name, _ in question.answer], {}
-    for one in shown[0]["derived"]:
-        labels[one["name"]] = one["label"]
+    names = [name for name, _ in question.answer]
+    names = [*names[: MOST_COLUMNS - 1], *names[MOST_COLUMNS - 1 :][-1:]]
+    labels = {one["name"]: one["label"] for one in shown[0]["derived"]}
     rows = [
         DerivedRow(segment, label, shown_number(one, one["value"]), shown_ends(one))
         for name, label in labels.items()
@@ -188,7 +191,7 @@ def _derived(recipe: Recipe, shown: Sequence[Mapping[str, Any]]) -> DerivedShown
     return DerivedShown(
         columns=tuple(labels[name] for name in names),
         answers=tuple(
-            (segment, tuple((labels[name], with_margin(numbers[name])) for name in names))
+            (segment, tuple((labels[name], with_margin(numbers[name], "")) for name in names))
             for segment, numbers in found.items()
         ),
         rows=tuple(rows[:MOST_ROWS]),
@@ -246,7 +249,7 @@ def _chart(recipe: Recipe, shown: Sequence[Mapping[str, Any]], labels: Sequence[
         Panel(
             title=title,
             x=Axis(scale=Scale.CATEGORY, categories=tuple(places)),
-            y=Axis(title=OF_SEGMENT, low=low - room if low < 0 else 0.0, high=high + room),
+            y=Axis(title=f"% of {SEGMENT}", low=low - room if low < 0 else 0.0, high=high + room),
             series=(_intervals(places, drawn), *_marks(places, drawn)),
         )
         for title, places, drawn in parts
@@ -260,12 +263,12 @@ def _curves(question: Question, curve: Curve, shown: Sequence[Mapping[str, Any]]
         for segment in shown
     }
     high = max(high for _, high in drawn.values())
-    is_of_all = len(question.ratio(curve.ratios[0]).among) == len(question.labels)
+    unit = curve_unit(question, curve, SEGMENT)
     return tuple(
         Panel(
             title=label,
             x=Axis(scale=Scale.CATEGORY, categories=curve.places),
-            y=Axis(title=OF_SEGMENT if is_of_all else curve.unit, low=0.0, high=1.06 * high or 1.0),
+            y=Axis(title=unit, low=0.0, high=1.06 * high or 1.0),
             series=series,
         )
         for label, (series, _) in drawn.items()

@@ -9,8 +9,9 @@ from django.test import Client
 from django.urls import reverse
 
 from recipes.models import Recipe
+from tests.collections.pages.scene import recipe_page, result_document, result_rows
 from tests.page_text import page_text
-from tests.scenes import simulated_recipe
+from tests.scenes import finished_recipe, simulated_recipe
 
 pytestmark = pytest.mark.django_db
 
@@ -72,3 +73,35 @@ def test_files_have_the_derived_numbers(client: Client) -> None:
     said = b"".join(document.streaming_content).decode()  # type: ignore[attr-defined]  # in pieces
     assert '"reached_2_of_1"' in said
     assert '"event": "search, buy"' in said
+
+
+def test_files_and_page_have_the_derived_numbers_of_each_segment(client: Client) -> None:
+    # Cells by segment: none, as far as search, all in order.
+    devices = [20, 10, 30, 15, 30, 15, 1, 0, 1]
+    rows = [
+        [int(at == cell) for at in range(9)] for cell, number in enumerate(devices) for _ in range(number)
+    ]
+    labels = ["Android", "iOS <b>", "few"]
+    members: dict[str, Any] = {"events": ["search", "buy"], "steps": 4, "segments": labels}
+    recipe = finished_recipe(rows, simulation=True, statistic="funnel", **COMMON | members)
+    android, ios, few = result_document(client, recipe)["segments"]
+    (bought,) = (one for one in android["derived"] if one["name"] == "reached_2_of_1")
+    assert bought["value"] == pytest.approx(30 / 40, abs=0.03)
+    assert bought["low"] <= 30 / 40 <= bought["high"]
+    assert (few["shown"], few["derived"]) == (False, [])
+    lines = [row for row in result_rows(client, recipe) if row["label"] == "buy of those with search"]
+    assert [(row["segment"], row["unit"]) for row in lines] == [
+        ("", "share"),
+        ("Android", "share"),
+        ("iOS <b>", "share"),
+    ]
+    for row, told in zip(lines[1:], (android, ios), strict=True):
+        (stated,) = (one for one in told["derived"] if one["name"] == "reached_2_of_1")
+        numbers = [float(row[name]) for name in ("estimate", "low_95", "high_95", "level")]
+        assert numbers == [stated["value"], stated["low"], stated["high"], 0.95]
+    page = recipe_page(client, recipe)
+    assert "Of the devices of these segments " in page
+    table = page[page.index('aria-label="Answer by segment"') :].split("</table>")[0]
+    assert '<td data-label="buy of those with search">75' in table
+    assert "iOS &lt;b&gt;" in table
+    assert "few" not in table

@@ -115,6 +115,7 @@ def test_result_shows_segments_and_nothing_of_small_ones(simulated: Simulation, 
         "shares": [],
         "intervals": [],
         "difference": None,
+        "derived": [],
         "truth": {"devices": 4, "answers": [4.0]},
     }
     assert old["truth"] == {"devices": 40, "answers": [30.0]}
