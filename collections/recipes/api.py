@@ -24,7 +24,7 @@ from web.openapi import CURSOR
 from web.paging import api_results
 from web.problems import invalid_parameter
 from web.scopes import PUBLIC, Scopes
-from web.serializers import ObjectField, SignatureField, paged
+from web.serializers import ListedField, ObjectField, SignatureField, paged
 
 STATUSES = ("open", "closed", "all")
 
@@ -37,7 +37,12 @@ class VerificationKeySerializer(serializers.Serializer[dict[str, str | bytes]]):
 class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
     id = serializers.CharField(source="identifier", help_text="SHA-256 of the canonical document.")
     status = serializers.CharField(source="open_or_closed", help_text="open or closed.")
-    event = serializers.SerializerMethodField(help_text="Name of the event that is counted, or null.")
+    event = serializers.SerializerMethodField(
+        help_text="Name of the event that is counted, or null. Of several, their names with commas between."
+    )
+    events = ListedField(
+        source="event_names", child=serializers.CharField(), help_text="Names of the events; empty if none."
+    )
 
     readable = serializers.SerializerMethodField(
         help_text="Whether this site’s version understands its document. If not, all that can be done is to "
@@ -51,6 +56,7 @@ class RecipeSummarySerializer(serializers.ModelSerializer[Recipe]):
             "name",
             "question",
             "event",
+            "events",
             "statistic",
             "status",
             "simulation",
@@ -137,7 +143,8 @@ class RecipeListView(APIView):
             OpenApiParameter("status", enum=STATUSES, default="all"),
             OpenApiParameter(
                 "search",
-                description="Words of name or question, the event’s name, or the start of an identifier.",
+                description="Words of name or question, the name of one of its events, or the start of an "
+                "identifier.",
             ),
             CURSOR,
         ],

@@ -69,11 +69,11 @@ class Recipe(models.Model):
     # Both are in the draft too, which has no index for them.
     population = models.CharField(max_length=60, default="", editable=False)
     event = models.CharField(
-        max_length=60,
+        max_length=500,
         blank=True,
         default="",
         editable=False,
-        help_text="Its name; empty if none is named.",
+        help_text="Names of its events with commas between; empty if none is named.",
     )
     draft = models.JSONField(help_text="What the analyst entered, as in a recipe file.")
     repetition = models.JSONField(
@@ -107,7 +107,6 @@ class Recipe(models.Model):
         indexes = (
             models.Index(fields=("status", "closes_at")),
             models.Index(fields=("population", "id"), name="recipe_of_population"),
-            models.Index(fields=("event", "id"), name="recipe_of_event"),
         )
         constraints = (
             models.CheckConstraint(
@@ -131,6 +130,11 @@ class Recipe(models.Model):
     def private(self) -> bool:
         """Whether it is a simulation that only analysts of this site see, and that can be deleted."""
         return self.device_key != ""
+
+    @property
+    def event_names(self) -> list[str]:
+        """Names of its events; empty if none is named."""
+        return self.event.split(", ") if self.event else []
 
     @property
     def short_name(self) -> str:
@@ -280,6 +284,20 @@ class AskedAgain(models.Model):
 
     def __str__(self) -> str:
         return f"{self.recipe_id} asks {self.origin_id} again"
+
+
+class NamedEvent(models.Model):
+    """One event of a recipe or a draft, by whose name it is found."""
+
+    recipe = models.ForeignKey(Recipe, models.CASCADE, related_name="named_events")
+    name = models.CharField(max_length=60)
+
+    class Meta:
+        indexes = (models.Index(fields=("name", "recipe"), name="recipe_of_event"),)
+        constraints = (models.UniqueConstraint(fields=("recipe", "name"), name="event_of_recipe_once"),)
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class Tag(models.Model):

@@ -10,12 +10,21 @@ from log.audit.operations import entry_append
 from panprivacy.encryption import load_private_key
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.formats.errors import FieldError
-from panprivacy.formats.structures import EVENT_PATTERN
 from panprivacy.planning.limits import RecipeLimits, local_epsilon
 from panprivacy.recipe.draft import RecipeDraft
 from recipes.actions import DRAFT_DELETED, DRAFT_SAVED
 from recipes.errors import RecipeStateError
-from recipes.models import LIVE, MOST_TAGS, TAG_LENGTH, Approval, AskedAgain, Recipe, RecipeKey, Tag
+from recipes.models import (
+    LIVE,
+    MOST_TAGS,
+    TAG_LENGTH,
+    Approval,
+    AskedAgain,
+    NamedEvent,
+    Recipe,
+    RecipeKey,
+    Tag,
+)
 from recipes.planner.guarantees import Guaranteed
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_unseal
@@ -90,10 +99,11 @@ def recipe_fill(recipe: Recipe, draft: RecipeDraft) -> None:
     """Give a recipe the content of a draft, and store it."""
     recipe.name, recipe.question, recipe.statistic = draft.name, draft.question, draft.statistic
     recipe.cohort_size = draft.plain_statistic.cohort_size
-    recipe.population, name = draft.population, draft.event_name or ""
-    recipe.event = name if EVENT_PATTERN.fullmatch(name) else ""  # several are no name to search by
+    recipe.population, recipe.event = draft.population, draft.event_name or ""
     recipe.draft = draft.as_dict()
     recipe.save()
+    recipe.named_events.all().delete()
+    NamedEvent.objects.bulk_create(NamedEvent(recipe=recipe, name=name) for name in draft.event_names)
 
 
 def draft_repetition_keep(*, recipe: Recipe, repetition: Mapping[str, object]) -> None:

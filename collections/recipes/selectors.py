@@ -10,7 +10,7 @@ from django.db.models.functions import Cast, Concat
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan
 from recipes.access import recipes_visible_to
-from recipes.models import AskedAgain, Recipe, Tag
+from recipes.models import AskedAgain, NamedEvent, Recipe, Tag
 
 IDENTIFIER_LENGTH = 64
 
@@ -22,7 +22,7 @@ def recipes_search(
     may see.
 
     Args:
-        text: words of name or question, the name of an event, or the beginning of an identifier.
+        text: words of name or question, the name of one of its events, or the beginning of an identifier.
         status: `draft`, `open` (published), `closed` or `all`, which has no drafts.
     """
     statuses = {
@@ -37,7 +37,7 @@ def recipes_search(
         recipes = recipes.filter(
             Q(name__icontains=text)
             | Q(question__icontains=text)
-            | Q(event=text)
+            | Q(pk__in=NamedEvent.objects.filter(name=text).values("recipe"))
             | Q(identifier__startswith=text.lower())
         )
     return recipes
@@ -111,8 +111,9 @@ def stated_plan(recipe: Recipe) -> RecipePlan:
 
 def event_names(user: AbstractBaseUser | AnonymousUser, most: int) -> list[str]:
     """Names of events in published recipes that an account may know of, at most this many, by name."""
-    named = recipes_visible_to(user).exclude(status=Recipe.Status.DRAFT).exclude(event="")
-    return list(named.order_by("event").values_list("event", flat=True).distinct()[:most])
+    known = recipes_visible_to(user).exclude(status=Recipe.Status.DRAFT)
+    named = NamedEvent.objects.filter(recipe__in=known).order_by("name")
+    return list(named.values_list("name", flat=True).distinct()[:most])
 
 
 def tag_names(user: AbstractBaseUser | AnonymousUser, most: int) -> list[str]:

@@ -41,7 +41,7 @@ def newest_counts() -> Iterator[Count]:
                 Release.objects.filter(
                     outcome=Release.Outcome.RELEASED,
                     recipe__population=population.name,
-                    recipe__event=attribute,
+                    recipe__named_events__name=attribute,
                     recipe__statistic__in=CITED_STATISTICS,
                     recipe__simulation=False,
                     # Others show nothing.

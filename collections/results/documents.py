@@ -67,6 +67,7 @@ def _document(recipe: Recipe, release: Release) -> dict[str, Any]:
         "admission": release.admission,
         "unit": mechanism.unit,
         "event": recipe.published.event_name,
+        "events": list(recipe.published.event_names),
         "event_definition": event.definition,
         "labels": list(mechanism.labels),
         "value_labels": list(event.labels) or None,

@@ -42,7 +42,7 @@ def overview_search(
     Args:
         user, text: as in `recipes_search`.
         status: as there, or an outcome: `released` or `withheld`.
-        statistic, population, event: their names; empty for all.
+        statistic, population, event: their names; empty for all. Of several events, any one.
         since, until: the first and the last day (in UTC) on which they were published; None for no limit.
         owner: username of the account that drafted them; empty for all.
         tag: one that they have; empty for all.
@@ -51,7 +51,7 @@ def overview_search(
     recipes = with_release(recipes_search(user=user, text=text, status=status))
     if status in Release.Outcome.values:
         recipes = recipes.filter(release__outcome=status)
-    named = {"statistic": statistic, "population": population, "event": event}
+    named = {"statistic": statistic, "population": population, "named_events__name": event}
     named |= {"created_by__username": owner, "tags__name": tag}
     recipes = recipes.filter(**{column: name for column, name in named.items() if name})
     if since is not None:

@@ -24,7 +24,7 @@ class Migration(migrations.Migration):
                 ('statistic', models.CharField(max_length=40)),
                 ('cohort_size', models.PositiveBigIntegerField()),
                 ('population', models.CharField(default='', editable=False, max_length=60)),
-                ('event', models.CharField(blank=True, default='', editable=False, help_text='Its name; empty if none is named.', max_length=60)),
+                ('event', models.CharField(blank=True, default='', editable=False, help_text='Names of its events with commas between; empty if none is named.', max_length=500)),
                 ('draft', models.JSONField(help_text='What the analyst entered, as in a recipe file.')),
                 ('repetition', models.JSONField(default=dict, editable=False, help_text='How often a draft is meant to be asked, as in the file of a series; empty: once.')),
                 ('document', models.TextField(blank=True, help_text='Canonical JSON (RFC 8785).')),
@@ -118,6 +118,18 @@ class Migration(migrations.Migration):
             ],
         ),
         migrations.CreateModel(
+            name='NamedEvent',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=60)),
+                ('recipe', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='named_events', to='recipes.recipe')),
+            ],
+            options={
+                'indexes': [models.Index(fields=['name', 'recipe'], name='recipe_of_event')],
+                'constraints': [models.UniqueConstraint(fields=('recipe', 'name'), name='event_of_recipe_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='Tag',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -136,10 +148,6 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='recipe',
             index=models.Index(fields=['population', 'id'], name='recipe_of_population'),
-        ),
-        migrations.AddIndex(
-            model_name='recipe',
-            index=models.Index(fields=['event', 'id'], name='recipe_of_event'),
         ),
         migrations.AddConstraint(
             model_name='recipe',

@@ -192,13 +192,17 @@ class RecipeOfParts:
     parts: Mapping[str, Any]
 
     @property
-    def event_name(self) -> str | None:
-        """What happens on devices, as applications call it: of several events, their names with commas
-        between; None if nothing names it."""
+    def event_names(self) -> tuple[str, ...]:
+        """What happens on devices, as applications call it; empty if nothing names it."""
         stated = self.parts.get("event")
         if stated is not None and stated.name is not None:
-            return str(stated.name)
-        return ", ".join(self.parameters.event_names) or None
+            return (str(stated.name),)
+        return self.parameters.event_names
+
+    @property
+    def event_name(self) -> str | None:
+        """The same in one line, with commas between; None if nothing names it."""
+        return ", ".join(self.event_names) or None
 
     def having(self, **parts: Any) -> Self:
         """The same with other values of these parts; None removes a part."""

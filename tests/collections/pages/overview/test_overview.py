@@ -142,6 +142,26 @@ def test_filters_and_words_narrow_the_list(client: Client) -> None:
     assert named["event"] == "app.crash"
 
 
+def test_recipe_of_several_events_is_found_by_each_of_them(client: Client) -> None:
+    funnel = {"statistic": "funnel", "event": None, "steps": 4}
+    published_recipe(question="Bought?", events=["app.search", "app.buy"], **funnel)
+    published_recipe(question="Searched?", event="app.search")
+    both = ["Searched?", "Bought?"]
+    for query, found in (
+        ("event=app.search", both),
+        ("event=app.buy", ["Bought?"]),
+        ("q=app.search", both),
+        ("event=app.sea", []),
+        ("q=app.search, app.buy", []),
+    ):
+        assert titles(client, query) == found, query
+    response = client.get("/")
+    assert response.context["events"] == ["app.buy", "app.search"]
+    searched, bought = client.get("/api/v1/recipes/", {"search": "app.search"}).json()["results"]
+    assert (searched["event"], searched["events"]) == ("app.search", ["app.search"])
+    assert (bought["event"], bought["events"]) == ("app.search, app.buy", ["app.search", "app.buy"])
+
+
 def test_numbered_pages_keep_the_filters_and_the_order(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

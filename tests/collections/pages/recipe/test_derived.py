@@ -73,6 +73,7 @@ def test_files_have_the_derived_numbers(client: Client) -> None:
     said = b"".join(document.streaming_content).decode()  # type: ignore[attr-defined]  # in pieces
     assert '"reached_2_of_1"' in said
     assert '"event": "search, buy"' in said
+    assert '"events": ["search", "buy"]' in said
 
 
 def test_files_and_page_have_the_derived_numbers_of_each_segment(client: Client) -> None:
