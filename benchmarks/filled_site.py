@@ -90,7 +90,13 @@ def recipes_fill(recipes: int, rng: np.random.Generator) -> None:
         recipe = recipe_publish_file(members=members, actor=None, simulation=number % 2 == 0)
         if number % 2 == 0:
             result_draw(recipe, [int(rng.integers(DEVICES // 10))], rng)
-    members = {**MEMBERS, "name": "Events per device", "statistic": "histogram", "k": BUCKETS - 1}
+    members = {
+        **MEMBERS,
+        "name": "Events per device",
+        "statistic": "histogram",
+        "k": BUCKETS - 1,
+        "coin": "bucket",
+    }
     recipe = recipe_publish_file(members=members, actor=None, simulation=True)
     weights = 1 / np.arange(1, BUCKETS + 1)
     result_draw(recipe, rng.multinomial(DEVICES, weights / weights.sum()), rng)

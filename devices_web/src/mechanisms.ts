@@ -14,6 +14,9 @@ import { type Bit, RandomizedResponse, VectorCoin } from "./response.ts";
 
 export type State = readonly Ciphertext[];
 
+/** Whether one coin is tossed for all values of an answer, or one for each. */
+export type Coin = "vector" | "bucket";
+
 /** The statistic's parameters in a recipe: the fields of its document that are numbers or choices. */
 export interface Parameters {
   readonly epsilon: number;
@@ -25,6 +28,7 @@ export interface Parameters {
   readonly guarantee?: string;
   readonly noise_scale?: number;
   readonly max_weight?: number;
+  readonly coin?: Coin;
   readonly question?: Question;
   /** With which a device that does not take part sends a dummy. */
   readonly dummy_rate?: number;
@@ -138,14 +142,15 @@ class Histogram implements Mechanism {
   readonly tick = rerandomized;
   readonly stateCiphertexts: number;
   readonly reportCiphertexts: number;
-  readonly #response: RandomizedResponse;
+  readonly #respond: Respond;
   readonly #size: number;
 
   constructor(readonly parameters: Parameters) {
-    this.#response = new RandomizedResponse(parameters.epsilon);
     this.#size = required(parameters, "k") + 1;
     this.stateCiphertexts = 2 * this.#size;
-    this.reportCiphertexts = this.#size;
+    this.reportCiphertexts = reportLength(parameters, this.#size);
+    // Two vectors differ in two buckets.
+    this.#respond = cellsResponse(parameters, 2 * parameters.epsilon, this.reportCiphertexts);
   }
 
   start(key: EncryptionKey, random: RandomSource): State {
@@ -163,9 +168,8 @@ class Histogram implements Mechanism {
 
   report(key: EncryptionKey, state: State, random: RandomSource): State {
     const blank = tossDummy(this.parameters, random);
-    return [...state.slice(0, this.#size - 1), state.at(-1)!].map((bit) =>
-      respondEncrypted(this.#response, key, bit, blank, random),
-    );
+    const dummies = Array.from({ length: this.reportCiphertexts - this.#size }, () => key.encrypt(0, random));
+    return this.#respond(key, [...state.slice(0, this.#size - 1), state.at(-1)!, ...dummies], blank, random);
   }
 }
 
@@ -202,33 +206,21 @@ function largestNoise({ delta, cohort_size }: Parameters, scale: number): number
   return Math.max(0, Math.ceil(scale * Math.sqrt(2 * (Math.LN2 - logProbability))) - 1);
 }
 
-/** The cell in which an automaton ends, with one coin for all cells or one for each. */
+/** The cell in which an automaton ends. */
 export class RegularQuestion implements Mechanism {
   readonly ticksTakeEvents = false;
   readonly tick = rerandomized;
   readonly stateCiphertexts: number;
   readonly reportCiphertexts: number;
   readonly #question: Question;
-  readonly #respond: (key: EncryptionKey, cells: State, blank: Bit, random: RandomSource) => Ciphertext[];
+  readonly #respond: Respond;
 
   constructor(readonly parameters: Parameters) {
     const question = required(parameters, "question");
-    const { epsilon, dummy_rate } = parameters;
-    const cells = Math.max(...question.cells) + 1;
     this.#question = question;
     this.stateCiphertexts = question.automaton.states;
-    if (question.coin === "vector") {
-      // One cell more, for dummies.
-      this.reportCiphertexts = cells + Number(dummy_rate !== undefined);
-      const coin = new VectorCoin(epsilon, this.reportCiphertexts);
-      this.#respond = (...given) => respondOnce(coin, ...given);
-    } else {
-      this.reportCiphertexts = cells;
-      // Two vectors differ in two cells.
-      const coin = new RandomizedResponse(epsilon / 2);
-      this.#respond = (key, vector, blank, random) =>
-        vector.map((cell) => respondEncrypted(coin, key, cell, blank, random));
-    }
+    this.reportCiphertexts = reportLength(parameters, Math.max(...question.cells) + 1);
+    this.#respond = cellsResponse(parameters, parameters.epsilon, this.reportCiphertexts);
   }
 
   start(key: EncryptionKey, random: RandomSource): State {
@@ -248,6 +240,25 @@ export class RegularQuestion implements Mechanism {
   }
 }
 
+type Respond = (key: EncryptionKey, cells: State, blank: Bit, random: RandomSource) => Ciphertext[];
+
+/** Ciphertexts of a report about this number of cells: with one coin, dummies have one of their own. */
+function reportLength({ coin, dummy_rate }: Parameters, cells: number): number {
+  return cells + Number(coin === "vector" && dummy_rate !== undefined);
+}
+
+/** One coin for all cells, or one for each; `epsilon` is the privacy loss of a replaced vector. */
+function cellsResponse(parameters: Parameters, epsilon: number, cells: number): Respond {
+  if (required(parameters, "coin") === "vector") {
+    const coin = new VectorCoin(epsilon, cells);
+    return (...given) => respondOnce(coin, ...given);
+  }
+  // Two vectors differ in two cells.
+  const coin = new RandomizedResponse(epsilon / 2);
+  return (key, vector, blank, random) =>
+    vector.map((cell) => respondEncrypted(coin, key, cell, blank, random));
+}
+
 /** A vector through one coin; a dummy's is that whose last cell is 1. */
 function respondOnce(
   coin: VectorCoin,
@@ -265,7 +276,7 @@ function respondOnce(
 }
 
 /** A parameter that a statistic needs. */
-export function required<Name extends "k" | "noise_scale" | "max_weight" | "steps" | "question">(
+export function required<Name extends "coin" | "k" | "noise_scale" | "max_weight" | "steps" | "question">(
   parameters: Parameters,
   name: Name,
 ): NonNullable<Parameters[Name]> {

@@ -14,20 +14,18 @@ export interface Question {
   readonly automaton: Automaton;
   /** For each state, the position of its cell. */
   readonly cells: readonly number[];
-  /** Whether one coin is tossed for all cells, or one for each. */
-  readonly coin: "vector" | "bucket";
 }
-
-type Compiled = Omit<Question, "coin">;
 
 interface Asked {
   /** Fields of its documents, in addition to those of all questions. */
   readonly fields: readonly string[];
   readonly optional?: readonly string[];
-  readonly compiled: (document: Document, steps: number) => Compiled;
+  readonly compiled: (document: Document, steps: number) => Question;
 }
 
 const EVENT_LENGTH = 60;
+const EVENT_ALLOWED =
+  `1 to ${EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -, but no - at the beginning`;
 const LABEL_LENGTH = 60;
 const MOST_NAMES = 8;
 const MOST_STATES = 64;
@@ -61,23 +59,19 @@ export function isRegular(statistic: string): boolean {
  * @throws FieldError a field that is impossible.
  */
 export function readQuestion(statistic: string, document: Document, steps: number): Question {
-  const { coin } = document;
-  if (coin !== "vector" && coin !== "bucket") {
-    throw new FieldError("coin", "must be vector or bucket");
-  }
-  return { ...QUESTIONS[statistic]!.compiled(document, steps), coin };
+  return QUESTIONS[statistic]!.compiled(document, steps);
 }
 
 /** The name of an event. FieldError naming `field` if it is none. */
 export function eventName(field: string, value: unknown): string {
   if (!isEventName(value)) {
-    throw new FieldError(field, `must be 1 to ${EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -`);
+    throw new FieldError(field, `must be ${EVENT_ALLOWED}`);
   }
   return value;
 }
 
 /** State i: the first i events happened, in order. */
-function funnel(document: Document): Compiled {
+function funnel(document: Document): Question {
   const events = eventNames(document, 2, 6);
   const states = events.length + 1;
   return {
@@ -91,7 +85,7 @@ function funnel(document: Document): Compiled {
  * States: no event so far (0); none in the first period (1); in this period (2); last in period i (2 + i). An
  * event leads from all but 1 to 2, and the end of period i from there to 2 + i.
  */
-function retention(document: Document, steps: number): Compiled {
+function retention(document: Document, steps: number): Question {
   const [periods, periodSteps] = [document.periods, document.period_steps] as [number, number];
   if (steps !== periods * periodSteps) {
     throw new FieldError("steps", `must be periods times period_steps, ${periods * periodSteps}`);
@@ -113,7 +107,7 @@ function retention(document: Document, steps: number): Compiled {
  * States: no event, and bounds 0, …, i − 1 are over (i, of 0 to m); the first event lay within bound i
  * (m + 1 + i). The clock moves on at each bound.
  */
-function timeToFirst(document: Document, steps: number): Compiled {
+function timeToFirst(document: Document, steps: number): Question {
   const within = risingNumbers("within", document.within, MOST_CELLS - 1);
   if (within.at(-1)! > steps) {
     throw new FieldError("within", `must be at most steps, ${steps}`);
@@ -134,7 +128,7 @@ function timeToFirst(document: Document, steps: number): Compiled {
  * States (b, c): the longest run so far, and the current one; b = `longest` is final. A step without the
  * event ends the current run.
  */
-function longestStreak(document: Document): Compiled {
+function longestStreak(document: Document): Question {
   const longest = document.longest as number;
   const pairs = range(longest).flatMap((b) => range(b + 1).map((c) => [b, c] as const));
   const final = pairs.length;
@@ -153,7 +147,7 @@ function longestStreak(document: Document): Compiled {
 }
 
 /** State: which of the events happened, the first name as the lowest bit. */
-function both(document: Document): Compiled {
+function both(document: Document): Question {
   const events = eventNames(document, 2, 3);
   const states = range(1 << events.length);
   return {
@@ -163,12 +157,16 @@ function both(document: Document): Compiled {
   };
 }
 
-/** As written; transitions that are missing stay. The order of the cells is that of their first states. */
-function tables(document: Document, steps: number): Compiled {
+/**
+ * As written, in the one form that is published: without moves that stay, states by their names or else by
+ * their numbers, cells sorted. The order of the cells is that of their first states.
+ */
+function tables(document: Document, steps: number): Question {
   const events = eventNames(document, 1, MOST_NAMES);
   const names = stateNames(document.states);
   requireShort("states", names.length, events.length);
-  const state = (field: string, name: unknown) => {
+  const type = Array.isArray(document.states) ? "string" : "number";
+  const numbered = (field: string, name: unknown) => {
     const number = names.indexOf(stateText(field, name));
     if (number < 0) {
       const shown = JSON.stringify(name);
@@ -176,14 +174,21 @@ function tables(document: Document, steps: number): Compiled {
     }
     return number;
   };
+  const state = (field: string, name: unknown) => {
+    const number = numbered(field, name);
+    requirePublishedForm(field, typeof name === type);
+    return number;
+  };
   const read = (field: string, most: number) => {
     const found = document[field] === undefined ? [] : Object.entries(object(document, field));
     if (found.length > most) {
       throw new FieldError(field, `must have at most ${most} entries`);
     }
+    requirePublishedForm(field, field !== "at" || document.at === undefined || found.length > 0);
     return found.map(([key, moves]): [string, Table] => {
       const pairs = Object.entries(object({ [field]: moves }, field));
-      const read = pairs.map(([from, to]) => [state(field, from), state(field, to)] as const);
+      const read = pairs.map(([from, to]) => [numbered(field, from), state(field, to)] as const);
+      requirePublishedForm(field, read.length > 0 && read.every(([from, to]) => from !== to));
       return [key, moving(names.length, ...read)];
     });
   };
@@ -220,12 +225,15 @@ function cellsOf(
     if (!Array.isArray(group) || group.length === 0) {
       throw refusal;
     }
+    let last = -1;
     for (const name of group) {
       const number = state("cells", name);
       if (labelOf.has(number)) {
         throw new FieldError("cells", `must name each state once, not ${JSON.stringify(name)} again`);
       }
+      requirePublishedForm("cells", number > last);
       labelOf.set(number, label);
+      last = number;
     }
   }
   const missing = names.find((_, number) => !labelOf.has(number));
@@ -234,6 +242,13 @@ function cellsOf(
   }
   const order = [...new Set(names.map((_, number) => labelOf.get(number)!))];
   return names.map((_, number) => order.indexOf(labelOf.get(number)!));
+}
+
+/** One question has one document. */
+function requirePublishedForm(field: string, kept: boolean): void {
+  if (!kept) {
+    throw new FieldError(field, "must have its one published form");
+  }
 }
 
 function clockStep(text: string, steps: number): number {
@@ -268,8 +283,7 @@ function eventNames(document: Document, least: number, most: number): string[] {
   if (!isList || !events.every(isEventName) || new Set(events).size < events.length) {
     throw new FieldError(
       "events",
-      `must be ${least} to ${most} names that differ, each of 1 to ${EVENT_LENGTH} of the characters ` +
-        "a-z, 0-9, dot, _ and -",
+      `must be ${least} to ${most} names that differ, each of ${EVENT_ALLOWED}`,
     );
   }
   return events;
@@ -294,7 +308,7 @@ function requireShort(field: string, states: number, names: number): void {
 }
 
 function isEventName(value: unknown): value is string {
-  return typeof value === "string" && value.length <= EVENT_LENGTH && /^[a-z0-9._-]+$/.test(value);
+  return typeof value === "string" && value.length <= EVENT_LENGTH && /^[a-z0-9._][a-z0-9._-]*$/.test(value);
 }
 
 /** As `panprivacy.formats.structures` has labels: printable, without spaces at its ends. */

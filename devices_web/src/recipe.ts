@@ -7,7 +7,7 @@ import { requireWeight } from "./categories.ts";
 import { canonicalJson, type Document, object, RecipeVerificationError, text } from "./document.ts";
 import { signatureHolds } from "./ed25519.ts";
 import { type EncryptionKey, SCHEME } from "./elgamal.ts";
-import type { Parameters } from "./mechanisms.ts";
+import type { Coin, Parameters } from "./mechanisms.ts";
 import { eventName, isRegular, QUESTIONS, readQuestion } from "./questions.ts";
 import { challengeDigest, readTokenKey, type TokenKey } from "./token.ts";
 import { TRUST_MODELS, type TrustModel } from "./trust_models/index.ts";
@@ -243,7 +243,7 @@ const OPTIONAL = ["event_definition", "labels", "aggregator_epsilon", "hidden_co
 const STEPS = ["steps", "step_seconds"];
 const OWN: Readonly<Record<string, readonly string[]>> = {
   count_nonzero: STEPS,
-  histogram: [...STEPS, "k"],
+  histogram: [...STEPS, "k", "coin"],
   mean: [...STEPS, "k", "guarantee", "noise_scale"],
   categories: ["k", "max_weight"],
   ...Object.fromEntries(
@@ -327,6 +327,7 @@ function readDocument(id: string, document: Document): Recipe {
       ...(parameters as unknown as Parameters),
       ...(statistic === "mean" ? { guarantee: text(document, "guarantee") } : {}),
       ...hiddenCount(statistic, document),
+      ...(OWN[statistic]!.includes("coin") ? { coin: coin(trust, document) } : {}),
       ...(question === undefined ? {} : { question }),
     },
     events: question?.events ?? (document.event === undefined ? [] : [eventName("event", document.event)]),
@@ -370,6 +371,14 @@ function hiddenCount(statistic: string, document: Document): { dummy_rate?: numb
     throw new FieldError("hidden_count.dummy_rate", "must be from 0 to 1; a mean, or categories, has none");
   }
   return { dummy_rate: rate };
+}
+
+function coin(trust: string, document: Document): Coin {
+  const { coin: found } = document;
+  if (found !== "bucket" && (found !== "vector" || trust === "two_server")) {
+    throw new FieldError("coin", `must be ${trust === "two_server" ? "" : "vector or "}bucket`);
+  }
+  return found;
 }
 
 function labels(document: Document): string[] {

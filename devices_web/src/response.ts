@@ -7,6 +7,8 @@ import { drawBelow, drawBit, drawBits, type RandomSource } from "./random.ts";
 const COIN_BITS = 64;
 const SIDES = 1n << BigInt(COIN_BITS);
 const PRECISION = 512n;
+/** The largest ε of a report when its device is replaced: twice that of one bit. */
+const LARGEST_EPSILON = 40;
 /** Of many tosses, one: the coin, and a word whose highest bit is the fair one. */
 const TOSS_BYTES = COIN_BITS / 8 + 4;
 
@@ -15,11 +17,11 @@ export type Bit = 0 | 1;
 /**
  * With how many of 2^64 sides a response to one of k values is drawn uniformly: k/(e^ε + k − 1), rounded up.
  *
- * @throws FieldError unless ε lies above 0 and is at most 20.
+ * @throws FieldError unless ε lies above 0 and is at most 40.
  */
 function drawnSides(epsilon: number, k: number): bigint {
-  if (!(epsilon > 0 && epsilon <= 20)) {
-    throw new FieldError("epsilon", `must be a number above 0 and at most 20, not ${epsilon}`);
+  if (!(epsilon > 0 && epsilon <= LARGEST_EPSILON)) {
+    throw new FieldError("epsilon", `must be a number above 0 and at most ${LARGEST_EPSILON}, not ${epsilon}`);
   }
   const sum = exponential(...fraction(epsilon), PRECISION) + (BigInt(k - 1) << PRECISION);
   const found = (((BigInt(k) * SIDES) << PRECISION) + sum - 1n) / sum;
@@ -36,7 +38,7 @@ function drawnSides(epsilon: number, k: number): bigint {
 export class RandomizedResponse {
   readonly #randomizedSides: bigint;
 
-  /** @throws FieldError unless ε lies above 0 and is at most 20. */
+  /** @throws FieldError unless ε lies above 0 and is at most 40. */
   constructor(epsilon: number) {
     this.#randomizedSides = drawnSides(epsilon, 2);
   }
@@ -73,7 +75,7 @@ export class RandomizedResponse {
 export class VectorCoin {
   readonly #drawnSides: bigint;
 
-  /** @throws FieldError unless ε lies above 0 and is at most 20. */
+  /** @throws FieldError unless ε lies above 0 and is at most 40. */
   constructor(
     epsilon: number,
     readonly cells: number,

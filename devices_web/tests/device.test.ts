@@ -173,11 +173,24 @@ for (const [changes, message] of [
   });
 }
 
-const NAMES = "names that differ, each of 1 to 60 of the characters a-z, 0-9, dot, _ and -";
+const NAMES =
+  "names that differ, each of 1 to 60 of the characters a-z, 0-9, dot, _ and -, but no - at the beginning";
 
 for (const [name, changes, message] of [
   ["funnel", { coin: undefined }, "coin: is missing"],
   ["funnel", { coin: "heads" }, "coin: must be vector or bucket"],
+  ["histogram", { coin: undefined }, "coin: is missing"],
+  ["histogram", { coin: "heads" }, "coin: must be vector or bucket"],
+  ["histogram-two-servers", { coin: "vector" }, "coin: must be bucket"],
+  ["funnel", { events: ["-open", "buy"] }, `events: must be 2 to 6 ${NAMES}`],
+  ["automaton", { on: { open: { closed: "closed" } } }, "on: must have its one published form"],
+  ["automaton", { on: { open: {} } }, "on: must have its one published form"],
+  ["automaton", { at: {} }, "at: must have its one published form"],
+  [
+    "automaton",
+    { cells: { no: ["closed"], yes: ["again", "open"] } },
+    "cells: must have its one published form",
+  ],
   ["funnel", { event: "open" }, "event: is not a field of a funnel recipe"],
   ["funnel", { at: {} }, "at: is not a field of a funnel recipe"],
   ["funnel", { events: ["open"] }, `events: must be 2 to 6 ${NAMES}`],
@@ -187,7 +200,7 @@ for (const [name, changes, message] of [
   [
     "retention",
     { event: "x".repeat(61) },
-    "event: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -",
+    "event: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -, but no - at the beginning",
   ],
   ["retention", { periods: 27 }, "periods: must be a whole number from 2 to 26"],
   ["retention", { period_steps: 2 }, "steps: must be periods times period_steps, 10"],
@@ -215,10 +228,10 @@ for (const [name, changes, message] of [
     "states: makes 57 states; at most 56 are possible with 8 events",
   ],
   ["automaton", { start: "ajar" }, 'start: names "ajar", which is none of the 3 states'],
-  ["automaton", { on: { knock: {} } }, 'on: names "knock", which is none of the events'],
+  ["automaton", { on: { knock: { closed: "open" } } }, 'on: names "knock", which is none of the events'],
   ["automaton", { on: { open: { closed: 1 } } }, "on: names 1, which is none of the 3 states"],
   ["automaton", { on: { open: "closed" } }, "on: must be an object"],
-  ["automaton", { at: { 6: {} } }, 'at: must name steps from 1 to 5, not "6"'],
+  ["automaton", { at: { 6: { closed: "open" } } }, 'at: must name steps from 1 to 5, not "6"'],
   [
     "automaton",
     { cells: { no: ["closed"], yes: ["open"] } },
@@ -301,7 +314,7 @@ for (const name of ["count", "histogram", "mean", "count-two-servers", "histogra
   });
 }
 
-for (const name of ["count", "histogram", "mean", "funnel"]) {
+for (const name of ["count", "histogram", "histogram-vector", "mean", "funnel"]) {
   for (const event of [0, 1]) {
     test(`${name}: 100,000 steps that were missed, ${event} events before, take the work of one`, () => {
       const [recipe, keys] = served(name, { steps: 100_000 });

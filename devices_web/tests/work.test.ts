@@ -50,7 +50,9 @@ async function withoutAndWith(
   return [found[2]!, found[3]!];
 }
 
-const COUNTERS = ["count", "histogram", "mean", "count-two-servers", "histogram-two-servers"];
+const COUNTERS = [
+  "count", "histogram", "histogram-vector", "mean", "count-two-servers", "histogram-two-servers",
+];
 for (const name of [...COUNTERS, "funnel", "time-to-first", "longest-streak", "automaton"]) {
   const { served, keys } = python.recipes[name]!;
   const start = joinRecipe(served, keys, { simulation: true, random: new GivenBytes("start") });

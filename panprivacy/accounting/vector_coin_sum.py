@@ -64,7 +64,7 @@ class VectorCoinSum(PrivacyEvent):
         label="Cells (k)",
         help="Length of the one-hot vector.",
         minimum=2,
-        maximum=1001,
+        maximum=1002,
     )
     epsilon0: float = described(
         label="Local privacy loss (ε₀)",

@@ -29,6 +29,7 @@ class Description:
         structure: of a parameter that is a list or a table; None for a number or a choice.
         derived: computed by `Parameters.calibrated`, never typed in.
         implied: follows from other parameters; it may be given if it agrees with them.
+        settled: chosen by the statistic if it is left out; every published recipe has it.
         suggested: the first value in a form if a parameter has no default; None leaves it to the form.
     """
 
@@ -41,6 +42,7 @@ class Description:
     structure: Structure | None = None
     derived: bool = False
     implied: bool = False
+    settled: bool = False
     suggested: float | None = None
 
     def allowed(self, kind: type) -> str:
@@ -182,10 +184,11 @@ class PublicParameters:
     def required_names(cls) -> tuple[str, ...]:
         """Names of the parameters that have a value in every published recipe, in addition to derived
         ones."""
+        described_fields = ((field, description_of(field)) for field in dataclasses.fields(cls))
         return tuple(
             field.name
-            for field in dataclasses.fields(cls)
-            if field.default is not None and not description_of(field).derived
+            for field, about in described_fields
+            if (field.default is not None or about.implied or about.settled) and not about.derived
         )
 
     def require_derived(self) -> None:

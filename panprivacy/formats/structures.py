@@ -16,8 +16,11 @@ from panprivacy.formats.display import as_typed
 from panprivacy.formats.errors import FieldError
 
 EVENT_LENGTH = 60
-EVENT_PATTERN = re.compile(rf"[a-z0-9._-]{{1,{EVENT_LENGTH}}}")
-"""Names of events, as applications call them."""
+EVENT_PATTERN = re.compile(rf"(?!-)[a-z0-9._-]{{1,{EVENT_LENGTH}}}")
+"""Names of events, as applications call them. One that began with - would be an option to command lines."""
+
+EVENT_ALLOWED = f"1 to {EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -, but no - at the beginning"
+"""The same as a clause."""
 
 LABEL_LENGTH = 60
 
@@ -62,7 +65,7 @@ class Structure(ABC):
 class EventName(Structure):
     """The name of one event."""
 
-    allowed = f"1 to {EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -"
+    allowed = EVENT_ALLOWED
     example = "search"
 
     def read(self, field: str, value: object) -> str:
@@ -97,10 +100,7 @@ class EventList(_Row):
 
     @property
     def allowed(self) -> str:  # type: ignore[override]
-        return (
-            f"{self.least} to {self.most} names that differ, each of 1 to {EVENT_LENGTH} of the characters "
-            "a-z, 0-9, dot, _ and -"
-        )
+        return f"{self.least} to {self.most} names that differ, each of {EVENT_ALLOWED}"
 
     def of_text(self, text: str) -> object:
         return text.replace(",", " ").split()

@@ -75,6 +75,7 @@ class Expectation:
         reports: how many there will be.
         bytes: what each device stores and sends.
         segments: None if it asks by none.
+        note: what to know about the error, as sentences; empty if nothing.
         warning: why a result is unlikely, and the largest cohort with which it is likely, as sentences; empty
             if it is likely. The errors assume that there is a result.
     """
@@ -85,6 +86,7 @@ class Expectation:
     reports: ExpectedReports
     bytes: DeviceBytes
     segments: ExpectedSegments | None
+    note: str
     warning: str
 
 
@@ -101,6 +103,7 @@ def expectation_of(proposal: Proposal) -> Expectation:
         segments=None
         if mechanism.segmentation is None
         else mechanism.segmentation.expected(proposal.population_size, MISSED),
+        note=mechanism.expected_note,
         warning=unlikely_advice(mechanism, proposal.servers, proposal.population_size),
     )
 

@@ -141,6 +141,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
                 raise FieldError(name, "is missing")
         parameters = statistic.parameters_class.from_mapping(parameter_members)
         parameters.require_derived()
+        _require_canonical(parameter_members, parameters.as_dict())
         opens_at = parse_time("opens_at", members["opens_at"])
         closes_at = parse_time("closes_at", members["closes_at"])
         step_seconds = None
@@ -164,6 +165,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         )
         for part in PARTS.values():
             part.check(recipe)
+        _ = statistic_under_trust(recipe.plain_statistic, trust)
         if statistic.fresh_ciphertexts and servers.scheme is not None:
             require_fresh(servers.scheme)
         return recipe
@@ -269,6 +271,15 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
 def recipe_of(document: str) -> PublishedRecipe:
     """The recipe of a stored canonical document (cached: a document never changes)."""
     return PublishedRecipe.from_document(json.loads(document))
+
+
+def _require_canonical(given: Mapping[str, object], canonical: Mapping[str, object]) -> None:
+    """FieldError naming a parameter that has another form than the one in which it is published: one question
+    has one document."""
+    for name, value in given.items():
+        if value != canonical.get(name):
+            form = json.dumps(canonical.get(name), ensure_ascii=False, sort_keys=True)
+            raise FieldError(name, f"must have its one published form, {form}")
 
 
 def _require_format(value: object) -> None:

@@ -142,7 +142,7 @@ class RecipeDraft(RecipeOfParts):
         )
         for part in PARTS.values():
             part.check(draft)
-        _ = draft.plain_statistic
+        _ = statistic_under_trust(draft.plain_statistic, trust)
         if statistic.fresh_ciphertexts and draft.encryption is not None:
             require_fresh(draft.encryption)
         if draft.hidden_count is not None:

@@ -228,7 +228,7 @@ def test_an_excerpt_of_estimates_is_no_change(monkeypatch: pytest.MonkeyPatch) -
     """As of a vector: a negative coordinate is shown before a smaller one above zero."""
     monkeypatch.setattr(excerpt, "MOST_SHOWN", 2)
     monkeypatch.setattr(Histogram, "coordinates", True)
-    made = finished_recipe([[1, 0, 0]] * 5 + [[0, 0, 1]], statistic="histogram", k=2)
+    made = finished_recipe([[1, 0, 0]] * 5 + [[0, 0, 1]], statistic="histogram", k=2, coin="bucket")
     release = Release.objects.get(recipe=made)
     assert release.excerpt is not None
     assert release.excerpt["positions"] != excerpt.largest_positions(stored(release.values), 2)

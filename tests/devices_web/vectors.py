@@ -96,7 +96,16 @@ COINS = {"": {"coin": "vector"}, "-bucket": {"coin": "bucket"}}
 ASKED: dict[str, dict[str, Any]] = {
     "count": {"statistic": "count_nonzero"},
     "count-of-some": {"statistic": "count_nonzero", "sampling_rate": 0.5},
-    "histogram": {"statistic": "histogram", "k": 2},
+    "histogram": {"statistic": "histogram", "k": 2, "coin": "bucket"},
+    "histogram-vector": {"statistic": "histogram", "k": 2, "coin": "vector"},
+    "histogram-vector-of-some": {
+        "statistic": "histogram",
+        "k": 2,
+        "coin": "vector",
+        "hidden_count": {"epsilon": 1.0, "delta": 1e-6},
+        "population_size": 300,
+        "sampling_rate": 0.5,
+    },
     "mean": {"statistic": "mean", "k": 2, "guarantee": "local"},
     "categories": {"statistic": "categories", "k": 6, "steps": None},
     "count-two-servers": {"statistic": "count_nonzero"} | TWO_SERVERS,

@@ -78,7 +78,7 @@ def kill_in_mid_chunk(services: Services, *, whole_worker: bool, step: Step = St
     Args:
         step: in which chunks are decrypted: of rows, or of shards in the object store.
     """
-    recipe = published_recipe(statistic="histogram", k=24)
+    recipe = published_recipe(statistic="histogram", k=24, coin="bucket")
     ones, reports = 400, 600
     # A report's ciphertexts count once as a whole: one of them is its own, which is encrypted sooner.
     others = [report_of_values(recipe, [value] * 24)["ciphertexts"] for value in (0, 1)]

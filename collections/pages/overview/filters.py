@@ -11,7 +11,7 @@ from django.core.validators import RegexValidator
 from django.http import QueryDict
 
 from ledger.selectors import population_names
-from panprivacy.formats.structures import EVENT_LENGTH, EVENT_PATTERN
+from panprivacy.formats.structures import EVENT_ALLOWED, EVENT_PATTERN
 from panprivacy.statistics.catalogue import STATISTICS
 from recipes.access import may_publish
 from recipes.models import TAG_LENGTH
@@ -38,7 +38,7 @@ ARRANGING = ("sort", "view")
 UNKNOWN = "“%(value)s” is none of the choices."
 NO_DATE = "Give a date as 2026-01-31."
 
-NO_EVENT = f"Give its name as recipes do: 1 to {EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -."
+NO_EVENT = f"Give its name as recipes do: {EVENT_ALLOWED}."
 
 EVENT_BOX = {"list": "events", "autocapitalize": "none", "autocomplete": "off", "spellcheck": "false"}
 """The browser offers the names that are known."""

@@ -148,6 +148,7 @@ def _presented_answer(form: PlanForm, question: Question, answer: Planned) -> di
         "margin": margin_text(mechanism, expectation),
         "standard_error": significant(expectation["standard_error"]),
         "unit": mechanism.unit,
+        "note": expectation["note"],
         "reports": {**reports, "mean": round(reports["mean"])},
         "cohort_size": question.proposal.parameters.cohort_size,
         "cohort_reached": _reached(reports["cohort_probability"]),

@@ -10,7 +10,7 @@ from typing import Any
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import distinct_lines, one_line
 from panprivacy.formats.parameters import as_typed
-from panprivacy.formats.structures import EVENT_LENGTH, EVENT_PATTERN, LABEL_LENGTH
+from panprivacy.formats.structures import EVENT_ALLOWED, EVENT_LENGTH, EVENT_PATTERN, LABEL_LENGTH
 from panprivacy.recipe.parts.interface import PartField, PartialRecipe, SimplePart, Subject
 from panprivacy.statistics.interface import Statistic
 
@@ -134,6 +134,6 @@ def _event(value: object) -> str:
     if not isinstance(value, str) or not EVENT_PATTERN.fullmatch(value):
         raise FieldError(
             "event",
-            f"must be 1 to {EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -, not {as_typed(value)}",
+            f"must be {EVENT_ALLOWED}, not {as_typed(value)}",
         )
     return value

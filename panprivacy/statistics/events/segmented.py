@@ -32,8 +32,9 @@ from panprivacy.intervals.segment_estimates import (
 from panprivacy.statistics.events.cohort import require_population
 from panprivacy.statistics.events.count_nonzero import CountNonzero
 from panprivacy.statistics.events.derived import Cells, Found, derived_numbers, sets_of
-from panprivacy.statistics.events.histogram import Histogram, HistogramParameters, closest_histogram
+from panprivacy.statistics.events.histogram import Histogram, HistogramParameters
 from panprivacy.statistics.events.interface import Mechanism, Report, State
+from panprivacy.statistics.events.one_hot import BUCKET, OneHotMechanism, OneHotParameters, closest_histogram
 from panprivacy.statistics.events.questions.automaton import AutomatonQuestion
 from panprivacy.statistics.events.questions.both import Both
 from panprivacy.statistics.events.questions.funnel import Funnel
@@ -49,13 +50,7 @@ from panprivacy.statistics.events.randomized_response import (
     bits_standard_error_note,
     expected_bits_error,
 )
-from panprivacy.statistics.events.regular import (
-    BUCKET,
-    VECTOR,
-    Question,
-    RegularParameters,
-    RegularQuestion,
-)
+from panprivacy.statistics.events.regular import Question
 from panprivacy.statistics.interface import Segmentation
 
 MOST_CELLS = 1_001
@@ -118,7 +113,7 @@ class Segmented(Mechanism[Any]):
         return made.with_noisy_count() if self.noisy_count else made
 
     @abstractmethod
-    def _histogram(self) -> Histogram | RegularQuestion[Any]:
+    def _histogram(self) -> OneHotMechanism[Any]:
         """What is counted within each segment, with a coin for each cell."""
 
     @property
@@ -431,32 +426,30 @@ class SegmentedCountNonzero(Segmented, of=CountNonzero):
     """Devices with at least one event, by segment: cells are "none" and "at least one"."""
 
     def _histogram(self) -> Histogram:
-        return Histogram(HistogramParameters(**dataclasses.asdict(self.parameters), k=1))
+        return Histogram(HistogramParameters(**dataclasses.asdict(self.parameters), k=1, coin=BUCKET))
 
     def _answers(self, numbers: Iterable[Any]) -> tuple[Any, ...]:
         _, some = numbers
         return (some,)
 
 
-class SegmentedHistogram(Segmented, of=Histogram):
+class SegmentedOneHot(Segmented):
+    """A statistic with a coin, by segment. Each cell has a coin of its own."""
+
+    def __init__(self, parameters: OneHotParameters, segments: Sequence[str], own: str | None = None) -> None:
+        condition = "if a recipe asks by segment: devices of no segment report zeros"
+        super().__init__(parameters.with_coins(condition), segments, own)
+
+    def _histogram(self) -> OneHotMechanism[Any]:
+        return self.undivided_class(self.parameters)  # type: ignore[return-value]  # one of them
+
+
+class SegmentedHistogram(SegmentedOneHot, of=Histogram):
     """Histogram of events per device, by segment."""
 
-    def _histogram(self) -> Histogram:
-        return Histogram(self.parameters)
 
-
-class SegmentedQuestion(Segmented):
-    """A regular question by segment. Each cell has a coin of its own."""
-
-    def __init__(
-        self, parameters: RegularParameters, segments: Sequence[str], own: str | None = None
-    ) -> None:
-        if parameters.coin == VECTOR:
-            raise FieldError("coin", f"must be {BUCKET}, or left out, if a recipe asks by segment")
-        super().__init__(replace(parameters, coin=BUCKET), segments, own)
-
-    def _histogram(self) -> RegularQuestion[Any]:
-        return self.undivided_class(self.parameters)  # type: ignore[return-value]  # one of them
+class SegmentedQuestion(SegmentedOneHot):
+    """A regular question by segment."""
 
     @property
     def _question(self) -> Question:

@@ -31,7 +31,7 @@ from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.intervals.randomized_bits import RandomizedBits, intervals
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
 from panprivacy.statistics.events.cohort import Release, require_population
-from panprivacy.statistics.events.histogram import closest_histogram
+from panprivacy.statistics.events.one_hot import closest_histogram
 from panprivacy.statistics.events.randomized_response import (
     RandomizedResponse,
     bits_expected_margin,

@@ -43,7 +43,7 @@ def test_plan_that_is_quick_draws_only_sums_of_bits(sampling_rate, monkeypatch):
 
 def test_plan_that_is_quick_looks_at_no_event_that_is_not(monkeypatch):
     monkeypatch.setattr(curves, "AXIS_POINTS", 4)
-    question = Question(proposal("histogram", k=3), "epsilon", Targets(margin=5.0))
+    question = Question(proposal("histogram", k=3, coin="bucket"), "epsilon", Targets(margin=5.0))
     plan = plan_of(question, depth=Depth.QUICK)
     assert set(plan.curves.margin) == set(AXES)
     assert plan.curves.epsilon == {}

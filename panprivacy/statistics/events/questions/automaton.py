@@ -1,6 +1,6 @@
 """A table of states, for experts."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -22,7 +22,11 @@ from panprivacy.statistics.events.regular import MOST_CELLS, Question, RegularQu
 
 @dataclass(frozen=True, kw_only=True)
 class AutomatonParameters(EventsParameters):
-    """The tables of any automaton. Transitions that are missing stay in their state."""
+    """The tables of any automaton. Transitions that are missing stay in their state.
+
+    Tables are kept in one form: without moves that stay, and sorted. States are named by their names, or by
+    their numbers if they have none.
+    """
 
     events: tuple[str, ...] = described(
         label="Events",
@@ -53,6 +57,23 @@ class AutomatonParameters(EventsParameters):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.question.require_short("states")
+        tables = {"on": self._canonical(self.on), "at": self._canonical(self.at or ()) or None}
+        cells = tuple((label, self._sorted(states)) for label, states in sorted(self.cells))
+        for name, value in (tables | {"start": self._sorted([self.start])[0], "cells": cells}).items():
+            object.__setattr__(self, name, value)
+
+    def _sorted(self, states: Sequence[State]) -> tuple[State, ...]:
+        """The same states, which exist, in their order."""
+        numbers = sorted(self._numbers[str(state)] for state in states)
+        return tuple(number if isinstance(self.states, int) else self.states[number] for number in numbers)
+
+    def _canonical(self, tables: Sequence[tuple[str, Moves]]) -> tuple[tuple[str, Moves], ...]:
+        """The same tables without moves that stay, sorted."""
+        moving = (
+            (key, tuple(sorted((one, self._sorted([to])[0]) for one, to in moves if one != str(to))))
+            for key, moves in tables
+        )
+        return tuple(sorted((key, moves) for key, moves in moving if moves))
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

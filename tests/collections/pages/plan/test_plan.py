@@ -54,6 +54,17 @@ def test_page_of_every_statistic_shows_what_to_expect_without_any_query(
     assert "Bytes per device" in page
 
 
+def test_page_compares_the_errors_of_both_coins(client: Client, sent: list[str]) -> None:
+    asked = {"statistic": "histogram", "epsilon": "1", "k": "2"}
+    assert "With a coin for each value, the largest error would be 1.6 times as large." in page_of(
+        client, **asked
+    )
+    assert "With one coin for all values, the largest error would be 0." in page_of(
+        client, **asked, coin="bucket"
+    )
+    assert "the largest error would be" not in page_of(client, **asked, trust="two_server")
+
+
 def test_page_says_the_expected_error_reports_and_bytes(client: Client, sent: list[str]) -> None:
     page = page_of(client, epsilon="1", population_size="10000", sampling_rate="1")
     # 1.96·√(10,000·e)/(e − 1)

@@ -27,7 +27,7 @@ def noise_masses() -> dict[int, float]:
     ("mechanism", "total"),
     [
         (CountNonzero(Parameters(**COMMON)), (70,)),
-        (Histogram(HistogramParameters(**COMMON, k=2)), (90, 60, 55)),
+        (Histogram(HistogramParameters(**COMMON, k=2, coin="bucket")), (90, 60, 55)),
     ],
     ids=["count_nonzero", "histogram"],
 )

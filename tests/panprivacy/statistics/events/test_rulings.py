@@ -101,7 +101,8 @@ def exact_epsilon(bits, other_bits, flip):
 
 
 def test_histogram_of_a_replaced_stream_costs_twice_the_printed_epsilon():
-    mechanism, flip = Histogram(HistogramParameters(**COMMON)), RandomizedResponse(1.0).flip_probability
+    parameters = HistogramParameters(**COMMON, coin="bucket")
+    mechanism, flip = Histogram(parameters), RandomizedResponse(1.0).flip_probability
     stated = {g.relation: g.epsilon for g in mechanism.guarantees() if g.model == Model.LOCAL}
     one_hot = [tuple(int(i == count) for i in range(4)) for count in range(4)]
     worst = max(exact_epsilon(a, b, flip) for a in one_hot for b in one_hot)
