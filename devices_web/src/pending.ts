@@ -4,10 +4,8 @@
  */
 
 import { type Bytes, concat, FieldError, utf8 } from "./bytes.ts";
-import { eventName } from "./questions.ts";
+import { eventName, MOST_NAMES } from "./questions.ts";
 
-/** No recipe lists more names. */
-export const MOST_NAMES = 8;
 /** More than 8 names of 60 characters need, each with its end. */
 const MESSAGE_BYTES = 512;
 const END = ",";

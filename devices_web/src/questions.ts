@@ -27,7 +27,8 @@ const EVENT_LENGTH = 60;
 const EVENT_ALLOWED =
   `1 to ${EVENT_LENGTH} of the characters a-z, 0-9, dot, _ and -, but no - at the beginning`;
 const LABEL_LENGTH = 60;
-const MOST_NAMES = 8;
+/** No recipe lists more. */
+export const MOST_NAMES = 8;
 const MOST_STATES = 64;
 const MOST_CELLS = 32;
 const MOST_STEPS = 100_000;

@@ -4,7 +4,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { serialize } from "node:v8";
 
-import { MOST_NAMES, messageOf, namesOf, PendingEvents } from "../src/pending.ts";
+import { messageOf, namesOf, PendingEvents } from "../src/pending.ts";
+import { MOST_NAMES } from "../src/questions.ts";
 import { readQuestion } from "../src/questions.ts";
 import { python } from "./given.ts";
 
