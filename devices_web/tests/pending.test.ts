@@ -40,7 +40,8 @@ test("a message of a name cut from a text with wide characters has the size of a
 test("names that no recipe lists, and more than a recipe lists, are refused at once", () => {
   const pending = new PendingEvents();
   for (const name of ["Search", "a,b", "x".repeat(61), "日"]) {
-    const message = "event: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -";
+    const message =
+      "event: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -, but no - at the beginning";
     assert.throws(() => pending.add(name), { name: "FieldError", message });
   }
   [...LONGEST, ...LONGEST].forEach((name) => pending.add(name));

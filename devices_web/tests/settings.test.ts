@@ -63,7 +63,7 @@ for (const [changes, message] of [
   ]),
   ...["looked up", "Search", "", "x".repeat(61), 1, null].map((name) => [
     { recipes: [{ id: ID, events: ["search", name] }] },
-    /^recipes\[0\]\.events: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -$/,
+    /^recipes\[0\]\.events: must be 1 to 60 of the characters a-z, 0-9, dot, _ and -, but no - at the beginning$/,
   ]),
 ] as [object, RegExp][]) {
   test(`a policy with ${JSON.stringify(changes)} is refused`, () => {

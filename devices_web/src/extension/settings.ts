@@ -1,8 +1,7 @@
 /** The administrator's policy (`extension/schema.json`). */
 
 import { FieldError, fromBase64, fromHex } from "../bytes.ts";
-import { MOST_NAMES } from "../pending.ts";
-import { eventName } from "../questions.ts";
+import { eventName, MOST_NAMES } from "../questions.ts";
 import type { Recipe } from "../recipe.ts";
 import type { Site } from "../site.ts";
 import { TICK_SECONDS } from "../ticks.ts";
