@@ -146,9 +146,9 @@ def _is_named(file: BinaryIO) -> bool:
     """Whether the third column of a file's header is that of names; no if it cannot be read twice."""
     if not file.seekable():
         return False
-    first = file.read(ROW_BYTES).split(b"\n", 1)[0].decode(errors="replace").lower()
+    first, *_ = file.read(ROW_BYTES).decode(errors="replace").splitlines() or [""]
     file.seek(0)
-    return first.replace('"', "").split(",")[2:3] in (["event"], ["event\r"])
+    return [name.strip() for name in first.lower().replace('"', "").split(",")][2:3] == ["event"]
 
 
 def _rows(

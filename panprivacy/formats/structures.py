@@ -224,20 +224,26 @@ class Tables(Structure):
 
     keys: str
     most: int
+    most_moves: int
+    """In all tables together, so that they are read in a moment."""
     example = MappingProxyType({"search": {"0": 1}})
 
     @property
     def allowed(self) -> str:  # type: ignore[override]
-        return f"an object of at most {self.most:,} {self.keys}, each with an object of state and next state"
+        return (
+            f"an object of at most {self.most:,} {self.keys}, each with an object of state and next state; "
+            f"at most {self.most_moves:,} next states in all"
+        )
 
     def read(self, field: str, value: object) -> tuple[tuple[str, tuple[tuple[str, State], ...]], ...]:
         tables = _pairs(value)
         if tables is None or len(tables) > self.most:
             raise self.refusal(field, value)
-        read = []
+        read, remaining = [], self.most_moves
         for key, table in tables:
             moves = _pairs(table)
-            if not isinstance(key, str) or moves is None:
+            remaining -= 0 if moves is None else len(moves)
+            if not isinstance(key, str) or moves is None or remaining < 0:
                 raise self.refusal(field, value)
             if not all(isinstance(source, str) for source, _ in moves):
                 raise self.refusal(field, value)

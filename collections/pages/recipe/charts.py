@@ -10,7 +10,7 @@ from pages.recipe.drawn import PERCENT
 from pages.recipe.presentation import headline, name_of, percent_of
 from pages.recipe.vector_chart import TRUTH_NAME, vector_chart
 from panprivacy.intervals.estimate import Interval
-from panprivacy.statistics.events.derived import Curve
+from panprivacy.statistics.events.derived import Curve, Form
 from panprivacy.statistics.events.regular import Question
 from recipes.models import Recipe
 from results.excerpt import excerpt_of, intervals_of, largest_positions, verdict_of
@@ -28,6 +28,9 @@ DOT = 9
 
 LINES = (("interval-95", 2, 24), ("interval-66", 6, 17))
 """Role, width of the line and length of the caps of each interval, the widest interval first."""
+
+HALF_BAR = 0.3
+"""Of the distance between two bars."""
 
 MARGIN = 0.06
 """Room beyond the outermost interval, as a share of the range."""
@@ -106,7 +109,13 @@ def draws_all(recipe: Recipe, release: Release) -> bool:
 
 
 def marks_series(
-    name: str, role: str, symbol: str, size: float, labels: list[str], values: list[float], horizontal: bool
+    name: str,
+    role: str,
+    symbol: str,
+    size: float,
+    labels: Sequence[Value],
+    values: list[float],
+    horizontal: bool,
 ) -> Series:
     """A mark for each value."""
     series = Series(name=name, role=role, symbol=symbol, size=size, x=labels, y=values)
@@ -118,7 +127,7 @@ def interval_series(
     role: str,
     width: float,
     cap: float,
-    labels: list[str],
+    labels: Sequence[Value],
     intervals: list[tuple[float, float | None, float | None]],
     horizontal: bool,
 ) -> Series:
@@ -151,13 +160,7 @@ def _derived_chart(recipe: Recipe, release: Release, truth: SimulatedTruth | Non
     return Chart(
         title=recipe.question,
         description=_description(recipe, release),
-        panels=(
-            Panel(
-                x=Axis(scale=Scale.CATEGORY, categories=curve.places),
-                y=Axis(title=curve_unit(question, curve, within), low=0.0, high=high * (1 + MARGIN) or 1.0),
-                series=series,
-            ),
-        ),
+        panels=(curve_panel("", curve, curve_unit(question, curve, within), series, high),),
         height=280,
     )
 
@@ -166,6 +169,29 @@ def curve_unit(question: Question, curve: Curve, whole: str) -> str:
     """What a curve's axis is called, if the devices that are counted are the `whole`."""
     is_of_all = len(question.ratio(curve.ratios[0]).among) == len(question.labels)
     return f"% of {whole}" if is_of_all else curve.unit
+
+
+def curve_panel(title: str, curve: Curve, unit: str, series: tuple[Series, ...], high: float) -> Panel:
+    """A curve's series, up to the value `high`."""
+    places = _places(curve)
+    ends = [places[0], places[-1]] if curve.first is None else [curve.first[0], places[-1]]
+    first = () if curve.first is None else ((curve.first[0], f"{curve.first[0]:g}"),)
+    room = 0.5 if curve.form is Form.BARS else MARGIN * (ends[1] - ends[0])
+    return Panel(
+        title=title,
+        x=Axis(
+            title=curve.across,
+            low=ends[0] - room,
+            high=ends[1] + room,
+            ticks=(*first, *zip(places, curve.places, strict=True)),
+        ),
+        y=Axis(title=unit, low=0.0, high=high * (1 + MARGIN) or 1.0),
+        series=series,
+    )
+
+
+def _places(curve: Curve) -> tuple[float, ...]:
+    return curve.at or tuple(range(1, len(curve.places) + 1))
 
 
 def curve_series(
@@ -178,19 +204,49 @@ def curve_series(
         truth: the exact number of devices in each cell; None if it is not known.
     """
     found = {one["name"]: one for one in derived}
-    shares, labels = [found[name] for name in curve.ratios], list(curve.places)
+    shares, places = [found[name] for name in curve.ratios], list(_places(curve))
     values = [100 * one["value"] for one in shares]
-    ends = [(100 * one["value"], 100 * one["low"], 100 * one["high"]) for one in shares]
-    series = [interval_series("95% interval", "interval-95", 2, 24, labels, ends, horizontal=False)]
-    if curve.joined:
-        series.append(
-            Series(name="estimate", role="estimate", x=labels, y=values, width=2, steps=curve.steps, size=0)
-        )
-    marks = marks_series("estimate", "estimate", "circle", DOT, labels, values, horizontal=False)
+    lows, highs = ([100 * one[end] for one in shares] for end in ("low", "high"))
+    series = []
+    first = [] if curve.first is None else [curve.first]
+    line = [*first, *zip(places, values, strict=True)]
+    if curve.form is Form.BARS:
+        series.append(_bars(places, values))
+    if curve.form is Form.BAND:
+        ends = [*first, *zip(places, lows, strict=True), *reversed(list(zip(places, highs, strict=True)))]
+        series.append(_line("95% interval", "interval-95", [*ends, *first], filled=True))
+    else:
+        spans = list(zip(values, lows, highs, strict=True))
+        series.append(interval_series("95% interval", "interval-95", 2, 24, places, spans, horizontal=False))
+    if curve.form is not Form.BARS:
+        series.append(_line("estimate", "estimate", line, steps=curve.form is Form.STEPS))
+    series.append(marks_series("estimate", "estimate", "circle", DOT, places, values, horizontal=False))
     before = [found.get(name) for name in curve.before]
     words = ["" if one is None else f"{shown_number(one, one['value'])} →" for one in before]
-    series.append(replace(marks, words=words) if any(words) else marks)
+    if any(words):  # left of each bar
+        left = [place - HALF_BAR for place in places]
+        series.append(
+            Series(name="", role="estimate", x=left, y=values, words=words, size=0, in_legend=False)
+        )
     if truth is not None:
         true = [100 * ratio.share_of(truth) for ratio in map(question.ratio, curve.ratios)]
-        series.append(marks_series(TRUTH_NAME, "truth", "diamond-open", 13, labels, true, horizontal=False))
-    return tuple(series), max(end for _, _, end in ends)
+        series.append(marks_series(TRUTH_NAME, "truth", "diamond-open", 13, places, true, horizontal=False))
+    return tuple(series), max(highs + [end for _, end in first])
+
+
+def _bars(places: Sequence[float], values: Sequence[float]) -> Series:
+    x: list[Value] = []
+    y: list[Value] = []
+    for place, value in zip(places, values, strict=True):
+        left, right = place - HALF_BAR, place + HALF_BAR
+        x += [left, left, right, right, None]
+        y += [0.0, value, value, 0.0, None]
+    return Series(name="estimate", role="interval-66", x=x, y=y, width=1, filled=True, in_legend=False)
+
+
+def _line(
+    name: str, role: str, points: Sequence[tuple[float, float]], *, filled: bool = False, steps: bool = False
+) -> Series:
+    x, y = zip(*points, strict=True)
+    width = 1 if filled else 2
+    return Series(name=name, role=role, x=x, y=y, width=width, filled=filled, steps=steps, size=0)

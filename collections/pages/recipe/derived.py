@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from panprivacy.statistics.events.questions.interface import steps_text
 from panprivacy.statistics.events.regular import Question, RegularParameters
 from recipes.models import Recipe
 from results.models import Release
@@ -47,7 +48,7 @@ def shown_number(one: Mapping[str, Any], value: float | None) -> str:
         return f"{significant(100 * value, 3)}%"
     if one["unit"] == "difference":
         return f"{significant(100 * value, 3)} points"
-    return f"{number(value)} steps" if one["unit"] == "steps" else significant(value, 3)
+    return steps_text(int(value)) if one["unit"] == "steps" else significant(value, 3)
 
 
 def answer_sentence(recipe: Recipe, derived: Iterable[Mapping[str, Any]], whole: str) -> str:
@@ -88,5 +89,7 @@ def with_margin(one: Mapping[str, Any], unit: str = " points") -> str:
 
 def _median(one: Mapping[str, Any]) -> str:
     if one["high"] is None:
-        return f"later than step {number(one['low'])}, or never"
-    return f"after step {number(one['low'])} and within step {number(one['high'])}"
+        return f"later than {steps_text(one['low'])}, or never"
+    if not one["low"]:
+        return f"within {steps_text(one['high'])}"
+    return f"within a time between {number(one['low'])} and {steps_text(one['high'])}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from pages.charts.description import Axis, Chart, Panel, Scale, Series, Value
 from pages.charts.shown import ShownChart, shown_chart
-from pages.recipe.charts import curve_series, curve_unit
+from pages.recipe.charts import curve_panel, curve_series, curve_unit
 from pages.recipe.derived import answer_sentence, question_of, shown_ends, shown_number, with_margin
 from pages.recipe.presentation import Headline, level_percent
 from panprivacy.statistics.events.derived import Curve
@@ -264,15 +264,7 @@ def _curves(question: Question, curve: Curve, shown: Sequence[Mapping[str, Any]]
     }
     high = max(high for _, high in drawn.values())
     unit = curve_unit(question, curve, SEGMENT)
-    return tuple(
-        Panel(
-            title=label,
-            x=Axis(scale=Scale.CATEGORY, categories=curve.places),
-            y=Axis(title=unit, low=0.0, high=1.06 * high or 1.0),
-            series=series,
-        )
-        for label, (series, _) in drawn.items()
-    )
+    return tuple(curve_panel(label, curve, unit, series, high) for label, (series, _) in drawn.items())
 
 
 def _true_answers(segment: Mapping[str, Any]) -> Sequence[float] | None:

@@ -5,6 +5,7 @@ They are made of the intervals of sums of cells, and hold together with those of
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
 from panprivacy.intervals.segment_estimates import Ends, share_ends
@@ -65,25 +66,39 @@ class Median:
     ratios: tuple[str, ...]
 
 
+class Form(Enum):
+    """How the ratios of a `Curve` are drawn."""
+
+    BARS = "bars"
+    BAND = "band"
+    """A line, and between which lines it lies."""
+    STEPS = "steps"
+    """A line that stays at a value until the next one."""
+
+
 @dataclass(frozen=True)
 class Curve:
     """Ratios that a chart shows together.
 
     Attributes:
+        form: how they are drawn.
         unit: of what they are shares, in percent.
         ratios: names, from left to right.
         places: what stands below each.
+        across: what the places count; empty for names.
+        at: where each place is; empty for 1, 2, 3, …
         before: for each, the name of its ratio to the one before; empty for none.
-        joined: whether a line joins them.
-        steps: whether the line stays at a value until the next one.
+        first: a point before all others, which is certain: its place, and its percentage.
     """
 
+    form: Form
     unit: str
     ratios: tuple[str, ...]
     places: tuple[str, ...]
-    before: tuple[str, ...]
-    joined: bool = False
-    steps: bool = False
+    across: str = ""
+    at: tuple[float, ...] = ()
+    before: tuple[str, ...] = ()
+    first: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Statistics whose devices report a one-hot vector of cells, with one coin for all cells or one for each."""
 
-import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,8 +14,9 @@ from panprivacy.accounting.interface import PrivacyEvent
 from panprivacy.accounting.randomized_response_sum import RandomizedResponseSum
 from panprivacy.accounting.vector_coin_sum import VectorCoinSum
 from panprivacy.encryption.interface import Ciphertext, PublicKey
+from panprivacy.formats.display import plain
 from panprivacy.formats.errors import FieldError
-from panprivacy.formats.parameters import Parameters, described
+from panprivacy.formats.parameters import EPSILON, Parameters, described
 from panprivacy.intervals.estimate import Estimate, Interval
 from panprivacy.intervals.randomized_bits import RandomizedBits, ends, intervals
 from panprivacy.statistics.events.assumptions import FOLLOWS_PROTOCOL
@@ -93,6 +93,9 @@ class OneHotMechanism(MaskedMechanism[H]):
         if parameters.coin is None:
             coin = better_coin(parameters.replacement_epsilon, len(self.labels))
             self.parameters = replace(parameters, coin=coin)
+        if not self._has_vector_coin and self.cell_epsilon < EPSILON["minimum"]:
+            least = parameters.epsilon * EPSILON["minimum"] / self.cell_epsilon
+            raise FieldError("epsilon", f"must be at least {plain(least)} with a coin for each value")
         self._response = RandomizedResponse(self.cell_epsilon)
 
     def having(self, parameters: H) -> Self:
@@ -234,7 +237,7 @@ class OneHotMechanism(MaskedMechanism[H]):
         # Two cells move under replacement; given all inputs, their noise is independent.
         return Repetition(event=self._cell(n), times=2)
 
-    def _one_coin(self, n: int, relation: Relation) -> PrivacyEvent:
+    def _one_coin(self, n: int, relation: Relation) -> VectorCoinSum:
         k, epsilon = self.contribution_length, self.parameters.replacement_epsilon
         return VectorCoinSum(n=n, k=k, epsilon0=epsilon, relation=relation.value)
 
@@ -263,14 +266,10 @@ class OneHotMechanism(MaskedMechanism[H]):
                     "Randomized response of a one-hot vector that differs in two bits: twice the ε of one.",
                 ),
             )
-        k = self.contribution_length
-        # p·k and 1/(q·k) against a report drawn uniformly.
-        most = math.log(k) - math.log1p((k - 1) * math.exp(-epsilon))
-        least = epsilon + math.log1p((k - 1) * math.exp(-epsilon)) - math.log(k)
         return (
             _local(
                 Relation.ADD_REMOVE,
-                max(most, least),
+                self._one_coin(2, Relation.ADD_REMOVE).largest_loss,
                 "Randomized response of one of k values, against a report drawn uniformly: the larger of "
                 "ln(p·k) and −ln(q·k).",
                 "the reference is a report that is drawn uniformly",

@@ -39,7 +39,9 @@ def test_named_events_may_have_segments(path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("header", ["device,step,event", '"device","step","event"', "Device,Step,Event\r"])
+@pytest.mark.parametrize(
+    "header", ["device,step,event", '"device","step","event"', "Device,Step,Event\r", " device, step, event "]
+)
 def test_question_about_one_event_takes_its_name(path: Path, header: str) -> None:
     text = f"{header}\na,1,search\nb,2,\n"
     found = devices_of(path, text, names=("search",))

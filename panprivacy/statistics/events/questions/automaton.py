@@ -40,12 +40,12 @@ class AutomatonParameters(EventsParameters):
     on: tuple[tuple[str, Moves], ...] = described(
         label="On events",
         help="For each event, from which state it leads to which.",
-        structure=Tables("events", MOST_NAMES),
+        structure=Tables("events", MOST_NAMES, MOST_NAMES * MOST_STATES),
     )
     at: tuple[tuple[str, Moves], ...] | None = described(
         label="At steps",
         help="For some steps, what happens at their end: from which state to which.",
-        structure=Tables("steps", 1_000),
+        structure=Tables("steps", 1_000, 2_000),
         default=None,
     )
     cells: tuple[tuple[str, tuple[State, ...]], ...] = described(

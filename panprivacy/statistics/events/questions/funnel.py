@@ -6,7 +6,7 @@ from functools import cached_property
 from panprivacy.formats.parameters import described
 from panprivacy.formats.structures import EventList
 from panprivacy.statistics.events.automaton import Automaton
-from panprivacy.statistics.events.derived import Curve, Ratio
+from panprivacy.statistics.events.derived import Curve, Form, Ratio
 from panprivacy.statistics.events.questions.interface import EventsParameters, cells_from
 from panprivacy.statistics.events.regular import Question, RegularQuestion
 
@@ -51,11 +51,12 @@ class FunnelParameters(EventsParameters):
             answer=(
                 ("reached_1", f"{{}} had {self.events[0]}"),
                 *(
-                    (one.name, f"of those {{}} had {name}")
+                    (one.name, f"of those {{}} had {name} afterwards")
                     for one, name in zip(conversions, self.events[1:], strict=True)
                 ),
             ),
             curve=Curve(
+                form=Form.BARS,
                 unit="% of all devices",
                 ratios=tuple(one.name for one in reached),
                 places=self.events,

@@ -1,12 +1,11 @@
 """What the questions share: their events, limits, and helpers for cells and curves."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
 from panprivacy.formats.parameters import described
 from panprivacy.formats.structures import EventName, State
-from panprivacy.statistics.events.derived import Cells, Curve, Ratio
+from panprivacy.statistics.events.derived import Cells
 from panprivacy.statistics.events.regular import RegularParameters
 
 MOST_NAMES = 8
@@ -25,12 +24,6 @@ def neutral_names(names: tuple[str, ...]) -> tuple[str, ...]:
 def cells_from(first: int, cells: int) -> Cells:
     """The cells from `first` on."""
     return frozenset(range(first, cells))
-
-
-def joined_curve(unit: str, ratios: Sequence[Ratio], places: Sequence[str], *, steps: bool = False) -> Curve:
-    names = tuple(one.name for one in ratios)
-    before = ("",) * len(names)
-    return Curve(unit=unit, ratios=names, places=tuple(places), before=before, joined=True, steps=steps)
 
 
 @dataclass(frozen=True, kw_only=True)

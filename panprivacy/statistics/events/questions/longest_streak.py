@@ -5,11 +5,10 @@ from functools import cached_property
 
 from panprivacy.formats.parameters import described
 from panprivacy.statistics.events.automaton import Automaton
-from panprivacy.statistics.events.derived import Ratio
+from panprivacy.statistics.events.derived import Curve, Form, Ratio
 from panprivacy.statistics.events.questions.interface import (
     OneEventParameters,
     cells_from,
-    joined_curve,
     steps_text,
 )
 from panprivacy.statistics.events.regular import Question, RegularQuestion
@@ -67,7 +66,13 @@ class LongestStreakParameters(OneEventParameters):
                 ("at_least_1", f"{{}} had {self.event}"),
                 (f"at_least_{longest}", f"{{}} had it in {steps_text(longest)} in a row or more"),
             ),
-            curve=joined_curve("% of all devices", ratios, [f"{run} in a row" for run in range(1, cells)]),
+            curve=Curve(
+                form=Form.BARS,
+                unit="% of all devices",
+                ratios=tuple(one.name for one in ratios),
+                places=tuple(str(run) for run in range(1, cells)),
+                across="steps in a row, or more",
+            ),
         )
 
 

@@ -6,12 +6,11 @@ from functools import cached_property
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.statistics.events.automaton import Automaton
-from panprivacy.statistics.events.derived import Ratio
+from panprivacy.statistics.events.derived import Curve, Form, Ratio
 from panprivacy.statistics.events.questions.interface import (
     MOST_STEPS,
     OneEventParameters,
     cells_from,
-    joined_curve,
 )
 from panprivacy.statistics.events.regular import Question, RegularQuestion
 
@@ -96,8 +95,14 @@ class RetentionParameters(OneEventParameters):
                 ("in_period_1", f"{{}} had {self.event} in period 1"),
                 (f"still_{self.periods}", f"of those {{}} still had it in period {self.periods}"),
             ),
-            curve=joined_curve(
-                "% of the devices of period 1", ratios[1:], [f"period {number}" for number in range(2, cells)]
+            curve=Curve(
+                form=Form.BAND,
+                unit="% of the devices of period 1",
+                ratios=tuple(one.name for one in ratios[1:]),
+                places=tuple(str(number) for number in range(2, cells)),
+                across="still there in this period or later",
+                at=tuple(range(2, cells)),
+                first=(1, 100),
             ),
         )
 

@@ -7,12 +7,11 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import described
 from panprivacy.formats.structures import RisingNumbers
 from panprivacy.statistics.events.automaton import Automaton
-from panprivacy.statistics.events.derived import Median, Ratio
+from panprivacy.statistics.events.derived import Curve, Form, Median, Ratio
 from panprivacy.statistics.events.questions.interface import (
     MOST_STEPS,
     OneEventParameters,
     cells_from,
-    joined_curve,
     steps_text,
 )
 from panprivacy.statistics.events.regular import MOST_CELLS, Question, RegularQuestion
@@ -76,10 +75,16 @@ class TimeToFirstParameters(OneEventParameters):
             others=(median,),
             answer=(
                 (ratios[-1].name, f"{{}} had {self.event} within {steps_text(self.within[-1])}"),
-                ("median", "half of all {}"),
+                ("median", "half of all had it {}"),
             ),
-            curve=joined_curve(
-                "% of all devices", ratios, [steps_text(bound) for bound in self.within], steps=True
+            curve=Curve(
+                form=Form.STEPS,
+                unit="% of all devices",
+                ratios=tuple(one.name for one in ratios),
+                places=tuple(f"{bound:,}" for bound in self.within),
+                across="steps",
+                at=self.within,
+                first=(0, 0),
             ),
         )
 

@@ -31,7 +31,7 @@ ASKED: dict[str, tuple[dict[str, Any], dict[int, int], str]] = {
     "time_to_first": (
         {"event": "open", "within": [1, 3], "steps": 4},
         {0: 20, 3: 60, 4: 20},
-        "half of all after step 0 and within step 1",
+        "half of all had it within 1 step",
     ),
     "longest_streak": (
         {"event": "open", "longest": 2, "steps": 4},

@@ -4,6 +4,7 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
+from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
@@ -161,6 +162,25 @@ def test_segments_have_a_coin_for_each_cell(statistic):
         assert sum(one != other for one, other in zip(bits, expected, strict=True)) <= 2
     with field_refused("coin"):
         statistic_of(statistic, asked(statistic, coin=VECTOR).parameters, ("x", "y"))
+
+
+def test_epsilon_too_small_for_a_coin_of_each_cell_is_refused_at_once():
+    asked("funnel", epsilon=2e-6, coin=BUCKET).guarantees()
+    asked("funnel", epsilon=1e-6, coin=VECTOR)
+    with field_refused("epsilon"):
+        asked("funnel", epsilon=1.9e-6, coin=BUCKET)
+
+
+def test_local_loss_of_the_vector_is_rounded_up():
+    """Against exact rational arithmetic of the same e^ε."""
+    for epsilon in (1e-6, 0.1, 2.0, 20.0):
+        mechanism = asked("funnel", epsilon=epsilon, coin=VECTOR)
+        k = mechanism.contribution_length
+        with localcontext(prec=60):
+            grown = Decimal(epsilon).exp()
+            exact = max((k * grown / (grown + k - 1)).ln(), ((grown + k - 1) / k).ln())
+            (stated,) = (g.epsilon for g in mechanism.local_guarantees() if g.relation == Relation.ADD_REMOVE)
+            assert exact <= Decimal(stated) <= exact * (1 + Decimal("1e-9")), epsilon
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 2.0, 20.0])
