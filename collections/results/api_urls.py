@@ -4,8 +4,11 @@ from results.api import ResultView, WithholdView
 from results.comparisons_api import ComparisonView
 from results.held_api import HeldView
 from results.proofs_api import RecipeProofView, ReleaseProofView
+from results.tables_api import ResultsCsvView, ResultsParquetView
 
 urlpatterns = [
+    path("results.csv", ResultsCsvView.as_view(), name="api-results-csv"),
+    path("results.parquet", ResultsParquetView.as_view(), name="api-results-parquet"),
     path("comparisons/", ComparisonView.as_view(), name="api-comparison"),
     path("recipes/<identifier:identifier>/result/", ResultView.as_view(), name="api-result"),
     path("recipes/<identifier:identifier>/held/", HeldView.as_view(), name="api-held"),

@@ -1,0 +1,145 @@
+"""A signed result as rows of one table, for warehouses and metrics: one row for each released value."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import astuple, dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from panprivacy.accounting.guarantees import Model, Relation
+from panprivacy.formats.times import parse_time
+
+OBSERVERS = (Model.SAMPLED, Model.AGGREGATOR, Model.SHUFFLE, Model.PAN, Model.LOCAL)
+"""Readers of results come first: a budget is charged with what they learn."""
+
+RELATIONS = (Relation.REPLACE, Relation.RECORD, Relation.USER, Relation.ADD_REMOVE, Relation.PARTICIPATION)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResultRow:
+    """One released value.
+
+    Attributes:
+        recipe: identifier.
+        round: number of the round in its series; None without a series.
+        segment: its label; None for all devices.
+        value: what the estimate counts: a value's label, or the statistic's.
+        estimate: unbiased, in the recipe's unit; may be below 0.
+        low, high: the interval of the true value; None if that end is not bounded.
+        level: the probability, in advance, with which all intervals of its result hold together; None if none
+            is stated.
+        standard_error: None if it is not stated, as of segments.
+        reports: in the sum, of all segments together.
+        epsilon, delta: what readers of the result may learn of one device; None if unknown.
+        released_at: in UTC.
+    """
+
+    recipe: str
+    round: int | None
+    segment: str | None
+    value: str
+    estimate: float
+    low: float | None
+    high: float | None
+    level: float | None
+    standard_error: float | None
+    reports: int
+    epsilon: float | None
+    delta: float | None
+    released_at: datetime
+
+    def cells(self) -> tuple[Any, ...]:
+        """In the order of `COLUMNS`."""
+        return astuple(self)
+
+
+COLUMNS = tuple(field.name for field in fields(ResultRow))
+
+
+def main_guarantee(guarantees: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """The guarantee against readers of the result if all devices are honest, for one device's whole stream
+    replaced by another; the closest to that which is stated. None if none is stated.
+
+    Args:
+        guarantees: as `Guarantee.as_dict`.
+    """
+    honest = [one for one in guarantees if not one["dishonest_fraction"]]
+    return min(
+        honest,
+        key=lambda one: (
+            OBSERVERS.index(one["model"]) if one["model"] in OBSERVERS else len(OBSERVERS),
+            RELATIONS.index(one["relation"]),
+        ),
+        default=None,
+    )
+
+
+def result_rows(result: Mapping[str, Any], number: int | None = None) -> Iterator[ResultRow]:
+    """A row for each value of all devices, then for each value of each segment that is shown.
+
+    Args:
+        result: a released one, as it is signed.
+        number: of the round whose result it is.
+    """
+    guarantee = main_guarantee(result["guarantees"]) or {"epsilon": None, "delta": None}
+    common = {
+        "recipe": result["id"],
+        "round": number,
+        "reports": result["reports"],
+        "epsilon": guarantee["epsilon"],
+        "delta": guarantee["delta"],
+        "released_at": parse_time("released_at", result["released_at"]),
+    }
+    labels = [
+        named or label
+        for label, named in zip(result["labels"], _padded(result["value_labels"], result), strict=True)
+    ]
+    low, high, level = _ends(result)
+    errors = _padded(result["standard_error"], result)
+    for place, estimate in enumerate(result["estimate"]):
+        yield ResultRow(
+            **common,
+            segment=None,
+            value=labels[place],
+            estimate=estimate,
+            low=low[place],
+            high=high[place],
+            level=level,
+            standard_error=errors[place],
+        )
+    for segment in result["segments"] or []:
+        if segment["shown"]:
+            yield from _rows_of_segment(segment, labels, common)
+
+
+def _rows_of_segment(
+    segment: Mapping[str, Any], labels: list[str], common: Mapping[str, Any]
+) -> Iterator[ResultRow]:
+    widest = segment["intervals"][0]
+    for label, estimate, (low, high) in zip(labels, segment["answers"], widest["answers"], strict=True):
+        yield ResultRow(
+            **common,
+            segment=segment["label"],
+            value=label,
+            estimate=estimate,
+            low=low,
+            high=high,
+            level=widest["level"],
+            standard_error=None,
+        )
+
+
+def _ends(result: Mapping[str, Any]) -> tuple[list[float | None], list[float | None], float | None]:
+    """The ends of the intervals and their level: the stated ones, or those of the error bounds."""
+    interval, bounds, estimates = result["interval"], result["error_bound"], result["estimate"]
+    if interval is not None:
+        return interval["low"], interval["high"], interval["level"]
+    if bounds is None:
+        return [None] * len(estimates), [None] * len(estimates), None
+    pairs = list(zip(estimates, bounds, strict=True))
+    return [value - by for value, by in pairs], [value + by for value, by in pairs], result["confidence"]
+
+
+def _padded(cells: list[Any] | None, result: Mapping[str, Any]) -> list[Any]:
+    """One for each estimate; None where the result has none."""
+    found = list(cells or [])
+    return found + [None] * (len(result["estimate"]) - len(found))
