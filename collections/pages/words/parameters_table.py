@@ -1,6 +1,7 @@
 """The public parameters of a recipe as rows of a table, from their own descriptions."""
 
 import dataclasses
+import json
 from dataclasses import dataclass
 
 from panprivacy.formats.parameters import PublicParameters, description_of
@@ -23,7 +24,7 @@ def parameter_rows(parameters: PublicParameters) -> list[ParameterRow]:
     """Every parameter that has a value, derived ones included."""
     values = parameters.as_dict()
     return [
-        ParameterRow(description.label, number(values[field.name]), description.help, description.derived)
+        ParameterRow(description.label, _text(values[field.name]), description.help, description.derived)
         for field in dataclasses.fields(parameters)
         if field.name in values
         for description in (description_of(field),)
@@ -49,4 +50,6 @@ def part_rows(recipe: PartialRecipe) -> list[ParameterRow]:
 def _text(value: object) -> str:
     if isinstance(value, list):
         return "; ".join(map(str, value))
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     return number(value) if isinstance(value, int | float) else str(value)
