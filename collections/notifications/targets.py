@@ -6,27 +6,14 @@ name that resolves differently a moment later changes nothing.
 
 import ipaddress
 import socket
-from collections.abc import Sequence
 from urllib.parse import SplitResult, urlsplit
 
 from django.conf import settings
 
 from notifications.models import TARGET_LENGTH
 from panprivacy.formats.errors import FieldError
+from web.public_hosts import Address, is_public, is_public_host
 from web.transport import Addresses
-
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
-
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
-
-_NOT_PUBLIC = tuple(
-    map(
-        ipaddress.ip_network,
-        # Relays of 6to4; the protocols' own; NAT64 within a network, whose embedded address may be at several
-        # places; documentation. Python's tables have not all of them.
-        ("192.88.99.0/24", "192.0.0.0/24", "64:ff9b:1::/48", "3fff::/20"),
-    )
-)
 
 
 class TargetRefusedError(OSError):
@@ -78,43 +65,14 @@ def target_addresses(host: str, port: int) -> Addresses:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         raise TargetRefusedError from None
-    if not all(may_reach(ipaddress.ip_address(str(address[0]))) for *_, address in found):
+    if not is_public_host(found, allowed=settings.WEBHOOK_NETWORKS):
         raise TargetRefusedError
     return found
 
 
 def may_reach(address: Address) -> bool:
-    """Whether webhooks may go there. What embeds an address of IPv4 is as good as that one."""
-    networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = settings.WEBHOOK_NETWORKS
-    if any(address in network for network in networks):
-        return True
-    inner = _embedded(address)
-    if inner is not None:
-        return may_reach(inner)
-    special = (
-        address.is_private
-        or address.is_loopback
-        or address.is_link_local
-        or address.is_multicast
-        or address.is_reserved
-        or address.is_unspecified
-        or getattr(address, "is_site_local", False)
-        or any(address in network for network in _NOT_PUBLIC)
-    )
-    return address.is_global and not special
-
-
-def _embedded(address: Address) -> ipaddress.IPv4Address | None:
-    if isinstance(address, ipaddress.IPv4Address):
-        return None
-    if address.ipv4_mapped or address.sixtofour:
-        return address.ipv4_mapped or address.sixtofour
-    if address.teredo:
-        return address.teredo[1]
-    if address in _NAT64 or int(address) >> 32 == 0:
-        # The latter are the deprecated "compatible" ones, ::1 and :: among them.
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return None
+    """Whether webhooks may go there."""
+    return is_public(address, allowed=settings.WEBHOOK_NETWORKS)
 
 
 def _literal(host: str) -> Address | None:
