@@ -134,6 +134,17 @@ _ALL = (
         default="optional",
     ),
     Setting(
+        "PANAPP_OIDC_ISSUER",
+        "OpenID provider of the organization ([signing in](sign-in.md)); with client and roles, or none",
+    ),
+    Setting("PANAPP_OIDC_CLIENT_ID", "this site's client ID at the provider"),
+    Setting("PANAPP_OIDC_CLIENT_SECRET", "its client secret; for web processes only"),
+    Setting("PANAPP_OIDC_GROUPS_CLAIM", "claim of ID tokens that lists groups", default="groups"),
+    Setting(
+        "PANAPP_OIDC_ROLES",
+        "which groups have a role, such as `analyst=telemetry;auditor=audit`",
+    ),
+    Setting(
         "PANAPP_LOG_ORIGIN",
         "name of the public log, such as `telemetry.example/log`; cannot change once the log has begun",
         shown="`log-` and 16 digits",

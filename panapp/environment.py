@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from django.core.exceptions import ImproperlyConfigured
 
+from accounts.oidc.configuration import LONGEST_ISSUER, ROLES
 from panapp.declared_settings import default_of
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.protocols.transparency.policy import Policy, PolicyError
@@ -349,6 +350,52 @@ def mail_server(name: str, *, local: bool) -> MailServer:
     tls = "implicit" if parts.scheme == "smtps" else "" if plain else "starttls"
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return MailServer(host, port or (465 if tls == "implicit" else 587), user, password, tls)
+
+
+def issuer(name: str, *, secure: bool, needed_by: tuple[str, ...]) -> str | None:
+    """Address of an OpenID provider, as `https://login.example/realms/hospital`; None if unset or empty.
+
+    Args:
+        secure: whether it must be https.
+        needed_by: variables that mean nothing without it.
+    """
+    value = _given(name)
+    if not value:
+        for other in needed_by:
+            if _given(other):
+                raise ImproperlyConfigured(f"{name} must be set if {other} is")
+        return None
+    if len(value) > LONGEST_ISSUER or not re.fullmatch("[!-~]+", value):
+        raise ImproperlyConfigured(
+            f"{name} must have 1 to {LONGEST_ISSUER} printable ASCII characters, without spaces"
+        )
+    path = re.sub("^[a-z]+://[^/?#]*", "", value)
+    return _base_address(name, value, path=re.sub("[?#].*", "", path), secure=secure)
+
+
+def printable(name: str) -> str:
+    """1 to 500 printable ASCII characters without spaces. No message has them: they may be a secret."""
+    value = _given(name) or ""
+    if not re.fullmatch("[!-~]{1,500}", value):
+        raise ImproperlyConfigured(f"{name} must have 1 to 500 printable ASCII characters, without spaces")
+    return value
+
+
+def roles(name: str) -> tuple[tuple[str, str], ...]:
+    """Pairs of a role and a group, as `analyst=telemetry;auditor=CN=Audit,OU=Telemetry`.
+
+    Semicolons part them: names of groups in directories have commas.
+    """
+    found = []
+    for pair in require_utf8(name, _given(name) or "").split(";"):
+        role, _, group = (part.strip() for part in pair.partition("="))
+        if role not in ROLES or not group:
+            raise ImproperlyConfigured(
+                f"{name} must be role=group pairs, separated by semicolons, not {pair.strip()!r}; "
+                f"roles are {', '.join(ROLES)}"
+            )
+        found.append((role, group))
+    return tuple(found)
 
 
 STORE_SCHEMES = ("s3", "gs", "az")

@@ -12,6 +12,7 @@ from django.core.exceptions import ImproperlyConfigured
 SECRET, SIGNING, SEALING = "PANAPP_SECRET_KEY", "PANAPP_SIGNING_KEY", "PANAPP_KEY_ENCRYPTION_KEY"
 KEYS = (SECRET, SIGNING, SEALING)
 KEY_SERVICE_PIN = "PANAPP_KEY_SERVICE_PIN"
+CLIENT_SECRET = "PANAPP_OIDC_CLIENT_SECRET"  # noqa: S105  # the name of a variable
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class ProcessKind:
     owns_tables: bool = False
     mails: bool = False
 
+    @property
+    def signs_in(self) -> bool:
+        """Whether people sign in there: it signs sessions."""
+        return SECRET in self.keys
+
     def refuse_keys(self, variables: Mapping[str, str]) -> None:
         """Refuse an environment with secrets for which this process has no use.
 
@@ -43,7 +49,8 @@ class ProcessKind:
             ImproperlyConfigured: names the variable.
         """
         needed = {*self.keys, *([KEY_SERVICE_PIN] if self.erases else ())}
-        for name in (*KEYS, KEY_SERVICE_PIN):
+        needed |= {CLIENT_SECRET} if self.signs_in else set()
+        for name in (*KEYS, KEY_SERVICE_PIN, CLIENT_SECRET):
             if name not in needed and variables.get(name):
                 raise ImproperlyConfigured(
                     f"PANAPP_PROCESS={self.name} has no use for {name}; take it out of its environment"

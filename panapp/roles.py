@@ -30,6 +30,7 @@ _SITE_APPS = (
     "accounts.api_tokens",
     "ohttp.gateway",
     "accounts.second_factor",
+    "accounts.oidc",
     "accounts",
     "dap",
     "dap.leader",

@@ -13,6 +13,7 @@ import dj_database_url
 import plotly
 from csp.constants import NONCE, NONE, SELF
 
+from accounts.oidc.configuration import Organization
 from dap import limits as dap_limits
 from panapp import environment, installation
 from panapp.logging import LOGGING as LOGGING
@@ -124,6 +125,23 @@ LOGIN_REDIRECT_URL = "overview"
 LOGOUT_REDIRECT_URL = "overview"
 # Which accounts are asked for a code in addition to the password (accounts.second_factor.selectors).
 SECOND_FACTOR = environment.choice("PANAPP_SECOND_FACTOR", ("off", "optional", "administrators", "required"))
+# The organization's OpenID provider; None: people sign in with passwords of this site only.
+_issuer = environment.issuer(
+    "PANAPP_OIDC_ISSUER",
+    secure=not LOCAL,
+    needed_by=("PANAPP_OIDC_CLIENT_ID", "PANAPP_OIDC_CLIENT_SECRET", "PANAPP_OIDC_ROLES"),
+)
+OIDC = (
+    None
+    if _issuer is None or not PROCESS.signs_in
+    else Organization(
+        issuer=_issuer,
+        client_id=environment.printable("PANAPP_OIDC_CLIENT_ID"),
+        client_secret=environment.printable("PANAPP_OIDC_CLIENT_SECRET"),
+        groups_claim=environment.printable("PANAPP_OIDC_GROUPS_CLAIM"),
+        roles=environment.roles("PANAPP_OIDC_ROLES"),
+    )
+)
 # Counts of failures live in the cache and end with it: no address or user agent is stored.
 AXES_HANDLER = "web.failed_sign_ins.FailedSignIns"
 AXES_ENABLE_ADMIN = False

@@ -3,15 +3,17 @@
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.forms import UserChangeForm
 from django.contrib.auth.models import User
-from django.core.exceptions import BadRequest
+from django.core.exceptions import BadRequest, PermissionDenied
 from django.db import DataError
 from django.db.models import QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 
+from accounts.oidc.selectors import is_of_organization
 from accounts.second_factor.operations import factor_remove
 from ledger.models import Population, Spending
 from log.audit.access import signed_in_user
@@ -64,6 +66,14 @@ class AccountAdmin(_ReadableLists, UserAdmin):  # type: ignore[type-arg]  # as a
         reset = [user for user in queryset.exclude(pk=actor.pk) if factor_remove(user=user, actor=actor)]
         names = ", ".join(user.get_username() for user in reset) or "nobody"
         self.message_user(request, f"Reset the second factor of {names}.")
+
+    def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:  # noqa: A002  # Django's name
+        """Django's own; no password for an account of the organization."""
+        user = self.get_object(request, unquote(id))
+        if user is not None and is_of_organization(user):
+            raise PermissionDenied("This account signs in at the organization's provider.")
+        response: HttpResponse = super().user_change_password(request, id, form_url)
+        return response
 
 
 class ReadOnlyAdmin(_ReadableLists):

@@ -27,6 +27,7 @@ SITE = {
         "answers",
         "api_tokens",
         "second_factor",
+        "oidc",
         "audit",
         "public_log",
         "dap",

@@ -382,6 +382,63 @@ def test_data_directory_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyP
         installation.data_directory()
 
 
+OIDC = {
+    "PANAPP_OIDC_ISSUER": "https://login.example/realms/hospital",
+    "PANAPP_OIDC_CLIENT_ID": "telemetry",
+    "PANAPP_OIDC_CLIENT_SECRET": "s3cret",
+    "PANAPP_OIDC_ROLES": "analyst=CN=Telemetry,OU=A; auditor=audit;analyst=/b",
+}
+
+
+def test_provider_of_the_organization_is_set_as_a_whole_or_not(production: dict[str, str]) -> None:
+    found = load({**production, **OIDC}).OIDC
+    assert (found.issuer, found.client_id, found.groups_claim) == (*list(OIDC.values())[:2], "groups")
+    assert found.roles == (("analyst", "CN=Telemetry,OU=A"), ("auditor", "audit"), ("analyst", "/b"))
+    assert found.roles_of(["audit", "/b", "/c"]) == {"auditor", "analyst"}
+    assert "s3cret" not in repr(found)
+    assert load(production).OIDC is None
+    for missing in OIDC:
+        without = {name: value for name, value in OIDC.items() if name != missing}
+        assert refusal({**production, **without}).startswith(f"{missing} must")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("PANAPP_OIDC_ISSUER", value)
+            for value in (
+                *("http://login.example", "login.example", "https://", "https://login.example/?a=b"),
+                *("https://login.example/#a", "https://ana:s3cret@login.example/", "https://a b"),
+                *("https://login.example/ü", "https://login.example:0/", "https://LOGIN.example/"),
+                *("https:login.example", f"https://login.example/{'a' * 300}"),
+            )
+        ),
+        ("PANAPP_OIDC_CLIENT_ID", "a b"),
+        ("PANAPP_OIDC_CLIENT_SECRET", "s3cret with spaces"),
+        ("PANAPP_OIDC_GROUPS_CLAIM", "gröups"),
+        *(("PANAPP_OIDC_ROLES", value) for value in ("analyst", "root=a", "analyst=", "analyst=a;", "=a")),
+    ],
+)
+def test_provider_that_cannot_be_meant_stops_and_names_the_variable(
+    production: dict[str, str], name: str, value: str
+) -> None:
+    message = refusal({**production, **OIDC, name: value})
+    assert message.startswith(f"{name} must")
+    assert name == "PANAPP_OIDC_ISSUER" or "s3cret" not in message
+
+
+def test_issuer_keeps_a_slash_at_its_end_and_may_be_http_on_this_machine() -> None:
+    local = {**PLACES, **OIDC, "PANAPP_OIDC_ISSUER": "http://127.0.0.1:9000/"}
+    assert load(local).OIDC.issuer == "http://127.0.0.1:9000/"
+
+
+@pytest.mark.parametrize("kind", ["worker", "beat", "upkeep"])
+def test_process_in_which_nothing_signs_in_refuses_the_client_secret(kind: str) -> None:
+    message = refusal({**environment_of(kind), **OIDC})
+    assert message.startswith(f"PANAPP_PROCESS={kind} has no use for PANAPP_OIDC_CLIENT_SECRET")
+
+
 OPERATIONS = ROOT / "docs" / "operations"
 
 SETTINGS = (OPERATIONS / "settings.md").read_text()

@@ -25,6 +25,9 @@ SECRET_BYTES = 32
 
 LONGEST_DAYS = 365
 
+LONGEST_DAYS_WITHOUT_PASSWORD = 30
+"""For accounts that sign in elsewhere: this site does not learn that a person has left there."""
+
 MOST_TOKENS = 20
 """Tokens that work, of one account."""
 
@@ -40,7 +43,7 @@ def token_create(
     Args:
         name: what it is for, in 1 to 60 printable characters.
         scopes: names of scopes; only what the account may do itself.
-        days: for how long it works, 1 to 365.
+        days: for how long it works, 1 to `longest_days`.
         actor: who makes it; None for the command line.
 
     Returns:
@@ -56,8 +59,8 @@ def token_create(
     name = name.strip()
     if not (1 <= len(name) <= NAME_LENGTH and name.isprintable()):
         raise FieldError("name", f"must have 1 to {NAME_LENGTH} printable characters")
-    if not 1 <= days <= LONGEST_DAYS:
-        raise FieldError("expires", f"must be 1 to {LONGEST_DAYS} days")
+    if not 1 <= days <= longest_days(user):
+        raise FieldError("expires", f"must be 1 to {longest_days(user)} days")
     now = timezone.now()
     working = [token for token in ApiToken.objects.filter(user=user) if not token.ended(now)]
     if len(working) >= MOST_TOKENS:
@@ -77,6 +80,11 @@ def token_create(
     details = {**_named(token), "scopes": token.scopes, "expires_at": token.expires_at.isoformat()}
     entry_append(action=TOKEN_CREATED, subject=user.get_username(), actor=actor, details=details)
     return token, text
+
+
+def longest_days(user: User) -> int:
+    """For how long a token of this account can work."""
+    return LONGEST_DAYS if user.has_usable_password() else LONGEST_DAYS_WITHOUT_PASSWORD
 
 
 @transaction.atomic

@@ -10,6 +10,7 @@ Changes that send no signal leave no entry: SQL, `QuerySet.update`, `bulk_create
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from django.contrib.auth.hashers import is_password_usable
 from django.contrib.auth.models import AbstractBaseUser, Group, Permission, User
 from django.db import transaction
 from django.db.models import Model
@@ -72,7 +73,9 @@ def _append_account(
         return
     if "username" in changed:
         _append(ACCOUNT_CHANGED, name, {"change": "renamed", "from": before["username"], "to": name})
-    if "password" in changed and not _is_upgraded_hash(account, update_fields):
+    # Without a password before and after, sessions were ended.
+    has_or_had = is_password_usable(account.password) or is_password_usable(before.get("password", ""))
+    if "password" in changed and has_or_had and not _is_upgraded_hash(account, update_fields):
         _append(ACCOUNT_CHANGED, name, {"change": "password"})
     changes = {flag: [before[flag], getattr(account, flag)] for flag in FLAGS if flag in changed}
     if changes:

@@ -15,7 +15,7 @@ class PasswordChangedError(ValueError):
     """Another request changed the password, which ended every session already."""
 
 
-def sessions_end(*, user: User, password: str) -> None:
+def sessions_end(*, user: User, password: str | None) -> None:
     """End every session of the account. Its password stays.
 
     Do not call it in a transaction: hashing would hold its connection, and the account's row.
@@ -24,7 +24,7 @@ def sessions_end(*, user: User, password: str) -> None:
 
     Args:
         user: as it was read when the password was checked.
-        password: the account's own, checked.
+        password: the account's own, checked; None if it has none.
 
     Raises:
         PasswordChangedError: it is not the account's any more.

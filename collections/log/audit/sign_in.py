@@ -7,7 +7,9 @@ The number of entries of the log is public. So a failure has its entry or has no
 such an account: if accounts had entries of their own left, one try would reveal that a name has one.
 """
 
+from collections.abc import Mapping
 from datetime import timedelta
+from types import MappingProxyType
 from typing import Any
 
 from axes.signals import user_locked_out
@@ -29,10 +31,20 @@ UNKNOWN_ACCOUNT = "(unknown account)"
 """Stands for a name that no account has: people type passwords into the wrong box."""
 
 
+ORGANIZATION = "organization"
+"""Value of the detail `with`: signed in at the organization's provider."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
 @receiver(user_logged_in)
-def record_sign_in(sender: object, user: AbstractBaseUser, **_: object) -> None:
-    """An entry for each session that was opened, without address or user agent."""
-    entry_append(action=SIGNED_IN, subject=user.get_username(), actor=user, details={})
+def record_sign_in(
+    sender: object, user: AbstractBaseUser, request: HttpRequest | None = None, **_: object
+) -> None:
+    """An entry for each session that was opened, without address or user agent. A page that opens one in
+    another way than with a password sets `request.sign_in_details`."""
+    details = getattr(request, "sign_in_details", {})
+    entry_append(action=SIGNED_IN, subject=user.get_username(), actor=user, details=details)
 
 
 @receiver(user_login_failed)
@@ -46,6 +58,16 @@ def record_failed_sign_in(
     _record(SIGN_IN_FAILED, credentials.get("username"))
 
 
+def record_refused_sign_in(*, account: str, reason: str) -> None:
+    """An entry for a sign-in at the organization's provider that opened no session.
+
+    Args:
+        account: its name; empty if it is not known.
+        reason: words of ours, nothing that came from outside.
+    """
+    _record(SIGN_IN_FAILED, account, {"with": ORGANIZATION, "reason": reason})
+
+
 @receiver(user_locked_out)
 def record_lock(
     sender: object, request: HttpRequest | None = None, username: str | None = None, **_: object
@@ -55,12 +77,12 @@ def record_lock(
         _record(SIGN_IN_LOCKED, username)
 
 
-def _record(action: Action, username: str | None) -> None:
+def _record(action: Action, username: str | None, details: Mapping[str, Any] = NOTHING) -> None:
     entry_append_bounded(
         action=action,
         subject=_account(username),
         actor=None,
-        details={},
+        details=details,
         most=MOST,
         whatever_subject=True,
         within=timedelta(hours=settings.AXES_COOLOFF_TIME),

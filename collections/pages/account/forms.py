@@ -13,11 +13,11 @@ from django.contrib.auth.models import User
 from django.http import HttpRequest
 
 from accounts.api_tokens.models import NAME_LENGTH
-from accounts.api_tokens.operations import LONGEST_DAYS
+from accounts.api_tokens.operations import longest_days
 from accounts.api_tokens.selectors import scopes_open_to
 from accounts.second_factor.selectors import factor_of
 from log.audit.access import signed_in_user
-from pages.account.proofs import code_field, code_proved
+from pages.account.proofs import code_field, code_proved, organization_proved
 from panprivacy.formats.display import sentence
 from panprivacy.formats.errors import FieldError
 
@@ -46,7 +46,8 @@ class OwnPasswordForm(PasswordChangeForm):
 
 
 class SignOutForm(forms.Form):
-    """One's own password, and nothing else."""
+    """One's own password, and nothing else. An account without one has proved itself at the organization's
+    provider a moment ago."""
 
     password = forms.CharField(
         label="Your password",
@@ -57,6 +58,19 @@ class SignOutForm(forms.Form):
     def __init__(self, request: HttpRequest, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._request = request
+        if not signed_in_user(request).has_usable_password():
+            del self.fields["password"]
+
+    @property
+    def needs_provider(self) -> bool:
+        """Whether the person must go to the provider first."""
+        return "password" not in self.fields and not organization_proved(self._request)
+
+    def clean(self) -> dict[str, Any]:
+        """What was asked for, if the person has proved itself."""
+        if self.needs_provider:
+            raise forms.ValidationError("Confirm first that it is you.")
+        return self.cleaned_data
 
     def clean_password(self) -> str:
         """The account's own."""
@@ -77,7 +91,7 @@ class ProofForm(SignOutForm):
 
     def clean(self) -> dict[str, Any]:
         # Last, because a code works once: not for a form that has other errors.
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned = super().clean()
         if "code" in self.fields and not self.errors:
             user = signed_in_user(self._request)
             if not code_proved(self._request, user, cleaned["code"]):
@@ -99,13 +113,14 @@ class TokenForm(ProofForm):
     days = forms.IntegerField(
         label="Days until it expires",
         min_value=1,
-        max_value=LONGEST_DAYS,
         initial=30,
-        help_text=f"From 1 to {LONGEST_DAYS}.",
     )
 
     def __init__(self, request: HttpRequest, *arguments: Any) -> None:
         super().__init__(request, *arguments)
+        days, longest = self.fields["days"], longest_days(signed_in_user(request))
+        days.help_text = f"From 1 to {longest}."
+        days.widget.attrs["max"] = longest
         scopes = self.fields["scopes"]
         if isinstance(scopes, forms.MultipleChoiceField):
             scopes.choices = [(scope.name, scope.title) for scope in scopes_open_to(signed_in_user(request))]

@@ -1,5 +1,10 @@
-"""Proof that the person has an account's second factor. Guesses count as failed sign-ins do, wherever they
-are made: by account and address, and by account alone, too."""
+"""Proof that the person has an account's second factor, or is still known at the organization's provider.
+
+Guesses of codes count as failed sign-ins do, wherever they are made: by account and address, and by account
+alone, too.
+"""
+
+import time
 
 from axes.handlers.proxy import AxesProxyHandler
 from django import forms
@@ -23,6 +28,24 @@ def code_proved(request: HttpRequest, user: User, code: str) -> bool:
         user_login_failed.send(sender=__name__, credentials=credentials, request=request)
         return False
     return True
+
+
+PROVED_SECONDS = 300
+"""For which a proof at the provider lasts: as long as it takes to fill in a form."""
+
+_PROVED_AT = "organization_proved_at"
+"""Of a session: when the provider last asked this person for credentials, in seconds since 1970."""
+
+
+def organization_proof(request: HttpRequest, authenticated_at: float | None) -> None:
+    """Remember what the provider said of that; None if it said nothing."""
+    request.session[_PROVED_AT] = authenticated_at
+
+
+def organization_proved(request: HttpRequest) -> bool:
+    """Whether the provider asked this person for credentials a moment ago."""
+    at = request.session.get(_PROVED_AT)
+    return at is not None and abs(time.time() - at) < PROVED_SECONDS
 
 
 def code_field() -> forms.CharField:

@@ -25,12 +25,14 @@ from pages.account.enrolment import (
 )
 from pages.account.forms import ProofForm
 from pages.account.proofs import code_field
-from pages.account.views import OwnView
+from pages.account.views import PasswordOwnersView
 
 
 @method_decorator([never_cache, sensitive_post_parameters("code", "password")], name="dispatch")
-class SecondFactorView(OwnView):
+class SecondFactorView(PasswordOwnersView):
     """Its state, and what can be done."""
+
+    refusal = "Your second factor is your organization's: you sign in with its account."
 
     def get(self, request: HttpRequest) -> HttpResponse:
         return self._page(request, ProofForm(request))

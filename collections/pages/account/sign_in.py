@@ -6,7 +6,9 @@ right.
 
 import time
 from typing import Any
+from urllib.parse import urlsplit
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import login
 from django.contrib.auth.forms import AuthenticationForm
@@ -38,6 +40,10 @@ class SignInView(LoginView):
     """Name and password."""
 
     redirect_authenticated_user = True
+
+    def get_context_data(self, **given: Any) -> dict[str, Any]:
+        provider = None if settings.OIDC is None else urlsplit(settings.OIDC.issuer).hostname
+        return super().get_context_data(**given, provider=provider)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         user = form.get_user()

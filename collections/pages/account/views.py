@@ -27,7 +27,16 @@ class OwnView(AccessCheckedView):
         return True
 
 
-class OwnPasswordView(OwnView):
+class PasswordOwnersView(OwnView):
+    """The same, for accounts with a password of this site."""
+
+    refusal = "Your account has no password here: you sign in with your organization's account."
+
+    def may_access(self, user: AbstractBaseUser | AnonymousUser) -> bool:
+        return isinstance(user, AbstractBaseUser) and user.has_usable_password()
+
+
+class OwnPasswordView(PasswordOwnersView):
     """Change one's own password. Every other session of the account ends with it, like its old key, and every
     API token."""
 
@@ -67,9 +76,9 @@ class SignOutEverywhereView(OwnView):
         if not form.is_valid():
             return _sign_out_page(request, form, status=422)
         try:
-            sessions_end(user=user, password=form.cleaned_data["password"])
+            sessions_end(user=user, password=form.cleaned_data.get("password"))
         except PasswordChangedError:
-            form.add_error("password", "Your password was changed meanwhile, which ended all other sessions.")
+            form.add_error(None, "Your password was changed meanwhile, which ended all other sessions.")
             return _sign_out_page(request, form, status=422)
         logout(request)
         messages.success(request, "You are signed out everywhere.")
