@@ -10,11 +10,12 @@ from log.audit.operations import key_introduced
 from panprivacy.protocols.dap.basics import HpkeConfig
 from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.upload import HpkeConfigList
+from panprivacy.protocols.hpke import KemName
 from storage.rotating_keys import KeyRing
 
 
-def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
-    config, private_key = generate_keypair(config_id, random_source)
+def _make(kem: KemName, config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
+    config, private_key = generate_keypair(config_id, random_source, kem)
     return config.encode(), private_key
 
 
@@ -22,7 +23,7 @@ HPKE_KEYS = KeyRing(model=HpkeKey, kind=HPKE_KEY, make=_make, announce=key_intro
 
 
 def hpke_config_list(*, now: datetime) -> HpkeConfigList:
-    """What clients are handed out; the first key is made when it is first asked for."""
+    """What clients are handed out; the first keys are made when they are asked for."""
     return HpkeConfigList(tuple(map(HpkeConfig.decode, HPKE_KEYS.handed_out(now=now))))
 
 

@@ -12,9 +12,10 @@ from dap.operations import ROLES, configuration_of
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.aggregation import ReportShare
 from panprivacy.protocols.dap.basics import Extension, ReportError, Role
-from panprivacy.protocols.dap.hpke import HpkeOpenError, Recipient, open_input_share
+from panprivacy.protocols.dap.hpke import Recipient, open_input_share
 from panprivacy.protocols.dap.task import TaskConfiguration
 from panprivacy.protocols.dap.upload import InputShareAad, ReportMetadata
+from panprivacy.protocols.hpke import HpkeOpenError
 from panprivacy.protocols.prio3.interface import InvalidShareError, Rejected, ReportInput
 from storage.rotating_keys import NoKeyError
 

@@ -103,7 +103,7 @@ class TwoServerModel(TrustModel):
         published = wish.publish(servers)
         rounds = b"" if wish.draft.round is None else rounds_document_of(wish.draft.round)
         verify_key = source.randbytes(VERIFY_KEY_SIZE)
-        collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source)
+        collector_config, collector_key = generate_keypair(COLLECTOR_CONFIG_ID, source, published.hpke)
         task_id = bytes.fromhex(published.identifier)
         registration_note(task_id=task_id, partner=partner, now=clock.database_now())
         signature = asked(

@@ -55,7 +55,9 @@ def part_field(described: PartField) -> serializers.Field[Any, Any, Any, Any]:
     if described.choices and isinstance(described.choices[0][0], bool):
         return serializers.BooleanField(**stated)
     if described.choices:
-        return serializers.ChoiceField(choices=[value for value, _ in described.choices], **stated)
+        return serializers.ChoiceField(
+            choices=[value for value, _ in described.choices if value != ""], **stated
+        )
     if described.length:
         return serializers.CharField(max_length=described.length, **stated)
     return ObjectField(**stated)

@@ -33,6 +33,7 @@ from recipes.errors import PartnerUnavailableError, RecipeStateError
 from recipes.models import Approval, Recipe
 from recipes.operations import require_within_limits
 from recipes.planner.guarantees import guarantees_question, guarantees_require
+from recipes.sealing import kem_settled
 from series.actions import ROUND_SKIPPED, SERIES_MARKED, SERIES_PUBLISHED, SERIES_STOPPED
 from series.errors import SeriesStateError
 from series.models import NOTE_LENGTH, REASON_LENGTH, Mark, Round, RoundsDocument, Series
@@ -75,7 +76,7 @@ def series_publish(*, members: Mapping[str, object], actor: User | None) -> Seri
         ApprovalNeededError: another analyst must approve of the series. Its rounds need no more then.
         NotComputedError: what it guarantees and costs is not computed yet; not for the command line.
     """
-    draft = repetition_of(members)
+    draft = _settled(members)
     now = clock.database_now()
     openings = draft.openings(now)
     if actor is not None and (same := _running(draft, actor, now)):
@@ -121,7 +122,14 @@ def series_approval_ask(*, members: Mapping[str, object], actor: User) -> Approv
         FieldError: as `series_publish`, but for the budget.
         RecipeStateError: it needs no approval.
     """
-    return content_approval_ask(document=repetition_of(members).as_dict(), actor=actor)
+    return content_approval_ask(document=_settled(members).as_dict(), actor=actor)
+
+
+def _settled(members: Mapping[str, object]) -> Repetition:
+    """With the KEM of all rounds: the site's default may change before the last one."""
+    draft = repetition_of(members)
+    kem = kem_settled(draft.recipe).hpke
+    return draft if kem is None else repetition_of({**members, "hpke": kem.value})
 
 
 def _plan(

@@ -23,12 +23,13 @@ class KeyCommand(BaseCommand):
     def handle(self, *args: Any, action: str, **options: Any) -> None:
         if action == "rotate":
             try:
-                key = self.ring.rotate(now=timezone.now())
+                keys = self.ring.rotate(now=timezone.now())
             except (NoKeyError, KeyServiceError) as error:
                 raise CommandError(str(error)) from None
             # Nothing is deleted here: only the package that stores sealed data knows which keys are still
             # needed.
-            self.stdout.write(f"Key {key.config_id} is handed out from now on.")
+            for key in keys:
+                self.stdout.write(f"Key {key.config_id} ({key.kem}) is handed out from now on.")
             return
         for key in self.ring.known():
             opens = (
@@ -36,7 +37,7 @@ class KeyCommand(BaseCommand):
                 if key.retired_at is None
                 else f"opens until {_said(key.retired_at + grace())}, or while {self.sealed} wait for it"
             )
-            self.stdout.write(f"{key.config_id:3}  made {_said(key.created_at)}  {opens}")
+            self.stdout.write(f"{key.config_id:3}  {key.kem:6}  made {_said(key.created_at)}  {opens}")
 
 
 def _said(time: datetime) -> str:

@@ -1,12 +1,12 @@
 """Key pairs to which others seal: made, handed out, retired, deleted. Each package keeps its own in a table.
 
-A key is handed out until the next one is made. From then on it only opens what was sealed to it until then,
-for a grace period, and then it is deleted for good.
+There is a key of each KEM. It is handed out until the next one of its KEM is made. From then on it only opens
+what was sealed to it until then, for a grace period, and then it is deleted for good.
 """
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
@@ -15,6 +15,7 @@ from django.conf import settings
 from django.db import models, transaction
 from django.db.models import F, Q
 
+from panprivacy.protocols.hpke import KemName
 from storage.erasable_keys import KeyErasedError
 from storage.sealing import secret_erase, secret_seal, secret_unseal, secrets_delete
 
@@ -27,9 +28,11 @@ class NoKeyError(ValueError):
 
 
 class RotatingKey(models.Model):
-    """A key pair. The newest that is not retired is handed out."""
+    """A key pair. The newest of each KEM that is not retired is handed out."""
 
+    kem = models.CharField(max_length=10, choices=[(kem.value, kem.value) for kem in KemName])
     config_id = models.PositiveSmallIntegerField(unique=True, help_text="0 to 255.")
+    kem = models.CharField(max_length=10, choices=[(kem.value, kem.value) for kem in KemName])
     config = models.BinaryField(help_text="What is handed out, encoded.")
     sealed = models.BinaryField(help_text="Private key, under the key-encryption key.")
     created_at = models.DateTimeField()
@@ -52,21 +55,21 @@ class KeyRing(Generic[Key]):
     Attributes:
         model: the table.
         kind: of the sealed secrets, as `sealing` wants it.
-        make: a fresh key of the given number, from a source of randomness: what is handed out, and the
-            private key.
+        make: a fresh key of the given KEM and number, from a source of randomness: what is handed out, and
+            the private key.
         announce: is called in the transaction that makes a key, with its number, the SHA-256 of what is
             handed out, and the numbers of the keys that it retires: packages above decide whom to notify.
     """
 
     model: type[Key]
     kind: bytes
-    make: Callable[[int, secrets.SystemRandom], tuple[bytes, bytes]]
+    make: Callable[[KemName, int, secrets.SystemRandom], tuple[bytes, bytes]]
     announce: Callable[[int, str, list[int]], object]
 
-    def rotate(self, *, now: datetime) -> Key:
-        """Make a key pair, hand it out, and retire the previous ones.
+    def rotate(self, *, now: datetime) -> list[Key]:
+        """Make a key pair of each KEM, hand them out, and retire the previous ones.
 
-        Two that rotate at once make one key between them.
+        Two that rotate at once make one key of each KEM between them.
 
         Raises:
             NoKeyError: all numbers are in use.
@@ -74,38 +77,40 @@ class KeyRing(Generic[Key]):
         return self._rotated(now, first=False)
 
     @transaction.atomic
-    def _rotated(self, now: datetime, *, first: bool) -> Key:
-        """`first`: make none if one is handed out."""
+    def _rotated(self, now: datetime, *, first: bool) -> list[Key]:
+        """`first`: make only those of which none is handed out."""
         keys = list(self._keys().select_for_update().order_by("-created_at", "-pk"))
-        taken = {key.config_id for key in keys}
-        newest = next(iter(keys), None)
-        current = next((key for key in keys if key.retired_at is None), None)
-        if first and current is not None:
-            return current
-        # A process that rotates at the same time computes the same number, and only one of the two keys is
-        # stored.
-        start = newest.config_id + 1 if newest else 1
-        free = [(start + step) % CONFIG_IDS for step in range(CONFIG_IDS)]
-        config_id = next((number for number in free if number not in taken), None)
-        if config_id is None:
-            raise NoKeyError("all 256 configuration identifiers are in use; wait for a grace period to end")
-        config, private_key = self.make(config_id, secrets.SystemRandom())
-        key = self.model(
-            config_id=config_id,
-            config=config,
-            sealed=secret_seal(private_key, kind=self.kind, owner=config),
-            created_at=now,
-        )
-        self._keys().bulk_create([key], ignore_conflicts=True)
-        before = self._keys().filter(retired_at=None).exclude(config_id=config_id)
+        current = {key.kem for key in keys if key.retired_at is None} if first else set()
+        # A process that rotates at the same time computes the same numbers, and only one of two keys of a
+        # number is stored.
+        free = _free_numbers(keys)
+        made = []
+        for kem in (kem for kem in KemName if kem not in current):
+            config_id = next(free, None)
+            if config_id is None:
+                raise NoKeyError(
+                    "all 256 configuration identifiers are in use; wait for a grace period to end"
+                )
+            config, private_key = self.make(kem, config_id, secrets.SystemRandom())
+            sealed = secret_seal(private_key, kind=self.kind, owner=config)
+            made.append(
+                self.model(config_id=config_id, kem=kem, config=config, sealed=sealed, created_at=now)
+            )
+        self._keys().bulk_create(made, ignore_conflicts=True)
+        return [self._stored(key, now) for key in made]
+
+    def _stored(self, key: Key, now: datetime) -> Key:
+        """The key of this number, the others of its KEM retired."""
+        config = bytes(key.config)
+        before = self._keys().filter(kem=key.kem, retired_at=None).exclude(config_id=key.config_id)
         retired = list(before.order_by("config_id").values_list("config_id", flat=True))
         before.update(retired_at=now)
-        stored = self._keys().get(config_id=config_id)
+        stored = self._keys().get(config_id=key.config_id)
         if bytes(stored.config) != config:
             # The process that made the stored one has announced it.
             secret_erase(key.sealed)
         else:
-            self.announce(config_id, hashlib.sha256(config).hexdigest(), retired)
+            self.announce(key.config_id, hashlib.sha256(config).hexdigest(), retired)
         return stored
 
     def expire(self, *, now: datetime, needed: frozenset[int] = frozenset()) -> int:
@@ -118,11 +123,14 @@ class KeyRing(Generic[Key]):
         return secrets_delete(over, "sealed")
 
     def handed_out(self, *, now: datetime) -> list[bytes]:
-        """Configurations to hand out; the first key is made when it is first asked for."""
-        if not self._current():
-            # A process with a simultaneous request may have made it, and one is enough.
+        """Configurations to hand out, in the order of `KemName`; the first keys are made when they are first
+        asked for."""
+        current = self._current()
+        if set(KemName) - current.keys():
+            # A process with a simultaneous request may have made them, and one of each is enough.
             self._rotated(now, first=True)
-        return [bytes(key.config) for key in self._current()]
+            current = self._current()
+        return [bytes(current[kem].config) for kem in KemName if kem in current]
 
     def private_key(self, config_id: int) -> tuple[bytes, bytes]:
         """A key that is kept: what was handed out, and the private key.
@@ -151,11 +159,24 @@ class KeyRing(Generic[Key]):
         """All keys that are kept, those handed out first."""
         return list(self._keys().order_by(F("retired_at").desc(nulls_first=True), "-created_at", "-pk"))
 
-    def _current(self) -> list[Key]:
-        return list(self._keys().filter(retired_at=None).order_by("-created_at", "-pk"))
+    def _current(self) -> dict[str, Key]:
+        """By its KEM the newest key that is not retired."""
+        return {key.kem: key for key in self._keys().filter(retired_at=None).order_by("created_at", "pk")}
 
     def _keys(self) -> models.QuerySet[Key]:
         return self.model._default_manager.all()
+
+
+def _free_numbers(keys: Sequence[RotatingKey]) -> Iterator[int]:
+    """Unused numbers, from the newest key's on.
+
+    Args:
+        keys: the newest first.
+    """
+    taken = {key.config_id for key in keys}
+    start = keys[0].config_id + 1 if keys else 1
+    numbers = ((start + step) % CONFIG_IDS for step in range(CONFIG_IDS))
+    return (number for number in numbers if number not in taken)
 
 
 def grace() -> timedelta:

@@ -18,8 +18,8 @@ const TOKEN_EXTENSION = 0xff01;
 const REPORT_TIME = 0;
 const CLIENT = 1;
 const [LEADER, HELPER] = [2, 3] as const;
-/** Entropy of an ephemeral key: as many bytes as `panprivacy.protocols.dap.hpke` draws. */
-const EPHEMERAL_BYTES = 66;
+/** Entropy of an ephemeral key: as many bytes as `panprivacy.protocols.hpke` draws. */
+const EPHEMERAL_BYTES = 32;
 
 export const UPLOAD_TYPE = "application/ppm-dap;message=upload-req";
 export const HPKE_CONFIG_LIST_TYPE = "application/ppm-dap;message=hpke-config-list";

@@ -255,6 +255,7 @@ const OWN: Readonly<Record<string, readonly string[]>> = {
 const MISSING: Readonly<Record<string, string>> = {
   segments: "segments",
   round: "rounds",
+  hpke: "X-Wing",
 };
 
 const RANGES: Readonly<Record<string, readonly [number, number, boolean]>> = {

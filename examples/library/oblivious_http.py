@@ -12,7 +12,7 @@ source = secrets.SystemRandom()
 config, private_key = keys.generate(1, source)  # the gateway publishes `config`
 
 capsule, client = capsules.seal(config, b"a request", source)
-request, server = capsules.open_({config.key_id: private_key}, capsule)
+request, server = capsules.open_({config.key_id: (config, private_key)}, capsule)
 answer = server.seal(b"an answer", source)
 
 print(f"gateway: {request!r}, client: {client.open(answer)!r}")

@@ -21,7 +21,7 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import HpkeConfig, ReportError
 from panprivacy.protocols.dap.client import ShardedReport, seal_report, shard_measurement
-from panprivacy.protocols.dap.hpke import HpkeSealError, choose_config
+from panprivacy.protocols.dap.hpke import choose_config
 from panprivacy.protocols.dap.media import is_media_type, media_type
 from panprivacy.protocols.dap.task import TaskConfiguration
 from panprivacy.protocols.dap.token_extension import token_extension
@@ -33,6 +33,7 @@ from panprivacy.protocols.dap.upload import (
     UploadRequest,
 )
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+from panprivacy.protocols.hpke import HpkeSealError, KemName
 from panprivacy.recipe.dap_task import REPORT_TIME, task_of
 from panprivacy.recipe.document import PublishedRecipe
 
@@ -72,6 +73,7 @@ class TaskClient:
         transport: for requests to other servers; stays open.
         random_source: `secrets.SystemRandom()` by default; seeded ones in tests only, because the seed opens
             every share.
+        kem: with which shares are sealed; None for the first that an aggregator offers.
 
     Raises:
         ValueError: an endpoint that the transport cannot reach.
@@ -84,6 +86,7 @@ class TaskClient:
         transport: Transport,
         *,
         random_source: random.Random | None = None,
+        kem: KemName | None = None,
     ) -> None:
         self._task_id = task_id
         self._configuration = configuration
@@ -91,6 +94,7 @@ class TaskClient:
         self._helper = transport.at(configuration.helper_aggregator_endpoint)
         self._random_source = secrets.SystemRandom() if random_source is None else random_source
         self._configs: tuple[HpkeConfig, HpkeConfig] | None = None
+        self._kem = kem
         self._target = f"/tasks/{base64_text.encode_url(task_id)}/reports"
 
     def close(self) -> None:
@@ -137,7 +141,8 @@ class TaskClient:
         """What seals reports to the aggregators' current keys; raises like `upload`."""
         configs = self._configs
         if configs is None:
-            configs = self._configs = fetch_config(self._leader), fetch_config(self._helper)
+            leader = fetch_config(self._leader, self._kem)
+            configs = self._configs = leader, fetch_config(self._helper, self._kem)
 
         def seal(report: ShardedReport) -> Report:
             try:
@@ -183,7 +188,7 @@ class DapUpload(Upload):
     def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
         self._split = _shares_of(recipe)
         self._is_plain = recipe.servers.scheme is None
-        self._client = TaskClient(*task_of(recipe), transport)
+        self._client = TaskClient(*task_of(recipe), transport, kem=recipe.hpke)
 
     def submit(self, report: WireReport) -> Delivery:
         [error] = self._client.upload([self._sharded(report)]).errors
@@ -254,13 +259,20 @@ def _shares_of(recipe: PublishedRecipe) -> Callable[[Sequence[bytes]], Sequence[
     return split
 
 
-def fetch_config(aggregator: Transport) -> HpkeConfig:
-    """The HPKE configuration to seal to, freshly fetched from the aggregator. Raises TransportError."""
+def fetch_config(aggregator: Transport, kem: KemName | None = None) -> HpkeConfig:
+    """The HPKE configuration to seal to, freshly fetched from the aggregator.
+
+    Args:
+        kem: the recipe's; None for the first that is supported.
+
+    Raises:
+        TransportError: no answer, or none with a key that can be used.
+    """
     answer = aggregator.get("/hpke_config", accept=media_type(HpkeConfigList))
     if not is_media_type(answer.headers.get("content-type", ""), HpkeConfigList):
         raise TransportError("an aggregator's HPKE configurations are not of the documented type")
     try:
-        return choose_config(HpkeConfigList.decode(answer.body))
+        return choose_config(HpkeConfigList.decode(answer.body), kem)
     except (InvalidMessageError, HpkeSealError) as error:
         raise TransportError(f"an aggregator's HPKE configurations cannot be used: {error}") from error
 

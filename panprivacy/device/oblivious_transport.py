@@ -17,6 +17,7 @@ import urllib3
 from panprivacy.device.transport import JSON, RETRIES, Answer, Transport, TransportError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http import capsules, padding, signed_keys
 from panprivacy.protocols.oblivious_http.binary_http import InvalidBinaryHttpError, Request, Response
 from panprivacy.protocols.oblivious_http.keys import MEDIA_TYPE, KeyConfig
@@ -50,6 +51,7 @@ class ObliviousTransport(Transport):
         gateway: of the server.
         others: base address → gateway of every other server that the relay leads to.
         at_least: bytes of every request without padding, if those of a recipe have several lengths.
+        kem: with which capsules are sealed; None for the first that a gateway offers.
 
     Raises:
         ValueError: nothing can be reached under `relay_url`.
@@ -64,6 +66,7 @@ class ObliviousTransport(Transport):
         *,
         others: Mapping[str, Gateway] | None = None,
         at_least: int = 0,
+        kem: KemName | None = None,
     ) -> None:
         parts = urlsplit(server)
         self.retries = direct.retries
@@ -74,6 +77,7 @@ class ObliviousTransport(Transport):
         self._verification_key = public_key_of(gateway.verification_key)
         self._others = dict(others or {})
         self._at_least = at_least
+        self._kem = kem
         self._config: KeyConfig | None = None
 
     def close(self) -> None:
@@ -87,6 +91,7 @@ class ObliviousTransport(Transport):
             *(base_url, self._relay_url, self._direct, self._others[base_url]),
             others=self._others,
             at_least=self._at_least,
+            kem=self._kem,
         )
 
     def exchange(
@@ -175,7 +180,7 @@ class ObliviousTransport(Transport):
             raise _refused(outer)
         signature = outer.headers.get(signed_keys.HEADER.lower(), "")
         try:
-            return signed_keys.verified(outer.body, signature, self._verification_key)[0]
+            return signed_keys.verified(outer.body, signature, self._verification_key, self._kem)[0]
         except UnsignedKeysError as error:
             raise TransportError(f"nothing was sent through the relay: {error}") from error
 

@@ -126,7 +126,7 @@ class TokenClient(Closable):
     def __init__(self, recipe: PublishedRecipe, transport: Transport) -> None:
         self._admission = tokens_of(recipe)
         self._key, self._challenge_digest = token_key(self._admission), challenge(recipe).digest
-        self._identifier = recipe.identifier
+        self._identifier, self._kem = recipe.identifier, recipe.hpke
         self._attester = transport.at(self._admission.attester_url)
         self._issuer_config: KeyConfig | None = None
 
@@ -208,7 +208,7 @@ class TokenClient(Closable):
         signature = answer.headers.get(signed_keys.HEADER.lower(), "")
         issuer = public_key_of(self._admission.issuer_key)
         try:
-            return signed_keys.verified(answer.body, signature, issuer)[0]
+            return signed_keys.verified(answer.body, signature, issuer, self._kem)[0]
         except UnsignedKeysError as error:
             raise WrongAnswerError(f"no token was asked for: {error}") from error
 

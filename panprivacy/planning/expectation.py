@@ -13,6 +13,7 @@ from panprivacy.planning.likelihood import unlikely_advice
 from panprivacy.planning.proposal import Proposal
 from panprivacy.planning.value_search import largest_number
 from panprivacy.protocols.dap.token_extension import ENCODED_BYTES as TOKEN_EXTENSION_BYTES
+from panprivacy.protocols.hpke import KEMS, KemName
 from panprivacy.protocols.oblivious_http.padding import TooLongError, class_of
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.statistics.events.cohort import CohortStatistic
@@ -159,12 +160,16 @@ def device_bytes(
 
     Args:
         encryption: registered name of a scheme; ignored if reports are plain shares.
+
+    Returns:
+        the bytes; shares are sealed with X-Wing, the longer KEM.
     """
     scheme = encryption if servers.encrypts(type(mechanism)) else None
     form = report_format(servers)
     if servers.proves_reports:
         kept = 0 if scheme is None else mechanism.state_ciphertexts * form.kept_bytes(scheme)
-        return _uploaded_bytes(kept, form.body_bytes(mechanism, scheme))
+        report = form.body_bytes(mechanism, scheme) + beyond_x25519(servers, KemName.X_WING)
+        return _uploaded_bytes(kept, report)
     size = SCHEMES[encryption].public_key_class.ciphertext_bytes
     sent = mechanism.report_ciphertexts
     # {"nonce": "…", "ciphertexts": ["…", "…"]}
@@ -173,6 +178,11 @@ def device_bytes(
     token = len(', "token": ""') + encoded_length(TOKEN_BYTES)
     state = mechanism.state_ciphertexts * form.kept_bytes(encryption)
     return DeviceBytes(state, report, token, _relayed(ENVELOPE_BYTES + report + token))
+
+
+def beyond_x25519(servers: type[Servers], kem: KemName) -> int:
+    """Bytes by which a report's sealed shares are longer than with X25519."""
+    return servers.sealed_shares * (KEMS[kem].enc_bytes - KEMS[KemName.X25519].enc_bytes)
 
 
 def _uploaded_bytes(state: int, report: int) -> DeviceBytes:

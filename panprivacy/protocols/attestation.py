@@ -14,16 +14,17 @@ from panprivacy.formats import base64_text
 from panprivacy.protocols.dap.signature_base import SignatureRefusedError
 from panprivacy.protocols.dap.signatures import sign_request, verify_request
 from panprivacy.protocols.ed25519 import public_key_of
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http import padding
-from panprivacy.protocols.oblivious_http.capsules import REQUEST_MEDIA_TYPE, REQUEST_OVERHEAD
+from panprivacy.protocols.oblivious_http.capsules import REQUEST_MEDIA_TYPE, request_overhead
 
 KEY_HEADER = "Panapp-Device-Key"
 """Base64 of the device's Ed25519 verification key, 32 bytes."""
 
 KEY_BYTES = 32
 
-CAPSULE_BYTES = padding.CLASSES[0] + REQUEST_OVERHEAD
-"""Of every sealed token request: no two differ in length."""
+CAPSULE_BYTES = {kem: padding.CLASSES[0] + request_overhead(kem) for kem in KemName}
+"""Of every sealed token request, by its KEM: no two of one KEM differ in length."""
 
 CLOCK_SECONDS = 2 * 86_400
 """How far a device's clock may be off. A replayed request does nothing (see above), and a device whose clock

@@ -23,6 +23,7 @@ from panprivacy.formats.errors import FieldError
 from panprivacy.formats.lines import one_line
 from panprivacy.formats.parameters import PublicParameters, as_typed
 from panprivacy.formats.times import LATEST, format_time, parse_time, time_after
+from panprivacy.protocols.hpke import KemName
 from panprivacy.recipe.fields import (
     NAME_LENGTH,
     QUESTION_LENGTH,
@@ -73,6 +74,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
         admission: the issuer of the tokens with which devices report; None if any sender may report.
         relay: address at a relay that leads to the publishing site, without a trailing slash: devices use no
             other path. None if they connect to the servers directly.
+        hpke: the KEM with which devices seal what they send, where HPKE seals it.
         target: which devices of the population are asked, and the results that show how many they are; None
             if all are asked.
     """
@@ -95,6 +97,7 @@ class PublishedRecipe(RecipeOfParts, SignedDocument):
     dummies: ClassVar["PartValue[Dummies | None]"] = PartValue("hidden_count", None)
     admission = PartValue[TokenAdmission | None]("admission", None)
     relay = PartValue[str | None]("relay", None)
+    hpke = PartValue("hpke", KemName.X25519)
     round = PartValue[RoundPlace | None]("round", None)
     target = PartValue[CitedTarget | None]("target", None)
 

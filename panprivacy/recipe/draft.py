@@ -17,6 +17,7 @@ from panprivacy.formats.times import EARLIEST, LATEST, format_time, parse_time, 
 from panprivacy.planning.likelihood import unlikely_sentence
 from panprivacy.planning.recipe_plan import NO_PLAN, RecipePlan, plan_fields
 from panprivacy.planning.value_search import keeps_promise, remedy_clause
+from panprivacy.protocols.hpke import KemName
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.fields import (
     NAME_LENGTH,
@@ -32,6 +33,7 @@ from panprivacy.recipe.parts import PARTS
 from panprivacy.recipe.parts.admission import Admission
 from panprivacy.recipe.parts.event import NO_NAMES
 from panprivacy.recipe.parts.hidden_count import dummies_calibrated, required_size
+from panprivacy.recipe.parts.hpke import is_sealed
 from panprivacy.recipe.parts.interface import PartValue, RecipeOfParts, Subject
 from panprivacy.recipe.parts.round import RoundPlace
 from panprivacy.recipe.parts.target import TargetRequest
@@ -69,6 +71,7 @@ class RecipeDraft(RecipeOfParts):
         hidden_count: ε and δ at which dummies hide the number of reports; None if nothing does.
         admission: which senders may report.
         relay: whether devices speak to the servers through a relay only.
+        hpke: the KEM that seals what devices send; None for the default.
         round: which round of a repeated recipe it is; None if it is none. No recipe file has it.
         target: which devices of the population are asked; None if all are.
         plan: what the analyst expects; not part of the document.
@@ -92,6 +95,7 @@ class RecipeDraft(RecipeOfParts):
     hidden_count = PartValue[tuple[float, float] | None]("hidden_count", None)
     admission = PartValue("admission", Admission.OPEN)
     relay = PartValue("relay", False)
+    hpke = PartValue[KemName | None]("hpke", None)
     round = PartValue[RoundPlace | None]("round", None)
     target = PartValue[TargetRequest | None]("target", None)
 
@@ -315,7 +319,8 @@ class RecipeDraft(RecipeOfParts):
             made_when_published: whether of those, too, to which publishing adds something.
             made: by the part's name, what it made.
         """
-        made = {"hidden_count": self.dummies, **made}
+        kem = (self.hpke or KemName.X_WING) if is_sealed(self) else None
+        made = {"hidden_count": self.dummies, "hpke": kem, **made}
         values = {
             name: part.published(self.parts.get(name), made.pop(name, None))
             for name, part in PARTS.items()

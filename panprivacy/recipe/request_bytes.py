@@ -7,7 +7,8 @@ from typing import Any
 
 from panprivacy.formats.base64_text import encoded_length
 from panprivacy.formats.errors import FieldError
-from panprivacy.planning.expectation import ENVELOPE_BYTES
+from panprivacy.planning.expectation import ENVELOPE_BYTES, beyond_x25519
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http.padding import CLASSES, TooLongError, class_of
 from panprivacy.protocols.privacy_pass.tokens import TOKEN_BYTES
 from panprivacy.recipe.document import PublishedRecipe
@@ -26,19 +27,24 @@ def report_bytes(draft: RecipeDraft, statistic: Statistic[Any]) -> int:
         statistic: the draft's, with its derived parameters computed.
     """
     has_token = draft.admission == Admission.TOKEN
-    return _longest(TRUST_MODELS[draft.trust], draft.encryption, statistic, has_token)
+    kem = draft.hpke or KemName.X_WING
+    return _longest(TRUST_MODELS[draft.trust], draft.encryption, statistic, has_token, kem)
 
 
 def published_report_bytes(recipe: PublishedRecipe) -> int:
     """The same of a published recipe: a device computes the same length as the site that published it."""
     servers = recipe.servers
-    return _longest(type(servers), servers.scheme, recipe.calibrated_statistic, recipe.admission is not None)
+    has_token = recipe.admission is not None
+    return _longest(type(servers), servers.scheme, recipe.calibrated_statistic, has_token, recipe.hpke)
 
 
-def _longest(model: type[Servers], scheme: str | None, statistic: Statistic[Any], has_token: bool) -> int:
+def _longest(
+    model: type[Servers], scheme: str | None, statistic: Statistic[Any], has_token: bool, kem: KemName
+) -> int:
     return (
         ENVELOPE_BYTES
         + report_format(model).body_bytes(statistic, scheme)
+        + beyond_x25519(model, kem)
         + (encoded_length(TOKEN_BYTES) if has_token else 0)
     )
 

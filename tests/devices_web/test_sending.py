@@ -132,7 +132,9 @@ def pair_at(listen: Listen, **members: object) -> tuple[MemoryPair, str]:
         return answers(environ, start_response)
 
     address = listen(both)
-    pair.publish(leader_url=f"{address}/leader", helper_url=f"{address}/helper", **members)
+    pair.publish(
+        leader_url=f"{address}/leader", helper_url=f"{address}/helper", **{**vectors.BROWSERS, **members}
+    )
     return pair, address
 
 
@@ -168,7 +170,7 @@ class Relayed:
         self.plain: list[str] = []
         self.address = listen(self)
         relay = f"{self.address}/relay/site"
-        draft = recipe_with(relay=True, **asked)
+        draft = recipe_with(relay=True, **vectors.BROWSERS, **asked)
         self.recipe = draft.publish(SERVERS, OPENS_AT, simulation=True, relay=relay)
         self.server = MemoryServer(self.recipe, vectors.private_key())
         self.log = MemoryLog([entry_of(self.recipe.identifier), *other_entries(3)], 0, self.server)
@@ -232,13 +234,20 @@ def test_two_servers_are_reached_through_the_relay_under_keys_of_their_own(
         return answers(environ, start_response)
 
     address = listen(either)
-    pair.publish(relay=f"{address}/relay/site")
+    pair.publish(relay=f"{address}/relay/site", **vectors.BROWSERS)
     browser = device(pair.recipe, address)
     browser.joined_and_finished()
     assert browser.ask("deliver") == {}
     assert len(pair.reports) == 1
     assert [request.path for request in helper.asked] == [b"/helper/hpke_config"]
     assert set(site.lengths) == set(helper.lengths) == {class_of(published_report_bytes(pair.recipe))}
+
+
+def test_recipe_sealed_with_x_wing_is_refused_with_the_reason(device: Any, listen: Listen) -> None:
+    pair, address = pair_at(listen, hpke="x-wing")
+    with pytest.raises(PeerRefusedError, match=r"RecipeRefusedError: the recipe asks for X-Wing"):
+        device(pair.recipe, address).ask("join")
+    assert pair.fetches == 0
 
 
 def test_a_log_that_grows_is_followed_over_every_border_of_tiles(
@@ -305,7 +314,7 @@ class WithTokens:
         self.attester = MemoryAttester({})
         self.attester.url = listen(self.attester)
         admission = token_admission(attester_url=self.attester.url)
-        draft = recipe_with(admission="token", **asked)
+        draft = recipe_with(admission="token", **vectors.BROWSERS, **asked)
         self.recipe = draft.publish(SERVERS, OPENS_AT, simulation=True, admission=admission)
         self.attester.token_keys[self.recipe.identifier] = seeded_key()
         self.server = MemoryServer(self.recipe, vectors.private_key())

@@ -35,6 +35,7 @@ from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.token_extension import token_extension
 from panprivacy.protocols.dap.upload import ReportMetadata
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.protocols.oblivious_http.binary_http import Request, Response
 from panprivacy.protocols.privacy_pass import issuance, rsa_keys
@@ -66,7 +67,8 @@ from tests.tokens import ISSUER_KEY, token_admission
 FOLDER = Path(__file__).parent.parent.parent / "devices_web" / "vectors"
 STEPS = 5
 
-TWO_SERVERS, TOKEN = {"trust": "two_server"}, {"admission": "token"}
+BROWSERS = {"hpke": "x25519"}
+TWO_SERVERS, TOKEN = {"trust": "two_server"} | BROWSERS, {"admission": "token"} | BROWSERS
 REGULAR: dict[str, dict[str, Any]] = {
     "funnel": {"statistic": "funnel", "events": ["open", "search", "buy"]},
     "retention": {
@@ -274,7 +276,7 @@ def shares_of(recipe: PublishedRecipe, parts: Sequence[bytes]) -> Sequence[bytes
 
 def hpke_configs() -> list[HpkeConfig]:
     """That `uploaded` seals to, the leader's first."""
-    return [generate_keypair(side, GivenBytes(f"hpke {side}"))[0] for side in (0, 1)]
+    return [generate_keypair(side, GivenBytes(f"hpke {side}"), KemName.X25519)[0] for side in (0, 1)]
 
 
 def uploaded(recipe: PublishedRecipe, report: WireReport, seed: str) -> str:
@@ -357,13 +359,13 @@ def log() -> dict[str, str]:
 
 def capsule() -> dict[str, str]:
     """A request sealed to a gateway, and its answer."""
-    config, private_key = keys.generate(7, GivenBytes("gateway"))
+    config, private_key = keys.generate(7, GivenBytes("gateway"), KemName.X25519)
     encoded = keys.encode_list((config,))
     fields = ((b"content-type", b"application/json"),)
     content = '{"name": "café"}'.encode()
     request = Request(b"POST", b"https", b"site.example", b"/api/v1/recipes/?status=open", fields, content)
     sealed, _ = capsules.seal(config, padding.padded(request.encode()), GivenBytes("capsule"))
-    _, context = capsules.open_({7: private_key}, sealed)
+    _, context = capsules.open_({7: (config, private_key)}, sealed)
     response = padding.padded_answer(Response(201, fields, b'{"accepted": true}').encode())
     return {
         "keys": _text(encoded),

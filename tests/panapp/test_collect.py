@@ -138,7 +138,7 @@ EVENTS = {"statistic": "count_nonzero", "steps": 3, "cohort_size": 2}
             (0,),
             "steps: is not a field of a distinct_elements recipe; it has name, question, statistic, "
             "population, trust, encryption, opens_at, closes_at, event, event_definition, admission, "
-            "relay, epsilon, delta, cohort_size, k, hashed",
+            "relay, hpke, epsilon, delta, cohort_size, k, hashed",
         ),
     ],
 )

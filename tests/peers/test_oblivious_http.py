@@ -1,4 +1,4 @@
-"""bhttp-js and @hpke/core at either end of oblivious HTTP: what they seal we open, and the reverse."""
+"""bhttp-js and @hpke at either end of HPKE and oblivious HTTP: what they seal we open, and the reverse."""
 
 import base64
 import json
@@ -10,6 +10,17 @@ import pytest
 from django.test import Client
 
 from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
+from panprivacy.protocols import hpke
+from panprivacy.protocols.hpke import (
+    AES_128_GCM,
+    HKDF_SHA256,
+    KEMS,
+    HpkeOpenError,
+    Kem,
+    KemName,
+    PrivateKey,
+    Suite,
+)
 from panprivacy.protocols.oblivious_http import keys, signed_keys
 from tests.factories import as_json, published_recipe, report_of_count
 from tests.panprivacy.device.in_process import InProcessTransport
@@ -31,10 +42,29 @@ def peer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Peer]:
         yield peer
 
 
-def through_our_gateway(peer: Peer, client: Client, path: str, **request: Any) -> dict[str, Any]:
+@pytest.mark.parametrize("kem", KEMS.values(), ids=list(KEMS))
+def test_hpke_of_another_product_opens_what_ours_seals_and_back(peer: Peer, kem: Kem) -> None:
+    suite, source = Suite(kem.number, HKDF_SHA256, AES_128_GCM), random.Random(9180)
+    raw, info, aad, plaintext = (source.randbytes(length) for length in (32, 20, 30, 500))
+    key = PrivateKey(suite, raw)
+    bound = {"kem": kem.number, "info": base64_of(info), "aad": base64_of(aad)}
+    enc, ciphertext, exporter = hpke.seal(suite, key.public_key, info, aad, plaintext, source)
+    sent = {"enc": base64_of(enc), "ciphertext": base64_of(ciphertext), "privateKey": base64_of(raw)}
+    opened = peer("hpkeOpen", **bound, **sent)
+    assert base64.b64decode(opened["plaintext"]) == plaintext
+    assert base64.b64decode(opened["secret"]) == exporter.export(b"label", 32)
+    public = {"publicKey": base64_of(key.public_key), "plaintext": base64_of(plaintext)}
+    sealed = {name: base64.b64decode(value) for name, value in peer("hpkeSeal", **bound, **public).items()}
+    assert key.open(**sealed, info=info, aad=aad)[0] == plaintext
+    with pytest.raises(HpkeOpenError):
+        key.open(**sealed, info=info, aad=b"another")
+
+
+def through_our_gateway(peer: Peer, client: Client, kem: Kem, path: str, **request: Any) -> dict[str, Any]:
     capsule = peer(
         "seal",
         keys=base64_of(client.get(ADDRESS).content),
+        kem=kem.number,
         **{"method": "GET", "headers": {}, "body": "", "length": 1024, "url": f"{SITE}{path}", **request},
     )["capsule"]
     answer = client.post(ADDRESS, base64.b64decode(capsule), content_type="message/ohttp-req")
@@ -43,21 +73,23 @@ def through_our_gateway(peer: Peer, client: Client, path: str, **request: Any) -
 
 
 @pytest.mark.django_db
-def test_our_gateway_answers_what_another_client_seals(client: Client, peer: Peer) -> None:
+@pytest.mark.parametrize("kem", KEMS.values(), ids=list(KEMS))
+def test_our_gateway_answers_what_another_client_seals(client: Client, peer: Peer, kem: Kem) -> None:
     recipe = published_recipe()
     path = f"/api/v1/recipes/{recipe.identifier}/"
-    answer = through_our_gateway(peer, client, path, headers={"accept": "application/json"})
+    answer = through_our_gateway(peer, client, kem, path, headers={"accept": "application/json"})
     assert (answer["status"], answer["headers"]["content-type"]) == (200, "application/json")
     assert base64.b64decode(answer["body"]) == client.get(path).content
     report = base64_of(json.dumps(as_json(report_of_count(recipe, 1))).encode())
     sent = {"method": "POST", "headers": {"content-type": "application/json"}, "body": report}
-    statuses = [through_our_gateway(peer, client, f"{path}reports/", **sent)["status"] for _ in range(2)]
+    statuses = [through_our_gateway(peer, client, kem, f"{path}reports/", **sent)["status"] for _ in range(2)]
     assert statuses == [201, 409]
 
 
+@pytest.mark.parametrize("kem", KemName)
 @pytest.mark.parametrize("body", [b"", b"x", bytes(3000)])
-def test_another_gateway_answers_what_our_device_seals(peer: Peer, body: bytes) -> None:
-    config, private_key = keys.generate(7, random.Random(9458))
+def test_another_gateway_answers_what_our_device_seals(peer: Peer, body: bytes, kem: KemName) -> None:
+    config, private_key = keys.generate(7, random.Random(9458), kem)
     encoded = keys.encode_list((config,))
     asked = []
 

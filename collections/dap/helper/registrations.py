@@ -24,9 +24,10 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import HpkeConfig
-from panprivacy.protocols.dap.hpke import HpkeSealError, seal
+from panprivacy.protocols.dap.hpke import seal
 from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration
 from panprivacy.protocols.dap.vdafs import prio3_of
+from panprivacy.protocols.hpke import HpkeSealError
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe.dap_task import task_of
 from panprivacy.statistics.trust_models.members import require_url

@@ -30,6 +30,7 @@ def status(tasks: Sequence[Task]) -> dict[str, Any]:
         "hpke_keys": [
             {
                 "id": key.config_id,
+                "kem": key.kem,
                 "created_at": format_time(key.created_at),
                 "retired_at": time_status(key.retired_at),
             }

@@ -18,9 +18,10 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError, Message
 from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
-from panprivacy.protocols.dap.hpke import HpkeSealError, generate_keypair, seal
+from panprivacy.protocols.dap.hpke import generate_keypair, seal
 from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
 from panprivacy.protocols.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
+from panprivacy.protocols.hpke import HpkeSealError, KemName
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
 from partners.helper_calls import plain_task_register
 from partners.partner import Partner
@@ -215,7 +216,8 @@ def _task_id(random_source: random.Random) -> bytes:
 def _collector(plain: PlainTask, random_source: random.Random) -> tuple[HpkeConfig, bytes | None]:
     elsewhere = plain.collector_config, plain.collector_verification_key
     if elsewhere == (None, None):
-        return generate_keypair(COLLECTOR_CONFIG_ID, random_source)
+        # The helper of a plain task may be another product: DAP requires this KEM of all.
+        return generate_keypair(COLLECTOR_CONFIG_ID, random_source, KemName.X25519)
     if plain.collector_config is None:
         raise FieldError("collector_hpke_config", "must be set if a collector key is")
     if plain.collector_verification_key is None:

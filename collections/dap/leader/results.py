@@ -7,7 +7,8 @@ from dap.models import Task
 from dap.operations import configuration_of, verifier_of
 from panprivacy.protocols.dap.basics import HpkeConfig, Interval, Role
 from panprivacy.protocols.dap.collection import AggregateShareAad, CollectionJobReq, CollectionJobResp
-from panprivacy.protocols.dap.hpke import HpkeOpenError, open_aggregate_share
+from panprivacy.protocols.dap.hpke import open_aggregate_share
+from panprivacy.protocols.hpke import HpkeOpenError
 from panprivacy.protocols.prio3.interface import InexactSumError, InvalidShareError
 from storage.columns import stored_bytes
 from storage.sealing import secret_unseal

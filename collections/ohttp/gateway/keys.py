@@ -7,13 +7,14 @@ from datetime import datetime
 from log.audit.operations import key_introduced
 from ohttp.gateway.actions import KEY_INTRODUCED
 from ohttp.gateway.models import GatewayKey
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http import keys
 from panprivacy.protocols.oblivious_http.keys import KeyConfig
 from storage.rotating_keys import KeyRing, NoKeyError
 
 
-def _make(config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
-    config, private_key = keys.generate(config_id, random_source)
+def _make(kem: KemName, config_id: int, random_source: random.Random) -> tuple[bytes, bytes]:
+    config, private_key = keys.generate(config_id, random_source, kem)
     return config.encode(), private_key
 
 
@@ -24,16 +25,17 @@ GATEWAY_KEYS = KeyRing(
 
 
 def key_list(*, now: datetime) -> bytes:
-    """`application/ohttp-keys`: what clients are handed out; the first key is made when it is asked for."""
+    """`application/ohttp-keys`: what clients are handed out; the first keys are made when asked for."""
     return keys.encode_list(tuple(map(KeyConfig.decode, GATEWAY_KEYS.handed_out(now=now))))
 
 
-class PrivateKeys(Mapping[int, bytes]):
-    """Private keys by their numbers, each read when it is asked for."""
+class PrivateKeys(Mapping[int, tuple[KeyConfig, bytes]]):
+    """What was published and the private key, by their numbers; each is read when it is asked for."""
 
-    def __getitem__(self, config_id: int) -> bytes:
+    def __getitem__(self, config_id: int) -> tuple[KeyConfig, bytes]:
         try:
-            return GATEWAY_KEYS.private_key(config_id)[1]
+            config, private_key = GATEWAY_KEYS.private_key(config_id)
+            return KeyConfig.decode(config), private_key
         except NoKeyError:
             raise KeyError(config_id) from None
 

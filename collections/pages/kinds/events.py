@@ -16,7 +16,7 @@ DEVICES = Kind(
         ("What a device counts", ("steps", "step_seconds", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
         ("Whom devices must trust", ("trust",)),
-        ("Who may report, and how", ("admission", "relay")),
+        ("Who may report, and how", ("admission", "relay", "hpke")),
         (
             "Who takes part",
             (

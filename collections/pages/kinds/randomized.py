@@ -16,7 +16,7 @@ RANDOMIZED = Kind(
         ("What a device sends", ("k", "*")),
         ("Privacy", ("epsilon", "delta", "aggregator_epsilon")),
         ("Whom devices must trust", ("trust",)),
-        ("Who may report, and how", ("admission", "relay")),
+        ("Who may report, and how", ("admission", "relay", "hpke")),
         (
             "Who takes part",
             (

@@ -17,7 +17,7 @@ SHUFFLED = Kind(
         ("What a device sends", ("k", "*")),
         ("Privacy", ("epsilon", "delta")),
         ("Whom devices must trust", ("trust",)),
-        ("Who may report, and how", ("admission", "relay")),
+        ("Who may report, and how", ("admission", "relay", "hpke")),
         ("Who takes part", ("population", "cohort_size")),
         ("When, and how it is encrypted", ("opens_at", "closes_at", "encryption")),
     ),

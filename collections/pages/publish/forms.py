@@ -62,6 +62,7 @@ FOLDED = {
     "encryption",
     "event_definition",
     "hidden_count",
+    "hpke",
     "labels",
     "name",
     "opens_at",
@@ -368,7 +369,7 @@ class RecipeForm(forms.Form):
         """The same for admission, which the figures do without, and a published recipe does not."""
         return [
             (str(self.fields[name].label), " ".join(map(str, self.errors[name])))
-            for name in ("admission", "relay")
+            for name in ("admission", "relay", "hpke")
             if name in self.fields and name in self.errors
         ]
 

@@ -30,9 +30,10 @@ def token(request: HttpRequest) -> HttpResponse:
     """POST a sealed token request."""
     if request.content_type != REQUEST_MEDIA_TYPE:
         raise unsupported_media_type(f"Content-Type must be {REQUEST_MEDIA_TYPE}.")
-    capsule = read_body(request, CAPSULE_BYTES)
-    if len(capsule) != CAPSULE_BYTES:
-        detail = f"A sealed token request has {CAPSULE_BYTES:,} bytes."
+    lengths = CAPSULE_BYTES.values()
+    capsule = read_body(request, max(lengths))
+    if len(capsule) not in lengths:
+        detail = f"A sealed token request has {' or '.join(f'{length:,}' for length in lengths)} bytes."
         raise Problem("capsule-refused", "The capsule has another length", 400, detail)
     pseudonym = attestation().identify(request, capsule)
     request_claim(pseudonym)

@@ -43,6 +43,7 @@ class ReportPath(ABC):
             Gateway("", self.verification_key),
             others=self.gateways,
             at_least=published_report_bytes(self.recipe),
+            kem=self.recipe.hpke,
         )
 
     def upload(self, transport: Transport) -> Upload:

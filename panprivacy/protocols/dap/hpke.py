@@ -6,84 +6,68 @@ both are unchanged since it was sealed.
 """
 
 import random
-from functools import cache
 
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
-from pyhpke import AEADId, CipherSuite, KDFId, KEMId, PyHPKEError
-
+from panprivacy.protocols import hpke
 from panprivacy.protocols.dap.basics import VERSION, HpkeCiphertext, HpkeConfig, Role
 from panprivacy.protocols.dap.collection import AggregateShareAad
 from panprivacy.protocols.dap.upload import HpkeConfigList, InputShareAad, PlaintextInputShare
-from panprivacy.protocols.dap.x25519_aes128 import AEAD_ID, KDF_ID, KEM_ID, X25519Aes128Key
-
-PRIVATE_KEY_BYTES = 32
-_SEED_BYTES = 66
-"""As many as the largest private key of any KEM has: enough entropy for each (RFC 9180, section 7.1.3)."""
-
-Suite = tuple[int, int, int]
-
-X25519_AES128: Suite = (KEM_ID, KDF_ID, AEAD_ID)
-"""The algorithms that every participant must support, and those of our own keys."""
-
-
-class HpkeError(ValueError):
-    """Sealing or opening did not work."""
+from panprivacy.protocols.hpke import (
+    AES_128_GCM,
+    HKDF_SHA256,
+    KEMS,
+    PRIVATE_KEY_BYTES,
+    HpkeOpenError,
+    HpkeSealError,
+    KemName,
+    PrivateKey,
+    Suite,
+    public_key_of,
+)
 
 
-class HpkeSealError(HpkeError):
-    """A configuration to which nothing can be sealed: unknown algorithms, or a public key that is none."""
-
-
-class HpkeOpenError(HpkeError):
-    """The ciphertext does not open: altered, for another recipient, or bound to something else."""
-
-
-def generate_keypair(config_id: int, random_source: random.Random) -> tuple[HpkeConfig, bytes]:
-    """A fresh key pair of `X25519_AES128`: its public configuration, and the private key (32 bytes).
+def generate_keypair(
+    config_id: int, random_source: random.Random, kem: KemName = KemName.X_WING
+) -> tuple[HpkeConfig, bytes]:
+    """A fresh key pair for HKDF-SHA256 and AES-128-GCM: its public configuration, and the private key (32
+    bytes).
 
     Args:
         config_id: 0 to 255; names the key in ciphertexts.
         random_source: `secrets.SystemRandom()`.
+        kem: X25519 is what DAP requires of every participant.
     """
     private_key = random_source.randbytes(PRIVATE_KEY_BYTES)
-    public_key = X25519PrivateKey.from_private_bytes(private_key).public_key().public_bytes_raw()
-    return HpkeConfig(config_id, *X25519_AES128, public_key), private_key
+    chosen = KEMS[kem]
+    config = HpkeConfig(
+        config_id, chosen.number, HKDF_SHA256, AES_128_GCM, public_key_of(chosen, private_key)
+    )
+    return config, private_key
 
 
-def choose_config(configs: HpkeConfigList) -> HpkeConfig:
-    """The first configuration whose algorithms are supported; HpkeSealError if there is none."""
+def choose_config(configs: HpkeConfigList, kem: KemName | None = None) -> HpkeConfig:
+    """The first configuration of a KEM whose algorithms are supported; HpkeSealError if there is none.
+
+    Args:
+        kem: the recipe's; None for any.
+    """
     for config in configs.configs:
-        try:
-            _suite(*_numbers(config))
-        except HpkeSealError:
-            continue
-        return config
-    raise HpkeSealError("none of the HPKE configurations has supported algorithms")
+        if suite_of(config).is_known and kem in (None, suite_of(config).kem_name):
+            return config
+    raise HpkeSealError(
+        f"none of the HPKE configurations has supported algorithms{f' with {kem}' if kem else ''}"
+    )
+
+
+def suite_of(config: HpkeConfig) -> Suite:
+    """The algorithms of a configuration."""
+    return Suite(config.kem_id, config.kdf_id, config.aead_id)
 
 
 def seal(
     config: HpkeConfig, info: bytes, aad: bytes, plaintext: bytes, random_source: random.Random
 ) -> HpkeCiphertext:
-    """Encrypt to the holder of `config`'s private key.
-
-    Args:
-        config: of any algorithms that pyhpke has.
-        info: the purpose of the ciphertext.
-        aad: the data that it is bound to.
-        random_source: `secrets.SystemRandom()`; the ephemeral key comes from it.
-
-    Raises:
-        HpkeSealError: unknown algorithms, or no valid public key.
-    """
-    suite = _suite(*_numbers(config))
-    try:
-        ephemeral = suite.kem.derive_key_pair(random_source.randbytes(_SEED_BYTES))
-        recipient = suite.kem.deserialize_public_key(config.public_key)
-        enc, context = suite.create_sender_context(recipient, info, eks=ephemeral)
-        payload = context.seal(plaintext, aad)
-    except (PyHPKEError, ValueError) as error:
-        raise HpkeSealError(f"nothing can be sealed to HPKE configuration {config.id}") from error
+    """Encrypt to the holder of `config`'s private key; arguments and errors as of `hpke.seal`."""
+    enc, payload, _ = hpke.seal(suite_of(config), config.public_key, info, aad, plaintext, random_source)
     return HpkeCiphertext(config.id, enc, payload)
 
 
@@ -94,36 +78,20 @@ class Recipient:
     Args:
         config: the public configuration.
         private_key: of `config`, from `generate_keypair`.
+
+    Raises:
+        HpkeOpenError: a key of unknown algorithms, or none.
     """
 
     def __init__(self, config: HpkeConfig, private_key: bytes) -> None:
         self._config_id = config.id
-        numbers = _numbers(config)
-        self._key: X25519Aes128Key | _LibraryKey = (
-            X25519Aes128Key(private_key)
-            if numbers == X25519_AES128
-            else _LibraryKey(_suite(*numbers), private_key)
-        )
+        self._key = PrivateKey(suite_of(config), private_key)
 
     def open(self, ciphertext: HpkeCiphertext, info: bytes, aad: bytes) -> bytes:
         """Inverse of `seal`; HpkeOpenError if it does not open."""
         if ciphertext.config_id != self._config_id:
             raise HpkeOpenError(f"sealed to HPKE configuration {ciphertext.config_id}, not {self._config_id}")
-        try:
-            return self._key.open(ciphertext.enc, ciphertext.payload, info, aad)
-        except (InvalidTag, PyHPKEError, ValueError) as error:
-            raise HpkeOpenError("the ciphertext does not open") from error
-
-
-class _LibraryKey:
-    """A private key of any other suite, e.g. one that a collector chose."""
-
-    def __init__(self, suite: CipherSuite, private_key: bytes) -> None:
-        self._suite = suite
-        self._key = suite.kem.deserialize_private_key(private_key)
-
-    def open(self, enc: bytes, ciphertext: bytes, info: bytes, aad: bytes) -> bytes:
-        return self._suite.create_recipient_context(enc, self._key, info).open(ciphertext, aad)
+        return self._key.open(ciphertext.enc, ciphertext.payload, info, aad)[0]
 
 
 def open_(
@@ -181,17 +149,3 @@ def _input_share_info(recipient: Role) -> bytes:
 
 def _aggregate_share_info(sender: Role) -> bytes:
     return VERSION + b" aggregate share" + bytes((sender, Role.COLLECTOR))
-
-
-def _numbers(config: HpkeConfig) -> Suite:
-    return config.kem_id, config.kdf_id, config.aead_id
-
-
-@cache
-def _suite(kem_id: int, kdf_id: int, aead_id: int) -> CipherSuite:
-    if aead_id == AEADId.EXPORT_ONLY.value:
-        raise HpkeSealError("this HPKE configuration encrypts nothing")
-    try:
-        return CipherSuite.new(KEMId(kem_id), KDFId(kdf_id), AEADId(aead_id))
-    except ValueError:
-        raise HpkeSealError(f"unknown HPKE algorithms {kem_id}, {kdf_id}, {aead_id}") from None

@@ -8,25 +8,28 @@ import hmac
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Annotated
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM, ChaCha20Poly1305
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
-from pyhpke import AEADId, CipherSuite, ContextInterface, KDFId, KEMId, KEMKeyPair, PyHPKEError
 
-from panprivacy.formats.tls_messages import UINT8, UINT16, FixedLength, InvalidMessageError, Message, Reader
-from panprivacy.protocols.oblivious_http.keys import (
-    AES_128_GCM,
-    CHACHA20_POLY1305,
-    KEM,
-    OURS,
-    PUBLIC_KEY_BYTES,
-    Algorithms,
-    KeyConfig,
+from panprivacy.formats.tls_messages import UINT8, UINT16, Message, Reader
+from panprivacy.protocols import hpke
+from panprivacy.protocols.hpke import (
+    CIPHERS,
+    KEMS,
+    NONCE_BYTES,
+    TAG_BYTES,
+    Exporter,
+    HpkeOpenError,
+    KemName,
+    PrivateKey,
+    Suite,
+    X25519Kem,
 )
+from panprivacy.protocols.oblivious_http.keys import Algorithms, KeyConfig
 from panprivacy.protocols.oblivious_http.padding import CLASSES
 
 REQUEST_MEDIA_TYPE = "message/ohttp-req"
@@ -34,20 +37,19 @@ RESPONSE_MEDIA_TYPE = "message/ohttp-res"
 KEY_PROBLEM = "https://iana.org/assignments/http-problem-types#ohttp-key"
 """Type of the problem document with which a gateway refuses a key that it does not have (section 5.3)."""
 
-REQUEST_OVERHEAD = 7 + PUBLIC_KEY_BYTES + 16
-"""Bytes of a capsule beyond the request in it: header, encapsulated key, tag."""
+_HEADER_BYTES = 7
 
-LARGEST_CAPSULE = CLASSES[-1] + REQUEST_OVERHEAD
+
+def request_overhead(kem: KemName) -> int:
+    """Bytes of a capsule beyond the request in it: header, encapsulated key, tag."""
+    return _HEADER_BYTES + KEMS[kem].enc_bytes + TAG_BYTES
+
+
+LARGEST_CAPSULE = CLASSES[-1] + max(map(request_overhead, KemName))
 """Bytes of a capsule with a request of the longest class. Longer ones are refused unread."""
 
 _LABEL_REQUEST, _LABEL_RESPONSE = b"message/bhttp request", b"message/bhttp response"
-_SEED_BYTES = 32
-_NONCE_BYTES = 12
-_KEY_BYTES = {AES_128_GCM: 16, CHACHA20_POLY1305: 32}
-_CIPHERS: dict[int, type[AESGCM] | type[ChaCha20Poly1305]] = {
-    AES_128_GCM: AESGCM,
-    CHACHA20_POLY1305: ChaCha20Poly1305,
-}
+_ENC_BYTES = {kem.number: kem.enc_bytes for kem in KEMS.values()}
 
 
 class CapsuleError(ValueError):
@@ -68,17 +70,15 @@ class _Header(Message):
     aead_id: Annotated[int, UINT16]
 
     @property
+    def suite(self) -> Suite:
+        """Its algorithms."""
+        return Suite(self.kem_id, self.kdf_id, self.aead_id)
+
+    @property
     def info(self) -> bytes:
         """What the sealing is bound to (section 4.3, step 2)."""
         # "message/bhttp request" ‖ 0 ‖ hdr.
         return _LABEL_REQUEST + b"\0" + self.encode()
-
-
-@dataclass(frozen=True)
-class _Capsule(_Header):
-    """A sealed request without its ciphertext, which goes to the end."""
-
-    enc: Annotated[bytes, FixedLength(PUBLIC_KEY_BYTES)]
 
 
 @dataclass(frozen=True)
@@ -100,8 +100,8 @@ class _Exchange:
         # Step 3: prk = Extract(enc ‖ response_nonce, secret).
         key = hmac.digest(self.enc + response_nonce, self.secret, "sha256")
         # Steps 4 and 5: key and nonce, by Expand with the labels "key" and "nonce".
-        aead_key = HKDFExpand(SHA256(), _KEY_BYTES[self.aead_id], b"key").derive(key)
-        return _CIPHERS[self.aead_id](aead_key), HKDFExpand(SHA256(), _NONCE_BYTES, b"nonce").derive(key)
+        aead_key = HKDFExpand(SHA256(), CIPHERS[self.aead_id].key_bytes, b"key").derive(key)
+        return CIPHERS[self.aead_id].load(aead_key), HKDFExpand(SHA256(), NONCE_BYTES, b"nonce").derive(key)
 
     @property
     def nonce_bytes(self) -> int:
@@ -164,25 +164,30 @@ def seal(config: KeyConfig, request: bytes, random_source: random.Random) -> tup
     Raises:
         InvalidMessageError: the configuration has no algorithms that are known here, or no valid key.
     """
-    suite = _suite(config.chosen.aead_id)
-    return seal_with(config, request, suite.kem.derive_key_pair(random_source.randbytes(_SEED_BYTES)))
-
-
-def seal_with(config: KeyConfig, request: bytes, ephemeral: KEMKeyPair) -> tuple[bytes, ClientContext]:
-    """`seal` with the client's draw."""
-    algorithms = config.chosen
-    # Section 4.3, steps 1 and 2: hdr, and info from it.
-    header = _Header(config.key_id, config.kem_id, algorithms.kdf_id, algorithms.aead_id)
-    suite = _suite(algorithms.aead_id)
+    public_key = config.key.public_key
     try:
-        recipient = suite.kem.deserialize_public_key(config.public_key)
-        # Steps 3 and 4: SetupBaseS(pkR, info), then Seal with empty associated data.
-        enc, context = suite.create_sender_context(recipient, header.info, eks=ephemeral)
-        sealed = context.seal(request, b"")
-    except (PyHPKEError, ValueError) as error:
-        raise config.refusal("public_key", "is no valid key") from error
+        drawn = KEMS[config.key.kem].encapsulate(public_key, random_source)
+    except ValueError as error:
+        raise config.refusal("key", "is no valid one") from error
+    return _sealed(config, request, *drawn)
+
+
+def seal_with(config: KeyConfig, request: bytes, ephemeral: bytes) -> tuple[bytes, ClientContext]:
+    """`seal` to a key of X25519 with the client's draw, a private key of 32 bytes."""
+    return _sealed(config, request, *X25519Kem.encapsulate_with(config.key.public_key, ephemeral))
+
+
+def _sealed(
+    config: KeyConfig, request: bytes, shared_secret: bytes, enc: bytes
+) -> tuple[bytes, ClientContext]:
+    algorithms = config.chosen
+    suite = config.suite(algorithms)
+    # Section 4.3, steps 1 and 2: hdr, and info from it.
+    header = _Header(config.key_id, suite.kem_id, suite.kdf_id, suite.aead_id)
+    # Steps 3 and 4: SetupBaseS(pkR, info), then Seal with empty associated data.
+    _, sealed, exporter = hpke.seal_with(suite, shared_secret, enc, header.info, b"", request)
     # Step 5: hdr ‖ enc ‖ ct.
-    return header.encode() + enc + sealed, ClientContext(_exchange(algorithms.aead_id, enc, context))
+    return header.encode() + enc + sealed, ClientContext(_exchange(suite.aead_id, enc, exporter))
 
 
 def resumed(capsule: bytes, secret: bytes) -> ClientContext:
@@ -195,53 +200,56 @@ def resumed(capsule: bytes, secret: bytes) -> ClientContext:
     Raises:
         CapsuleError: it is no capsule.
     """
-    try:
-        parts = _Capsule.read(Reader(capsule, 0, len(capsule)))
-    except InvalidMessageError:
-        raise CapsuleError("the capsule is cut short") from None
-    return ClientContext(_Exchange(parts.aead_id, parts.enc, secret))
+    header, enc, _ = _parsed(capsule)
+    return ClientContext(_Exchange(header.aead_id, enc, secret))
 
 
-def open_(keys: Mapping[int, bytes], capsule: bytes) -> tuple[bytes, ServerContext]:
+def open_(keys: Mapping[int, tuple[KeyConfig, bytes]], capsule: bytes) -> tuple[bytes, ServerContext]:
     """The request in a capsule, and what seals the answer.
 
     Args:
-        keys: private keys (32 bytes each) by their numbers.
+        keys: what was published and the private key (32 bytes), by their numbers.
 
     Raises:
         UnknownKeyError: it is to another key, or of other algorithms.
         CapsuleError: it is no capsule, was altered, or is to another key of the same number.
     """
     # Section 4.3, decapsulation, step 1: parse, and find the private key; (a), (b) refuse other algorithms.
+    header, enc, sealed = _parsed(capsule)
+    # Asked for once: reading one may take longer than opening the capsule.
+    held = keys.get(header.key_id)
+    if held is None or not _is_of(header, held[0]):
+        raise UnknownKeyError("the capsule is to a key that is not here")
+    try:
+        # Step 2: info from the header. Steps 3 and 4: SetupBaseR(enc, skR, info), then Open with empty
+        # associated data.
+        request, exporter = PrivateKey(header.suite, held[1]).open(enc, sealed, header.info, b"")
+    except HpkeOpenError:
+        raise CapsuleError("the capsule does not open") from None
+    return request, ServerContext(_exchange(header.aead_id, enc, exporter))
+
+
+def _is_of(header: _Header, config: KeyConfig) -> bool:
+    algorithms = Algorithms(header.kdf_id, header.aead_id)
+    return algorithms in config.algorithms and config.suite(algorithms) == header.suite
+
+
+def _parsed(capsule: bytes) -> tuple[_Header, bytes, bytes]:
+    """Header, encapsulated key and ciphertext."""
     reader = Reader(capsule, 0, len(capsule))
     try:
-        parts = _Capsule.read(reader)
-    except InvalidMessageError:
+        header = _Header.read(reader)
+        if header.kem_id not in _ENC_BYTES:
+            raise UnknownKeyError("the capsule is to a key of an unknown KEM")
+        enc = reader.take(_ENC_BYTES[header.kem_id])
+    except UnknownKeyError:
+        raise
+    except ValueError:
         raise CapsuleError("the capsule is cut short") from None
-    algorithms = Algorithms(parts.kdf_id, parts.aead_id)
-    # Asked for once: reading one may take longer than opening the capsule.
-    private_key = keys.get(parts.key_id)
-    if private_key is None or parts.kem_id != KEM or algorithms not in OURS:
-        raise UnknownKeyError("the capsule is to a key that is not here")
-    # Step 2: info from the header.
-    header = _Header(parts.key_id, parts.kem_id, parts.kdf_id, parts.aead_id)
-    suite = _suite(parts.aead_id)
-    recipient = suite.kem.deserialize_private_key(private_key)
-    try:
-        # Steps 3 and 4: SetupBaseR(enc, skR, info), then Open with empty associated data.
-        context = suite.create_recipient_context(parts.enc, recipient, header.info)
-        request = context.open(reader.take(reader.remaining), b"")
-    except (PyHPKEError, ValueError):
-        raise CapsuleError("the capsule does not open") from None
-    return request, ServerContext(_exchange(parts.aead_id, parts.enc, context))
+    return header, enc, reader.take(reader.remaining)
 
 
-def _exchange(aead_id: int, enc: bytes, context: ContextInterface) -> _Exchange:
+def _exchange(aead_id: int, enc: bytes, exporter: Exporter) -> _Exchange:
     # Section 4.4, step 1: export max(Nn, Nk) bytes for "message/bhttp response".
-    length = max(_KEY_BYTES[aead_id], _NONCE_BYTES)
-    return _Exchange(aead_id, enc, context.export(_LABEL_RESPONSE, length))
-
-
-@cache
-def _suite(aead_id: int) -> CipherSuite:
-    return CipherSuite.new(KEMId.DHKEM_X25519_HKDF_SHA256, KDFId.HKDF_SHA256, AEADId(aead_id))
+    length = max(CIPHERS[aead_id].key_bytes, NONCE_BYTES)
+    return _Exchange(aead_id, enc, exporter.export(_LABEL_RESPONSE, length))

@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from panprivacy.formats import base64_text
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.ed25519 import require_signature
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http.keys import KeyConfig, decode_list
 
 HEADER = "Panapp-Key-Signature"
@@ -29,12 +30,15 @@ def signature(encoded: bytes, signing_key: Ed25519PrivateKey) -> str:
     return base64_text.encode(signing_key.sign(_CONTEXT + encoded))
 
 
-def verified(encoded: bytes, signature: str, verification_key: Ed25519PublicKey) -> tuple[KeyConfig, ...]:
+def verified(
+    encoded: bytes, signature: str, verification_key: Ed25519PublicKey, kem: KemName | None = None
+) -> tuple[KeyConfig, ...]:
     """The keys of a list that can be used here, in the order of preference.
 
     Args:
         signature: the header's value; empty if there was none.
         verification_key: of the server, pinned beforehand.
+        kem: the only one to use; None for any.
 
     Raises:
         UnsignedKeysError: the list is not signed by this server, or has no key that can be used.
@@ -46,6 +50,6 @@ def verified(encoded: bytes, signature: str, verification_key: Ed25519PublicKey)
     except InvalidSignature:
         raise UnsignedKeysError("the gateway's keys are not signed by the server") from None
     try:
-        return decode_list(encoded)
+        return decode_list(encoded, kem)
     except InvalidMessageError as error:
         raise UnsignedKeysError(f"the gateway's keys cannot be used: {error}") from None

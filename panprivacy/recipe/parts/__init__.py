@@ -20,6 +20,7 @@ PARTS: Registry["Part[Any, Any]"] = Registry(
         "hidden_count": "hidden_count:PART",
         "admission": "admission:PART",
         "relay": "relay:PART",
+        "hpke": "hpke:PART",
         "round": "round:PART",
         "target": "target:PART",
     },

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, overload
 
+from panprivacy.accounting.trust import Trust
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.parameters import PublicParameters
 from panprivacy.statistics.interface import Statistic
@@ -60,6 +61,10 @@ class PartialRecipe(Protocol):
     @property
     def parameters(self) -> PublicParameters:
         """Of its statistic."""
+
+    @property
+    def trust(self) -> Trust:
+        """Which server sees what devices send."""
 
     @property
     def parts(self) -> Mapping[str, Any]:

@@ -61,6 +61,9 @@ class Servers(ABC):
     plain_inputs: ClassVar[tuple[DeviceInput, ...]] = ()
     """Those that devices send under no key of the recipe."""
 
+    sealed_shares: ClassVar[int] = 0
+    """Number of HPKE ciphertexts in a report: one for each server, if each gets a share."""
+
     noisy_count: ClassVar[bool] = False
     """Whether the servers publish the number of reports with noise."""
 

@@ -21,7 +21,7 @@ from panprivacy.statistics.trust_models.members import (
 )
 
 SEALED_BYTES = 256
-"""The overhead of an upload: metadata, lengths, and HPKE's key and tag for each half."""
+"""The overhead of an upload: metadata, lengths, and HPKE's key of X25519 and tag for each half."""
 
 
 def _aggregator_amended(guarantee: Guarantee) -> Guarantee:
@@ -99,6 +99,7 @@ class TwoServers(
 
     proves_reports = True
     report_format = _SharedReports()
+    sealed_shares = 2
     noisy_count = True
     # A single value is shared, sent and forgotten immediately: only what devices keep is encrypted.
     plain_inputs = (DeviceInput.RANDOMIZED,)

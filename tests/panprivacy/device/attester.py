@@ -15,7 +15,7 @@ from panprivacy.protocols.oblivious_http.binary_http import Request, Response
 from panprivacy.protocols.privacy_pass import issuance
 from panprivacy.protocols.privacy_pass.rsa_keys import PrivateKey
 from panprivacy.protocols.privacy_pass.tokens import TokenRequest
-from tests.panprivacy.device.relay import KEY_IDS, PROBLEM
+from tests.panprivacy.device.relay import PROBLEM, fresh_keys, published
 from tests.tokens import ATTESTER_URL, ISSUER_KEY
 
 SOURCE = random.Random(9578)
@@ -56,12 +56,11 @@ class MemoryAttester:
 
     def rotate(self) -> None:
         """Another key of the issuer's gateway; the old one opens nothing."""
-        self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
-        self.private_keys = {self.config.key_id: private_key}
+        self.private_keys = fresh_keys()
 
     def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
         if environ["PATH_INFO"].endswith("/issuer-keys"):
-            encoded = keys.encode_list((self.config,))
+            encoded = published(self.private_keys)
             signature = signed_keys.signature(encoded, ISSUER_KEY)
             start_response("200 OK", [("Content-Type", keys.MEDIA_TYPE), (signed_keys.HEADER, signature)])
             return [encoded]

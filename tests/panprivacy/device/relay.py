@@ -8,6 +8,7 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http import capsules, keys, padding, signed_keys
 from panprivacy.protocols.oblivious_http.binary_http import Request, Response
 from tests.panprivacy.device.in_process import Application, InProcessTransport
@@ -22,6 +23,17 @@ Reply = tuple[int, str, bytes]
 """Status, content type and body."""
 
 
+def fresh_keys() -> dict[int, tuple[keys.KeyConfig, bytes]]:
+    """A key of each KEM, by its number."""
+    made = [keys.generate(next(KEY_IDS) % 256, SOURCE, kem) for kem in KemName]
+    return {config.key_id: (config, private_key) for config, private_key in made}
+
+
+def published(private_keys: dict[int, tuple[keys.KeyConfig, bytes]]) -> bytes:
+    """The list of their public halves."""
+    return keys.encode_list(tuple(config for config, _ in private_keys.values()))
+
+
 class MemoryGateway:
     """Before a server in memory; its keys are signed by `signing_key`."""
 
@@ -34,11 +46,10 @@ class MemoryGateway:
 
     def rotate(self) -> None:
         """Another key; the old one opens nothing."""
-        self.config, private_key = keys.generate(next(KEY_IDS) % 256, SOURCE)
-        self.private_keys = {self.config.key_id: private_key}
+        self.private_keys = fresh_keys()
 
     def key_list(self) -> bytes:
-        return keys.encode_list((self.config,))
+        return published(self.private_keys)
 
     def answer(self, capsule: bytes) -> Reply:
         try:

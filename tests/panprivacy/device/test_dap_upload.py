@@ -29,9 +29,11 @@ from panprivacy.device.transport import (
 from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import RecipeLimits
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, ReportError
+from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.media import media_type
 from panprivacy.protocols.dap.upload import HpkeConfigList, ReportUploadStatus, UploadErrors
 from panprivacy.protocols.dap.vdafs import Prio3HistogramConfig
+from panprivacy.protocols.hpke import KEMS, KemName
 from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.trust_models.two_server import TwoServers
 from tests.panprivacy.device.server import AT_ONCE, VERIFICATION_KEY, Stumbling, listening
@@ -166,8 +168,32 @@ def test_submit_under_an_outdated_key_seals_the_same_report_anew(pair):
         assert upload.submit(second) is Delivery.ACCEPTED
     assert pair.fetches == 4
     assert set(pair.reports) == {first.nonce, second.nonce}
-    assert pair.reports[second.nonce].leader_encrypted_input_share.config_id == 1
+    assert pair.reports[second.nonce].leader_encrypted_input_share.config_id == 2
     assert pair.counts() == (2,)
+
+
+@pytest.mark.parametrize("kem", KemName)
+def test_submit_seals_both_shares_with_the_recipes_kem(kem):
+    pair = MemoryPair()
+    pair.publish(hpke=kem.value, epsilon=SURE)
+    [report] = reports_of(pair, [1])
+    with DapUpload(pair.recipe, pair.transport()) as upload:
+        assert upload.submit(report) is Delivery.ACCEPTED
+    [sent] = pair.reports.values()
+    shares = sent.leader_encrypted_input_share, sent.helper_encrypted_input_share
+    assert {len(share.enc) for share in shares} == {KEMS[kem].enc_bytes}
+    assert pair.counts() == (1,)
+
+
+def test_submit_to_a_helper_without_the_recipes_kem_sends_nothing(pair):
+    """A server cannot lead devices back to X25519."""
+    config, _ = generate_keypair(1, random.Random(5), KemName.X25519)
+    pair.config_answer = media_type(HpkeConfigList), HpkeConfigList((config,)).encode()
+    [report] = reports_of(pair, [1])
+    with DapUpload(pair.recipe, pair.transport()) as upload:
+        with pytest.raises(TransportError, match="supported algorithms with x-wing"):
+            upload.submit(report)
+    assert pair.reports == {}
 
 
 def test_submit_under_keys_that_are_outdated_at_once_gives_up_for_now(pair):

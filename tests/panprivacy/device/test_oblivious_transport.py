@@ -9,6 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
 from panprivacy.device.rest_upload import RestUpload
 from panprivacy.device.transport import Delivery, TransportError
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http import padding
 from panprivacy.protocols.oblivious_http.capsules import RESPONSE_MEDIA_TYPE
 from tests.panprivacy.device.in_process import InProcessTransport
@@ -31,12 +32,15 @@ def relay(gateway: MemoryGateway, server: MemoryServer) -> Relay:
     return Relay({"/relay/site": gateway, "/relay/site/helper": MemoryGateway(server, OTHER)})
 
 
-def through(relay: Relay, *, at_least: int = 0, key: bytes = VERIFICATION_KEY) -> ObliviousTransport:
+def through(
+    relay: Relay, *, at_least: int = 0, key: bytes = VERIFICATION_KEY, kem: KemName | None = None
+) -> ObliviousTransport:
     urls = (RELAY_URL, f"{RELAY_URL}/helper")
     direct = InProcessTransport(relay, others=dict.fromkeys(urls, relay))
     direct.retries = AT_ONCE
     others = {HELPER: Gateway("helper", OTHER.public_key().public_bytes_raw())}
-    return ObliviousTransport(SITE, RELAY_URL, direct, Gateway("", key), others=others, at_least=at_least)
+    gateway = Gateway("", key)
+    return ObliviousTransport(SITE, RELAY_URL, direct, gateway, others=others, at_least=at_least, kem=kem)
 
 
 @pytest.fixture
@@ -159,6 +163,19 @@ def test_keys_that_another_signed_get_no_capsule(relay):
     with pytest.raises(TransportError, match="not signed by the server"):
         transport.verification_key()
     assert relay.capsules == []
+
+
+def test_gateway_without_the_recipes_kem_gets_no_capsule(relay, gateway):
+    """A gateway, or a thief of its signing key, cannot lead devices back to X25519."""
+    transport = through(relay, kem=KemName.X_WING)
+    transport.verification_key()
+    [capsule] = relay.capsules
+    assert capsule[1:3] == bytes.fromhex("647a")
+    classical = {number: held for number, held in gateway.private_keys.items() if held[0].key.kem == "x25519"}
+    gateway.private_keys = classical
+    with pytest.raises(TransportError, match="none of x-wing"):
+        through(relay, kem=KemName.X_WING).verification_key()
+    assert relay.capsules == [capsule]
 
 
 def test_partner_is_reached_below_the_relays_address_with_its_own_key(transport, relay):

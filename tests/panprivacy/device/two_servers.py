@@ -13,7 +13,7 @@ from panprivacy.device.state_file import Enrolment
 from panprivacy.device.transport import ServedRecipe
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey
-from panprivacy.protocols.dap.basics import ReportError, Role
+from panprivacy.protocols.dap.basics import HpkeConfig, ReportError, Role
 from panprivacy.protocols.dap.hpke import Recipient, generate_keypair, open_input_share
 from panprivacy.protocols.dap.media import is_media_type, media_type, problem_type
 from panprivacy.protocols.dap.task import TaskConfiguration
@@ -26,6 +26,7 @@ from panprivacy.protocols.dap.upload import (
     UploadRequest,
 )
 from panprivacy.protocols.dap.vdafs import verifier_for
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.prio3.interface import ReportInput, Transition
 from panprivacy.recipe.dap_task import task_of
 from panprivacy.recipe.document import PublishedRecipe
@@ -114,6 +115,11 @@ def two_server_enrolment(**members: object) -> tuple[PublishedRecipe, Enrolment]
     return recipe, Enrolment(served_by_two(recipe), VERIFICATION_KEY, "", HELPER_KEY)
 
 
+def _key_of_each_kem(number: int, source: random.Random) -> list[tuple[HpkeConfig, bytes]]:
+    """With this number and the next."""
+    return [generate_keypair(number + place, source, kem) for place, kem in enumerate(KemName)]
+
+
 class MemoryAggregators:
     """Leader and helper of one task, as far as a client sees them, and what they make of its reports.
 
@@ -137,12 +143,12 @@ class MemoryAggregators:
         self.fetches = 0
         self.batches: list[int] = []
         self._source = random.Random(5)
-        self._keys = {role: [generate_keypair(0, self._source)] for role in (Role.LEADER, Role.HELPER)}
+        self._keys = {role: _key_of_each_kem(0, self._source) for role in (Role.LEADER, Role.HELPER)}
 
     def rotate(self) -> None:
-        """Give the leader a new HPKE key; the old one counts no more."""
+        """Give the leader new HPKE keys; the old ones count no more."""
         keys = self._keys[Role.LEADER]
-        keys.append(generate_keypair(len(keys), self._source))
+        keys += _key_of_each_kem(len(keys), self._source)
 
     def transport(self) -> InProcessTransport:
         return InProcessTransport(self.leader, others={LEADER_URL: self.leader, HELPER_URL: self.helper})
@@ -195,7 +201,7 @@ class MemoryAggregators:
         error = self.errors.pop(0) if self.errors else None
         if error is not None:
             return error
-        if report.leader_encrypted_input_share.config_id != len(self._keys[Role.LEADER]) - 1:
+        if report.leader_encrypted_input_share.config_id < len(self._keys[Role.LEADER]) - len(KemName):
             return ReportError.OUTDATED_CONFIG
         if report_id in self.reports:
             return ReportError.REPORT_REPLAYED
@@ -204,8 +210,8 @@ class MemoryAggregators:
 
     def _configs(self, role: Role, start_response: Callable[..., Any]) -> Iterable[bytes]:
         self.fetches += 1
-        config, _ = self._keys[role][-1]
-        ours = media_type(HpkeConfigList), HpkeConfigList((config,)).encode()
+        configs = tuple(config for config, _ in self._keys[role][-len(KemName) :])
+        ours = media_type(HpkeConfigList), HpkeConfigList(configs).encode()
         type_, body = (self.config_answer if role is Role.HELPER else None) or ours
         start_response("200 OK", [("Content-Type", type_)])
         return [body]

@@ -10,6 +10,7 @@ from panprivacy.formats import base64_text
 from panprivacy.protocols import attestation
 from panprivacy.protocols.attestation import CAPSULE_BYTES, CLOCK_SECONDS, KEY_HEADER
 from panprivacy.protocols.dap.signature_base import SignatureRefusedError
+from panprivacy.protocols.hpke import KemName
 from panprivacy.protocols.oblivious_http import capsules, keys, padding
 from panprivacy.protocols.oblivious_http.binary_http import Request
 from panprivacy.protocols.privacy_pass.tokens import TokenRequest
@@ -18,7 +19,7 @@ KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
 URL = "https://attester.test/attester/token"
 NOW = 1_800_000_000
-CAPSULE = bytes(CAPSULE_BYTES)
+CAPSULE = bytes(CAPSULE_BYTES[KemName.X_WING])
 
 
 def verified(**changes: Any) -> bytes:
@@ -66,15 +67,16 @@ def test_key_under_which_anybody_signs_anything_is_refused() -> None:
         verified(headers={KEY_HEADER: base64_text.encode(neutral), "Signature": f"dap=:{signature}:"})
 
 
-def test_every_token_request_has_the_length_that_is_expected() -> None:
+@pytest.mark.parametrize("kem", KemName)
+def test_every_token_request_has_the_length_that_is_expected(kem: KemName) -> None:
     source = random.Random(1)
-    config, _ = keys.generate(7, source)
+    config, _ = keys.generate(7, source, kem)
     body = TokenRequest(2, 255, bytes(256)).encode()
     fields = ((b"content-type", b"application/private-token-request"),)
     path = b"/issuer/recipes/" + b"f" * 64 + b"/token"
     inner = Request(b"POST", b"https", b"issuer-with-a-long-name.example:8443", path, fields, body)
     capsule, _ = capsules.seal(config, padding.padded(inner.encode()), source)
-    assert len(capsule) == CAPSULE_BYTES
+    assert len(capsule) == CAPSULE_BYTES[kem]
 
 
 def test_challenge_of_an_assertion_depends_on_nonce_and_capsule() -> None:

@@ -441,7 +441,7 @@ def test_uploads_do_not_outlive_the_key_that_opens_them() -> None:
     for _ in range(15):
         CLOCK.now += timedelta(days=1)
         pair.tick()
-    assert HpkeKey.objects.count() == 1
+    assert HpkeKey.objects.count() == 2
     assert pair.counts() == (1, 1)
 
 
@@ -455,10 +455,10 @@ def test_report_taken_just_before_its_key_is_over_counts(settings: Any) -> None:
     CLOCK.now += timedelta(hours=2)
     with patch("dap.leader.periodic_check.aggregation_jobs_plan"):
         pair.tick()
-    assert HpkeKey.objects.count() == 2
+    assert HpkeKey.objects.count() == 3
     pair.settle(2)
     assert pair.counts() == (1, 1)
-    assert HpkeKey.objects.count() == 1
+    assert HpkeKey.objects.count() == 2
 
 
 def test_key_outlives_an_upload_that_is_underway_at_its_end(settings: Any) -> None:
@@ -472,7 +472,7 @@ def test_key_outlives_an_upload_that_is_underway_at_its_end(settings: Any) -> No
     CLOCK.now += timedelta(hours=2)
     with patch("dap.leader.periodic_check.aggregation_jobs_plan"):
         pair.tick()
-    assert HpkeKey.objects.count() == 2
+    assert HpkeKey.objects.count() == 3
 
 
 LARGEST = (FIELD64.modulus - 1) // 3

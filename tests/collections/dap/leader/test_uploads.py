@@ -189,8 +189,9 @@ def test_hpke_config_is_what_clients_seal_to() -> None:
     pair = Pair()
     response = Client().get("/leader/hpke_config")
     assert response["Content-Type"] == media_type(HpkeConfigList)
-    (config,) = HpkeConfigList.decode(response.content).configs
-    assert pair.report(0).leader_encrypted_input_share.config_id == config.id
+    x_wing, x25519 = HpkeConfigList.decode(response.content).configs
+    assert (x_wing.kem_id, x25519.kem_id) == (0x647A, 0x20)
+    assert pair.report(0).leader_encrypted_input_share.config_id == x_wing.id
 
 
 @pytest.mark.parametrize(

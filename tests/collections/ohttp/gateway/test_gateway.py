@@ -171,7 +171,7 @@ def test_what_is_no_request_is_refused_inside_the_capsule(client: Client) -> Non
 def test_capsules_that_do_not_open_are_refused(client: Client) -> None:
     capsule, _ = sealed(client, get("/").encode())
     same_number, _ = keys.generate(capsule[0], SOURCE)
-    unknown, _ = keys.generate(capsule[0] ^ 1, SOURCE)
+    unknown, _ = keys.generate(capsule[0] + 2, SOURCE)
     foreign, to_unknown = (capsules.seal(config, b"", SOURCE)[0] for config in (same_number, unknown))
     refused = [capsule[:-1] + bytes([capsule[-1] ^ 1]), capsule[:-1], b"\1", foreign]
     for bad in refused:
@@ -189,20 +189,20 @@ def test_capsules_that_do_not_open_are_refused(client: Client) -> None:
 @pytest.mark.parametrize("app", [helper, issuer, shuffler], ids=["helper", "issuer", "shuffler"])
 def test_upkeep_of_a_server_deletes_keys_after_their_grace_period(settings: Any, app: Any) -> None:
     now = timezone.now()
-    first, second = GATEWAY_KEYS.rotate(now=now), GATEWAY_KEYS.rotate(now=now)
+    first, second = ({key.config_id for key in GATEWAY_KEYS.rotate(now=now)} for _ in range(2))
     app.upkeep(now=now + timedelta(seconds=settings.HPKE_GRACE_SECONDS - 1))
-    assert set(GatewayKey.objects.values_list("config_id", flat=True)) == {first.config_id, second.config_id}
+    assert set(GatewayKey.objects.values_list("config_id", flat=True)) == first | second
     app.upkeep(now=now + timedelta(seconds=settings.HPKE_GRACE_SECONDS))
-    assert GatewayKey.objects.get().config_id == second.config_id
+    assert set(GatewayKey.objects.values_list("config_id", flat=True)) == second
 
 
 def test_old_key_opens_for_its_grace_period_and_the_new_one_is_in_the_log(
     client: Client, settings: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config, *_ = keys.decode_list(client.get(ADDRESS).content)
+    config, other = keys.decode_list(client.get(ADDRESS).content)
     capsule, _ = capsules.seal(config, get("/").encode(), SOURCE)
     call_command("ohttp_keys", "rotate")
-    (new,) = keys.decode_list(client.get(ADDRESS).content)
+    new, another = keys.decode_list(client.get(ADDRESS).content)
     assert new.key_id != config.key_id
     assert post(client, capsule).status_code == 200
     expire_keys()
@@ -212,7 +212,7 @@ def test_old_key_opens_for_its_grace_period_and_the_new_one_is_in_the_log(
     expire_keys()
     assert post(client, capsule).status_code == 400
     subjects = Entry.objects.filter(action="ohttp_key_introduced").order_by("index")
-    assert [entry.subject for entry in subjects] == [str(config.key_id), str(new.key_id)]
+    assert [entry.subject for entry in subjects] == [str(key.key_id) for key in (config, other, new, another)]
     call_command("ohttp_keys", "list")
     assert "handed out" in capsys.readouterr().out
 

@@ -144,6 +144,20 @@ def test_form_stores_tokens_and_relay_and_the_review_shows_them(signed_in: Clien
     assert re.search(r'<option value="True" selected', edit)
 
 
+@pytest.mark.usefixtures("issuer_and_relay")
+def test_form_stores_a_kem_and_the_review_shows_the_default(signed_in: Client, settings: Any) -> None:
+    by_default = page_text(posted(signed_in, relay="True"))
+    assert "hpke" not in drafts()[0]
+    assert "Sealed with</th><td>x-wing" in by_default
+    settings.DEVICE_ORIGINS = ["https://library.example"]
+    assert "Sealed with</th><td>x25519" in draft_page(signed_in, Recipe.objects.get())
+    Recipe.objects.all().delete()
+    assert "Sealed with</th><td>x-wing" in page_text(posted(signed_in, relay="True", hpke="x-wing"))
+    assert drafts()[0]["hpke"] == "x-wing"
+    refused = posted(signed_in, hpke="x-wing")
+    assert (refused.status_code, list(refused.context["form"].errors)) == (422, ["hpke"])
+
+
 def test_form_names_the_setting_of_what_is_not_available(signed_in: Client, settings: Any) -> None:
     shown = page_text(signed_in.get(new_url()))
     assert shown.count("Not available here: no issuer is set up.") == 1

@@ -87,7 +87,7 @@ class FakeIssuer:
     def rotate(self, number: int) -> None:
         """Another key for capsules; the older ones are gone."""
         self.config, private_key = keys.generate(number, secrets.SystemRandom())
-        self.private_keys = {number: private_key}
+        self.private_keys = {number: (self.config, private_key)}
 
     @property
     def verification_key(self) -> bytes:

@@ -33,6 +33,8 @@ pytestmark = pytest.mark.django_db
 
 ALREADY, NOT_ATTESTED = (409, "/problems/already-issued"), "/problems/not-attested"
 
+LONGEST = max(CAPSULE_BYTES.values())
+
 
 @pytest.fixture
 def device() -> KeyedDevice:
@@ -163,10 +165,10 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("length", "content_type", "status"),
         [
-            (CAPSULE_BYTES - 1, "message/ohttp-req", 400),
-            (CAPSULE_BYTES + 1, "message/ohttp-req", 413),
+            (LONGEST - 1, "message/ohttp-req", 400),
+            (LONGEST + 1, "message/ohttp-req", 413),
             (10 * 1024 * 1024, "message/ohttp-req", 413),
-            (CAPSULE_BYTES, "text/plain", 415),
+            (LONGEST, "text/plain", 415),
         ],
     )
     def test_capsule_of_another_length_or_type_is_refused_at_once(

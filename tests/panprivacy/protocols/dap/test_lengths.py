@@ -6,12 +6,10 @@ import random
 from collections.abc import Callable
 
 import pytest
-from cryptography.hazmat.primitives.asymmetric.ec import SECP521R1, generate_private_key
-from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from panprivacy.encryption import SCHEMES
 from panprivacy.encryption import generate_private_key as generate_share_key
-from panprivacy.protocols.dap.basics import Extension, HpkeConfig, Role
+from panprivacy.protocols.dap.basics import Extension, Role
 from panprivacy.protocols.dap.client import ShardedReport, seal_report, shard_measurement
 from panprivacy.protocols.dap.hpke import generate_keypair, seal_input_share
 from panprivacy.protocols.dap.lengths import MOST_ENCAPSULATED_BYTES, MOST_EXTENSION_BYTES, report_lengths
@@ -19,15 +17,13 @@ from panprivacy.protocols.dap.task import TaskConfiguration
 from panprivacy.protocols.dap.upload import InputShareAad, PlaintextInputShare, ReportMetadata
 from panprivacy.protocols.encrypted_shares.configuration import IDENTIFIER, PanPrivateCountVec
 from panprivacy.protocols.encrypted_shares.shared_key import SharedKey
+from panprivacy.protocols.hpke import KemName
 from tests.panprivacy.protocols.dap.test_vdafs import EXAMPLES, configuration_of
 
 TASK_ID = bytes(32)
 R = random.Random(5)
-OURS, _ = generate_keypair(0, R)
-P521 = generate_private_key(SECP521R1()).public_key()
-LARGEST_OF_RFC_9180 = HpkeConfig(
-    1, 0x12, 3, 3, P521.public_bytes(Encoding.X962, PublicFormat.UncompressedPoint)
-)
+OURS, _ = generate_keypair(0, R, KemName.X25519)
+X_WING, _ = generate_keypair(1, R, KemName.X_WING)
 
 
 def plain(name: str) -> tuple[TaskConfiguration, ShardedReport]:
@@ -60,7 +56,7 @@ VDAFS: dict[str, Callable[[], tuple[TaskConfiguration, ShardedReport]]] = {
             for name, make in VDAFS.items()
         ),
         # Whose key seals a share adds the same bytes to each.
-        pytest.param(VDAFS["Prio3Histogram"], LARGEST_OF_RFC_9180, id="Prio3Histogram-P-521"),
+        pytest.param(VDAFS["Prio3Histogram"], X_WING, id="Prio3Histogram-X-Wing"),
     ],
 )
 def test_lengths_fit_an_honest_report_and_none_that_is_a_byte_shorter(make, helper_config):
