@@ -236,6 +236,10 @@ _ALL = (
     Setting("PANAPP_HELPER_URL", "the helper's base address"),
     Setting("PANAPP_HELPER_KEY", "the helper's verification key"),
     Setting("PANAPP_LEADER_KEY", "the leader's verification key"),
+    Setting(
+        "PANAPP_JANUS_PARTNERS",
+        "base addresses of leaders or helpers that run [Janus](janus.md), comma-separated",
+    ),
     Setting("PANAPP_SHUFFLER_URL", "the shuffler's base address; a site sets URL and key or neither"),
     Setting("PANAPP_SHUFFLER_KEY", "the shuffler's verification key"),
     Setting(

@@ -203,6 +203,23 @@ def addresses(name: str, *, secure: bool) -> dict[str, str]:
     return found
 
 
+def partners(name: str, *, secure: bool) -> list[str]:
+    """Base addresses of other servers, comma-separated, without the slash that some end in.
+
+    Args:
+        secure: whether they must be https.
+    """
+    return [
+        _base_address(name, word.removesuffix("/"), path=_path(word.removesuffix("/")), secure=secure)
+        for word in words(name)
+    ]
+
+
+def _path(address: str) -> str:
+    found = re.fullmatch(r"[a-z]+://[^/]+((?:/[A-Za-z0-9._~-]+)*)", address)
+    return found[1] if found else ""
+
+
 def origins(name: str, *, secure: bool) -> list[str]:
     """Origins of pages as browsers write them: `https://library.example`, comma-separated.
 

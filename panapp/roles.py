@@ -9,6 +9,13 @@ from dataclasses import dataclass, replace
 
 from django.core.exceptions import ImproperlyConfigured
 
+_JANUS = "PANAPP_JANUS_PARTNERS"
+_OF_SIGNING: Mapping[str, frozenset[str]] = {
+    "leader": frozenset({"PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"}),
+    "helper": frozenset({"PANAPP_LEADER_KEY"}),
+}
+"""By role: variables about a partner that signs, which may be unset if one that runs Janus is named."""
+
 _SITE_APPS = (
     "django.contrib.admin",
     "django.contrib.auth",
@@ -171,8 +178,9 @@ class Role:
         Raises:
             ImproperlyConfigured: names the variable.
         """
+        spared = _OF_SIGNING.get(self.name, frozenset()) if variables.get(_JANUS) else frozenset()
         for name in self.required:
-            if not variables.get(name):
+            if not variables.get(name) and name not in spared:
                 raise ImproperlyConfigured(
                     f"{name} must be set when PANAPP_ROLE is {self.name} (see docs/operations/settings.md)"
                 )

@@ -244,6 +244,8 @@ HELPER_URL = environment.address("PANAPP_HELPER_URL", path="/helper", secure=_ht
 # Ed25519 verification keys of the other side, 32 bytes.
 HELPER_KEY = environment.verification_key("PANAPP_HELPER_KEY", own=SIGNING_KEY)
 LEADER_KEY = environment.verification_key("PANAPP_LEADER_KEY", own=SIGNING_KEY)
+# Base addresses of partners that speak the dialect of Janus: only their tasks use bearer tokens.
+JANUS_PARTNERS = environment.partners("PANAPP_JANUS_PARTNERS", secure=_https)
 # No recipe for real devices is published beyond these. Helpers and shufflers refuse smaller cohorts, too.
 LARGEST_EPSILON = environment.number("PANAPP_LARGEST_EPSILON", most=NO_LIMIT, local=LOCAL)
 LARGEST_LOCAL_EPSILON = environment.number("PANAPP_LARGEST_LOCAL_EPSILON", most=NO_LOCAL_LIMIT, local=LOCAL)

@@ -3,7 +3,7 @@
 Leader and helper build on all of it: `admission` (tokens), `input_shares` with `hpke_keys` and
 `secrets_at_rest` (opening and checking reports), `buckets` (what is added up, and collected once), `http`,
 `converters` and `views` (addresses that both have). Others call `operations` and `selectors` for tasks, and
-read `models`, `errors`, `identifiers`, `limits` and `partitions`.
+read `models`, `errors`, `identifiers`, `limits`, `partitions` and `task_files`.
 
 It must not know which side it runs on, nor stored recipes: a task has a statistic of Prio3, but no question.
 """
@@ -23,5 +23,6 @@ __all__ = [
     "partitions",
     "secrets_at_rest",
     "selectors",
+    "task_files",
     "views",
 ]

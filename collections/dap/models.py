@@ -10,6 +10,7 @@ buckets in ascending order of their identifiers, counts of rejections by reason.
 
 from django.db import models
 
+from panprivacy.protocols.dap.dialects import DRAFT_18
 from storage.rotating_keys import RotatingKey
 
 
@@ -42,12 +43,18 @@ class Task(models.Model):
     configuration = models.BinaryField(help_text="Encoded TaskConfiguration.")
     collector_config = models.BinaryField(help_text="Encoded HpkeConfig of the collector.")
     peer_url = models.CharField(max_length=500, help_text="Base address of the other aggregator.")
-    peer_key = models.BinaryField(max_length=32, help_text="Its Ed25519 verification key.")
+    peer_key = models.BinaryField(
+        max_length=32, help_text="Its Ed25519 verification key; empty if it bears a token."
+    )
+    dialect = models.CharField(max_length=10, default=DRAFT_18.name, help_text="How both speak.")
     document = models.TextField(blank=True, help_text="Canonical JSON of the recipe; empty for a plain task.")
-    # Both are deleted once the task has ended.
+    # All are deleted once the task has ended.
     verify_key = models.BinaryField(null=True, help_text="VDAF verification key, sealed.")
     share_key = models.BinaryField(
         null=True, help_text="Private key of pan-private shares, sealed; a plain task has none."
+    )
+    peer_token = models.BinaryField(
+        null=True, help_text="The leader's token for the helper, or the helper's hash of it, sealed."
     )
     created_at = models.DateTimeField()
     ended_at = models.DateTimeField(null=True)

@@ -14,9 +14,10 @@ from django.db.models import Sum
 from dap.errors import TaskConflictError, TaskEndedError
 from dap.models import AggregatedReport, ReportRejection, Side, Task
 from dap.partitions import IDENTIFIERS
-from dap.secrets_at_rest import VERIFY_KEY, share_key_seal, share_key_unseal
+from dap.secrets_at_rest import PEER_TOKEN, VERIFY_KEY, share_key_seal, share_key_unseal
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.protocols.dap.basics import HpkeConfig, Role
+from panprivacy.protocols.dap.dialects import DIALECTS, DRAFT_18, Dialect
 from panprivacy.protocols.dap.task import TaskConfiguration
 from panprivacy.protocols.dap.vdafs import verifier_for
 from panprivacy.protocols.prio3.interface import Verifier
@@ -30,6 +31,11 @@ ROLES = {Side.LEADER: Role.LEADER, Side.HELPER: Role.HELPER}
 def configuration_of(task: Task) -> TaskConfiguration:
     """What all participants agreed on."""
     return TaskConfiguration.decode(bytes(task.configuration))
+
+
+def dialect_of(task: Task) -> Dialect:
+    """How this server and the other one of a task speak."""
+    return DIALECTS[task.dialect]
 
 
 def task_named(*, task_id: bytes, side: Side) -> Task | None:
@@ -50,6 +56,8 @@ def task_store(
     now: datetime,
     share_key: PrivateKey | None = None,
     document: str = "",
+    dialect: Dialect = DRAFT_18,
+    peer_token: bytes | None = None,
 ) -> tuple[Task, bool]:
     """Take part in a task, or find that we do already.
 
@@ -58,9 +66,13 @@ def task_store(
         side: what we are in it.
         verify_key: of the VDAF, shared by both aggregators and drawn before any report; sealed here.
         collector_config: to whom aggregate shares are sealed.
-        peer_url, peer_key: base address and Ed25519 verification key (32 bytes) of the other aggregator.
+        peer_url, peer_key: base address and Ed25519 verification key (32 bytes) of the other aggregator; no
+            key if it bears a token.
         share_key: private key of pan-private shares; sealed here. None for a plain task.
         document: canonical JSON of the recipe; empty for a plain task.
+        dialect: how both speak.
+        peer_token: encoded `Token` of the leader, or `TokenHash` by which the helper recognizes it; sealed
+            here. None if requests are signed.
 
     Returns:
         The task, and whether it is new.
@@ -80,10 +92,12 @@ def task_store(
                 peer_url=peer_url,
                 peer_key=peer_key,
                 document=document,
+                dialect=dialect.name,
                 created_at=now,
             ),
             verify_key,
             share_key,
+            peer_token,
         )
         if is_new:
             return stored, True
@@ -93,9 +107,10 @@ def task_store(
         bytes(stored.configuration) == configuration.encode()
         and bytes(stored.collector_config) == collector_config.encode()
         and (stored.peer_url, bytes(stored.peer_key)) == (peer_url, peer_key)
-        and stored.document == document
+        and (stored.document, stored.dialect) == (document, dialect.name)
         and task_verify_key(stored) == verify_key
         and _key_bytes(task_share_key(stored)) == _key_bytes(share_key)
+        and task_peer_token(stored) == peer_token
     )
     if not same:
         raise TaskConflictError("a task with this identifier exists, and is another one")
@@ -106,10 +121,14 @@ def _stored(task_id: bytes, side: Side) -> Task | None:
     return Task.objects.select_for_update().filter(task_id=task_id, side=side).first()
 
 
-def _store(task: Task, verify_key: bytes, share_key: PrivateKey | None) -> tuple[Task, bool]:
+def _store(
+    task: Task, verify_key: bytes, share_key: PrivateKey | None, peer_token: bytes | None
+) -> tuple[Task, bool]:
     """Store it with its keys sealed, unless another process stores the same one at this moment."""
     owner = _owner(bytes(task.task_id), task.side)
     task.verify_key = secret_seal(verify_key, kind=VERIFY_KEY, owner=owner)
+    if peer_token is not None:
+        task.peer_token = secret_seal(peer_token, kind=PEER_TOKEN, owner=owner)
     task.share_key = None if share_key is None else share_key_seal(share_key, owner=owner)
     # Waits for the other that does, and then inserts nothing.
     Task.objects.bulk_create([task], ignore_conflicts=True)
@@ -122,8 +141,8 @@ def _store(task: Task, verify_key: bytes, share_key: PrivateKey | None) -> tuple
 
 
 def _keys_erase(task: Task) -> None:
-    secret_erase(task.verify_key)
-    secret_erase(task.share_key)
+    for sealed in (task.verify_key, task.share_key, task.peer_token):
+        secret_erase(sealed)
 
 
 def task_verify_key(task: Task) -> bytes:
@@ -146,6 +165,20 @@ def task_share_key(task: Task) -> PrivateKey | None:
         return None
     with _erased_with(task):
         return share_key_unseal(task.share_key, owner=_owner(bytes(task.task_id), task.side))
+
+
+def task_peer_token(task: Task) -> bytes | None:
+    """The token of a task, or its hash, as `task_store` was given it; None if requests are signed.
+
+    Raises:
+        TaskEndedError: the task's keys are deleted.
+    """
+    if task.state == Task.State.ENDED:
+        raise TaskEndedError(_ended(task))
+    if task.peer_token is None:
+        return None
+    with _erased_with(task):
+        return secret_unseal(task.peer_token, kind=PEER_TOKEN, owner=_owner(bytes(task.task_id), task.side))
 
 
 @contextmanager
@@ -193,9 +226,9 @@ def task_end(*, task: Task, outcome: str, now: datetime) -> bool:
         return False
     task.state = Task.State.ENDED
     _keys_erase(task)
-    task.verify_key = task.share_key = None
+    task.verify_key = task.share_key = task.peer_token = None
     task.ended_at, task.outcome = now, outcome[:300]
-    task.save(update_fields=["state", "verify_key", "share_key", "ended_at", "outcome"])
+    task.save(update_fields=["state", "verify_key", "share_key", "peer_token", "ended_at", "outcome"])
     _buckets_forget(task)
     return True
 

@@ -7,6 +7,7 @@ from storage.sealing import secret_seal, secret_unseal
 HPKE_KEY = b"dap hpke key\n"
 VERIFY_KEY = b"dap verification key\n"
 SHARE_KEY = b"dap share key\n"
+PEER_TOKEN = b"dap peer token\n"
 
 
 def share_key_seal(key: PrivateKey, *, owner: bytes) -> bytes:

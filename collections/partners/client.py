@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from panprivacy.protocols.dap.media import problem_token
 from panprivacy.protocols.dap.signature_base import SignatureRefusedError
-from panprivacy.protocols.dap.signatures import sign_request, verify_response
+from panprivacy.protocols.dap.signatures import Headers, sign_request, verify_response
 from panprivacy.protocols.ed25519 import public_key_of
 from storage.key_halves import private_half
 from web.transport import Transport, https_transport
@@ -109,7 +109,29 @@ class PeerClient:
             PeerRefusedError: a refusal for good.
         """
         url = self.address(path)
-        headers = sign_request(
+        headers = self._authentication(method, url, body, content_type)
+        if content_type:
+            headers["Content-Type"] = content_type
+        try:
+            status, answered, content = self._transport(method, url, headers, body)
+        except OSError as error:
+            raise PeerUnavailableError(f"no answer from {self.url}: {type(error).__name__}") from error
+        self._require_theirs(status, answered, content, headers)
+        lower = {name.lower(): value for name, value in answered.items()}
+        if 200 <= status < 300:
+            return PeerAnswer(status, content, lower.get("location", ""), _retry_after(lower))
+        refusal = PeerRefusedError(status, _problem(content))
+        if not self._is_final(refusal):
+            raise PeerUnavailableError(f"status {status} from {self.url}: {refusal}") from refusal
+        raise refusal
+
+    def _is_final(self, refusal: PeerRefusedError) -> bool:
+        """Whether sending the same again cannot help."""
+        return 400 <= refusal.status < 500 and refusal.status not in NOT_FINAL
+
+    def _authentication(self, method: str, url: str, body: bytes, content_type: str) -> dict[str, str]:
+        """The headers by which the other server knows that a request is ours."""
+        return sign_request(
             method=method,
             url=url,
             body=body,
@@ -117,12 +139,9 @@ class PeerClient:
             signing_key=self._signing_key,
             created=int(self._clock()),
         )
-        if content_type:
-            headers["Content-Type"] = content_type
-        try:
-            status, answered, content = self._transport(method, url, headers, body)
-        except OSError as error:
-            raise PeerUnavailableError(f"no answer from {self.url}: {type(error).__name__}") from error
+
+    def _require_theirs(self, status: int, answered: Headers, content: bytes, headers: Headers) -> None:
+        """Raises PeerUnavailableError unless the answer to a request with `headers` is the other server's."""
         try:
             verify_response(
                 status=status,
@@ -135,13 +154,6 @@ class PeerClient:
         except SignatureRefusedError as error:
             words = f"status {status} from {self.url}, without a signature of the other server that holds"
             raise PeerUnavailableError(words) from error
-        lower = {name.lower(): value for name, value in answered.items()}
-        if 200 <= status < 300:
-            return PeerAnswer(status, content, lower.get("location", ""), _retry_after(lower))
-        refusal = PeerRefusedError(status, _problem(content))
-        if not 400 <= status < 500 or status in NOT_FINAL:
-            raise PeerUnavailableError(f"status {status} from {self.url}: {refusal}") from refusal
-        raise refusal
 
     def address(self, path: str) -> str:
         """The whole address of a path below the base address, or of a Location that we were given.
@@ -164,6 +176,33 @@ class PeerClient:
         except ValueError:
             raise refusal from None
         raise refusal
+
+
+class TokenClient(PeerClient):
+    """A server that signs nothing, and knows us by a token. TLS alone shows whose answers these are: a
+    refusal ends a request only if it is a problem document, which proxies hardly send.
+
+    Args:
+        url: its base address.
+        token: the headers that present the token.
+    """
+
+    def __init__(self, *, url: str, token: Mapping[str, str], transport: Transport = https_transport) -> None:
+        self.url = url
+        self._token = token
+        self._transport = transport
+
+    def _authentication(self, method: str, url: str, body: bytes, content_type: str) -> dict[str, str]:
+        return dict(self._token)
+
+    def _is_final(self, refusal: PeerRefusedError) -> bool:
+        # The task may be set up there later: what is unknown today is asked again.
+        is_unknown = refusal.status == 404 or refusal.token == UNRECOGNIZED_TASK
+        return super()._is_final(refusal) and not is_unknown
+
+    def _require_theirs(self, status: int, answered: Headers, content: bytes, headers: Headers) -> None:
+        if 400 <= status < 500 and not isinstance(_problem(content).get("type"), str):
+            raise PeerUnavailableError(f"status {status} from {self.url}, without a problem document")
 
 
 def _retry_after(headers: Mapping[str, str]) -> timedelta | None:

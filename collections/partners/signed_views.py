@@ -1,4 +1,5 @@
-"""Views that only one other installation may use: signed requests in, signed answers out (RFC 9421)."""
+"""Views that only one other server may use: signed requests in, signed answers out (RFC 9421). Those for
+servers that bear a token instead are here too."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -10,6 +11,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
+from panprivacy.protocols.dap.dialects import TokenHash, TokenRefusedError
 from panprivacy.protocols.dap.signature_base import SignatureRefusedError
 from panprivacy.protocols.dap.signatures import sign_response, verify_request
 from panprivacy.protocols.ed25519 import public_key_of
@@ -22,7 +24,7 @@ from web.problems import Problem, method_not_allowed
 logger = structlog.get_logger(__name__)
 
 _REFUSED = BoundedLine()
-"""Anyone can send signatures that do not hold."""
+"""Anyone can send signatures that do not hold, and wrong tokens."""
 
 
 def signed(
@@ -47,13 +49,46 @@ def signed(
         about: see `web.failures.About`.
     """
 
+    def authenticated_body(request: HttpRequest) -> bytes:
+        body = read_body(request, most())
+        _require_signature(request, body, peer_key(), base_url())
+        return body
+
+    return _guarded(methods, authenticated_body, _sign, about)
+
+
+def bearing_token(
+    *,
+    methods: tuple[str, ...],
+    token: Callable[[], TokenHash],
+    most: Callable[[], int],
+    about: About = about_nothing,
+) -> Callable[[View], View]:
+    """The same for a server that bears a token with each request. Answers are not signed.
+
+    Args:
+        token: the hash of the one token that is good; asked before the body is read.
+    """
+
+    def authenticated_body(request: HttpRequest) -> bytes:
+        _require_token(request, token())
+        return read_body(request, most())
+
+    return _guarded(methods, authenticated_body, lambda _, response: response, about)
+
+
+def _guarded(
+    methods: tuple[str, ...],
+    authenticated_body: Callable[[HttpRequest], bytes],
+    finish: Callable[[HttpRequest, HttpResponse], HttpResponse],
+    about: About,
+) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @csrf_exempt  # nothing here depends on a session: there is nothing to forge
         @wraps(view)
         def answer(request: HttpRequest, **arguments: Any) -> HttpResponse:
             try:
-                body = read_body(request, most())
-                _require_signature(request, body, peer_key(), base_url())
+                body = authenticated_body(request)
                 if request.method not in methods:
                     raise method_not_allowed(", ".join(methods))
                 response = view(request, body, **arguments)
@@ -70,7 +105,7 @@ def signed(
                     "internal-error", "Something went wrong here", 500, "The fault is on our side. Ask again."
                 ).response()
             response["Cache-Control"] = "no-store"
-            return _sign(request, response)
+            return finish(request, response)
 
         return answer
 
@@ -98,6 +133,17 @@ def _require_signature(request: HttpRequest, body: bytes, peer_key: bytes, base_
             logger.warning("signature_refused", why=str(error), left_out=left_out)
         detail = "The signature does not hold: see clocks, addresses and keys of both sides."
         raise Problem("signature-refused", "The signature was refused", 403, detail) from None
+
+
+def _require_token(request: HttpRequest, token: TokenHash) -> None:
+    try:
+        token.require(request.headers)
+    except TokenRefusedError as error:
+        left_out = _REFUSED.claim()
+        if left_out is not None:
+            logger.warning("token_refused", why=str(error), left_out=left_out)
+        detail = "Only the other server of this task may ask for this, with the token of the task."
+        raise Problem("token-refused", "The token was refused", 403, detail) from None
 
 
 def _sign(request: HttpRequest, response: HttpResponse) -> HttpResponse:

@@ -364,6 +364,23 @@ def test_address_of_a_partner_is_a_base_address_or_stops() -> None:
         assert message.startswith("PANAPP_HELPER_URL must be an address"), value
 
 
+@pytest.mark.parametrize(
+    ("role", "spared"),
+    [("leader", {"PANAPP_HELPER_URL", "PANAPP_HELPER_KEY"}), ("helper", {"PANAPP_LEADER_KEY"})],
+)
+def test_partner_that_runs_janus_spares_the_settings_of_another(role: str, spared: set[str]) -> None:
+    environment = {**complete(role), "PANAPP_JANUS_PARTNERS": "https://a.example/, https://b.example/dap"}
+    left = {name: value for name, value in environment.items() if name not in spared}
+    assert load(left).JANUS_PARTNERS == ["https://a.example", "https://b.example/dap"]
+    assert load(complete(role)).JANUS_PARTNERS == []
+    for missing in REQUIRED_BY_ROLE[role] - spared:
+        without = {name: value for name, value in left.items() if name != missing}
+        assert f"{missing} must be set" in refusal(without)
+    for value in ("http://a.example", "a.example", "https://a.example//", "https://a.example/?b", "https://"):
+        message = refusal({**environment, "PANAPP_JANUS_PARTNERS": value})
+        assert message.startswith("PANAPP_JANUS_PARTNERS must be an address"), value
+
+
 def test_an_empty_value_is_as_good_as_none(production: dict[str, str]) -> None:
     names = ("PANAPP_CHUNK_REPORTS", "PANAPP_HTTPS", "PANAPP_METRICS_TOKEN", "PANAPP_DATA_DIR")
     without = load({key: given for key, given in production.items() if key not in names})

@@ -8,7 +8,7 @@ from django.db import transaction
 from dap.buckets import Collected, batch_collect
 from dap.errors import BatchInvalidError, BatchOverlapError
 from dap.helper.actions import SHARE_RELEASED
-from dap.helper.answers import answer_stored, resource_id_of
+from dap.helper.answers import Identity, answer_stored, identity_of
 from dap.helper.models import ReleasedShare
 from dap.models import Task
 from dap.operations import configuration_of, task_lock, verifier_of
@@ -27,7 +27,7 @@ from panprivacy.protocols.prio3.interface import Verifier
 from partners.problems import dap_problem
 
 
-def aggregate_share_release(*, task: Task, body: bytes) -> tuple[bytes, bytes]:
+def aggregate_share_release(*, task: Task, body: bytes, chosen: bytes | None = None) -> tuple[bytes, bytes]:
     """Close the batch that an AggregateShareReq means, and seal our share of its sum to the collector.
 
     Whatever the leader claims, the share is one of at least `min_batch_size` reports that we verified, each
@@ -35,6 +35,7 @@ def aggregate_share_release(*, task: Task, body: bytes) -> tuple[bytes, bytes]:
 
     Args:
         body: the request; equal bodies get equal answers.
+        chosen: the share's identifier, if the leader chose it.
 
     Returns:
         The share's identifier (16 bytes) and the encoded AggregateShare.
@@ -43,11 +44,11 @@ def aggregate_share_release(*, task: Task, body: bytes) -> tuple[bytes, bytes]:
         Problem: refused; nothing was done, and the batch is as open as before.
         TaskEndedError: likewise.
     """
-    share_id = resource_id_of(task, body)
-    stored = answer_stored(ReleasedShare, task=task, resource_id=share_id)
+    identity = identity_of(task, body, chosen)
+    stored = answer_stored(ReleasedShare, task=task, identity=identity)
     if stored is None:
-        stored = _release(task, share_id, _read(task, body), verifier_of(task))
-    return share_id, stored
+        stored = _release(task, identity, _read(task, body), verifier_of(task))
+    return identity.resource_id, stored
 
 
 def _read(task: Task, body: bytes) -> AggregateShareReq:
@@ -74,10 +75,10 @@ def _read(task: Task, body: bytes) -> AggregateShareReq:
 
 
 @transaction.atomic
-def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: Verifier) -> bytes:
+def _release(task: Task, identity: Identity, request: AggregateShareReq, verifier: Verifier) -> bytes:
     task = task_lock(task=task)
     # The previous holder of the lock may have answered the same request.
-    stored = answer_stored(ReleasedShare, task=task, resource_id=share_id)
+    stored = answer_stored(ReleasedShare, task=task, identity=identity)
     if stored is not None:
         return stored
     configuration = configuration_of(task)
@@ -94,7 +95,9 @@ def _release(task: Task, share_id: bytes, request: AggregateShareReq, verifier: 
         collector, Role.HELPER, associated, collected.aggregate_share, secrets.SystemRandom()
     )
     answer = AggregateShare(sealed).encode()
-    ReleasedShare.objects.create(task=task, resource_id=share_id, answer=answer)
+    ReleasedShare.objects.create(
+        task=task, resource_id=identity.resource_id, digest=identity.digest, answer=answer
+    )
     entry_append(
         action=SHARE_RELEASED,
         subject=bytes(task.task_id).hex(),

@@ -15,7 +15,7 @@ from django.db import transaction
 from dap.admission import Rejection, dap_error_of, token_check_of
 from dap.buckets import CommittedShare, bucket_add, bucket_identifier
 from dap.errors import BatchCollectedError
-from dap.helper.answers import answer_stored, resource_id_of
+from dap.helper.answers import Identity, answer_stored, identity_of
 from dap.helper.limits import job_check
 from dap.helper.models import AggregationJob
 from dap.input_shares import input_shares_open, report_error_of
@@ -54,11 +54,14 @@ class _Verified:
     verifier: Verifier
 
 
-def aggregation_job_create(*, task: Task, body: bytes, now: datetime) -> tuple[bytes, bytes]:
+def aggregation_job_create(
+    *, task: Task, body: bytes, now: datetime, chosen: bytes | None = None
+) -> tuple[bytes, bytes]:
     """Verify the reports of an AggregationJobInitReq and add up those that are good.
 
     Args:
         body: the request; equal bodies get equal answers, even if they arrive at once.
+        chosen: the job's identifier, if the leader chose it; equal bodies under others are other jobs.
 
     Returns:
         The job's identifier (16 bytes) and the encoded AggregationJobResp.
@@ -67,11 +70,11 @@ def aggregation_job_create(*, task: Task, body: bytes, now: datetime) -> tuple[b
         Problem: the request is refused as a whole; nothing was done.
         TaskEndedError: likewise.
     """
-    job_id = resource_id_of(task, body)
-    stored = answer_stored(AggregationJob, task=task, resource_id=job_id)
+    identity = identity_of(task, body, chosen)
+    stored = answer_stored(AggregationJob, task=task, identity=identity)
     if stored is None:
-        stored = _commit(task, job_id, _verify(task, _read(task, body), now))
-    return job_id, stored
+        stored = _commit(task, identity, _verify(task, _read(task, body), now))
+    return identity.resource_id, stored
 
 
 def _read(task: Task, body: bytes) -> AggregationJobInitReq:
@@ -140,13 +143,14 @@ def _outcome(result: Transition | Rejected) -> Outcome:
 
 
 @transaction.atomic
-def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
+def _commit(task: Task, identity: Identity, verified: _Verified) -> bytes:
     task_hold_alive(task=task)
     # Waits for the other that commits the same request at this moment, and then finds its answer.
     job, is_new = AggregationJob.objects.get_or_create(
-        task=task, resource_id=job_id, defaults={"answer": b""}
+        task=task, resource_id=identity.resource_id, defaults={"answer": b"", "digest": identity.digest}
     )
     if not is_new:
+        identity.require_same(job)
         return bytes(job.answer)
     # An identifier is used up by the first verification, whatever came of it: an attacker cannot try several
     # shares or messages under one identifier to learn which of them are accepted.
@@ -162,7 +166,7 @@ def _commit(task: Task, job_id: bytes, verified: _Verified) -> bytes:
     ).encode()
     rejected = Counter(outcome.reason for outcome in outcomes.values() if not isinstance(outcome, Transition))
     rejections_add(task=task, side=Side.HELPER, reasons=rejected)
-    AggregationJob.objects.filter(task=task, resource_id=job_id).update(answer=answer)
+    AggregationJob.objects.filter(task=task, resource_id=identity.resource_id).update(answer=answer)
     return answer
 
 

@@ -26,7 +26,10 @@ class Answer(models.Model):
 
     task = models.ForeignKey(Task, models.PROTECT, related_name="+", db_index=False)
     resource_id = models.BinaryField(
-        max_length=16, help_text="Beginning of the SHA-256 of task identifier and request."
+        max_length=16, help_text="Chosen by the leader, or beginning of the SHA-256 of task and request."
+    )
+    digest = models.BinaryField(
+        max_length=32, default=b"", help_text="SHA-256 of task and request, if the leader chose."
     )
     answer = models.BinaryField()
 

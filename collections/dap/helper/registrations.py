@@ -17,6 +17,7 @@ from dap.helper.task_ends import UNUSED_KEY_LIFETIME
 from dap.models import Side, Task
 from dap.operations import task_named, task_share_key, task_store
 from dap.secrets_at_rest import share_key_seal, share_key_unseal
+from dap.task_files import HELPER, TaskParameters
 from log.audit.operations import entry_append
 from panprivacy.encryption import generate_private_key, require_scheme
 from panprivacy.encryption.interface import PrivateKey
@@ -24,9 +25,10 @@ from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import HpkeConfig
+from panprivacy.protocols.dap.dialects import DRAFT_18, JANUS, TokenHash
 from panprivacy.protocols.dap.hpke import seal
 from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration
-from panprivacy.protocols.dap.vdafs import prio3_of
+from panprivacy.protocols.dap.vdafs import UnsupportedVdafError, prio3_of
 from panprivacy.protocols.hpke import HpkeSealError
 from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
 from panprivacy.recipe.dap_task import task_of
@@ -160,10 +162,7 @@ def plain_task_register(
     """
     try:
         decoded = TaskConfiguration.decode(configuration)
-        require_url("leader_aggregator_endpoint", _base_address(decoded.leader_aggregator_endpoint))
-        if decoded.min_batch_size > MOST_BATCH_SIZE:
-            raise FieldError("min_batch_size", f"must be at most {MOST_BATCH_SIZE}")
-        prio3_of(decoded)
+        _require_plain(decoded)
     except ValueError as error:
         raise refused(f"task_configuration: {error}.") from None
     if _base_address(decoded.helper_aggregator_endpoint) != settings.HELPER_URL:
@@ -175,6 +174,42 @@ def plain_task_register(
             verify_key=verify_key,
             collector_config=collector_config,
             now=now,
+        )
+
+
+def _require_plain(configuration: TaskConfiguration) -> None:
+    """ValueError if it is none of a task of plain Prio3 shares that we can run."""
+    require_url("leader_aggregator_endpoint", _base_address(configuration.leader_aggregator_endpoint))
+    if configuration.min_batch_size > MOST_BATCH_SIZE:
+        raise FieldError("min_batch_size", f"must be at most {MOST_BATCH_SIZE}")
+    prio3_of(configuration)
+
+
+def janus_task_register(*, parameters: TaskParameters, now: datetime) -> Task:
+    """Take part in a task of a leader that runs Janus, as a file of an operator has it. Idempotent.
+
+    Raises:
+        FieldError: a field is not as it must be.
+        Problem: another task has this identifier, or it has ended.
+    """
+    if parameters.role != HELPER or parameters.token_hash is None:
+        raise FieldError("role", f"must be {HELPER}")
+    if parameters.own_url != settings.HELPER_URL:
+        raise FieldError("own_aggregator_endpoint", f"must be {settings.HELPER_URL}")
+    if parameters.peer_url not in settings.JANUS_PARTNERS:
+        raise FieldError("peer_aggregator_endpoint", "must be one of PANAPP_JANUS_PARTNERS")
+    try:
+        _require_plain(parameters.configuration)
+    except UnsupportedVdafError as error:
+        raise FieldError("vdaf", str(error)) from None
+    with transaction.atomic():
+        return _store(
+            task_id=parameters.task_id,
+            configuration=parameters.configuration,
+            verify_key=parameters.verify_key,
+            collector_config=parameters.collector_config.encode(),
+            now=now,
+            token_hash=parameters.token_hash,
         )
 
 
@@ -220,7 +255,9 @@ def _store(
     now: datetime,
     share_key: PrivateKey | None = None,
     document: str = "",
+    token_hash: TokenHash | None = None,
 ) -> Task:
+    """Take part, with a leader that signs, or that runs Janus and bears a token."""
     if configuration.min_batch_size < settings.SMALLEST_COHORT:
         raise refused(f"min_batch_size: this helper takes tasks of at least {settings.SMALLEST_COHORT}.")
     if len(verify_key) != VERIFY_KEY_SIZE:
@@ -233,10 +270,12 @@ def _store(
             verify_key=verify_key,
             collector_config=_usable(collector_config),
             peer_url=configuration.leader_aggregator_endpoint,
-            peer_key=required(settings.LEADER_KEY, "PANAPP_LEADER_KEY"),
+            peer_key=required(settings.LEADER_KEY, "PANAPP_LEADER_KEY") if token_hash is None else b"",
             now=now,
             share_key=share_key,
             document=document,
+            dialect=DRAFT_18 if token_hash is None else JANUS,
+            peer_token=None if token_hash is None else token_hash.to_bytes(),
         )
     except TaskConflictError:
         raise conflict("A task with this identifier exists, and differs.") from None

@@ -1,16 +1,18 @@
-"""The helper's resources for the leader: signed requests, signed answers."""
+"""The helper's resources for leaders: ours for one that signs, and DAP's in the dialect of each task."""
 
 from collections.abc import Callable
 from functools import wraps
+from operator import attrgetter
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
 
 from dap.errors import TaskEndedError
 from dap.helper.aggregate_shares import aggregate_share_release
 from dap.helper.aggregation_jobs import aggregation_job_create
-from dap.helper.answers import answer_stored
+from dap.helper.answers import answer_named
 from dap.helper.limits import AGGREGATE_SHARE_BYTES, AGGREGATION_JOB_BYTES, COUNT_BYTES, REGISTRATION_BYTES
 from dap.helper.models import AggregationJob, Answer, ReleasedShare
 from dap.helper.registrations import (
@@ -23,7 +25,7 @@ from dap.helper.report_count import count_sign, decode_count
 from dap.helper.task_ends import helper_task_end, upkeep
 from dap.http import about_task, require_message_type
 from dap.models import Side, Task
-from dap.operations import task_named
+from dap.operations import dialect_of, task_named, task_peer_token
 from dap.selectors import is_any_collected, rejections_of, report_count
 from panprivacy.formats import base64_text
 from panprivacy.formats.tls_messages import InvalidMessageError, Message
@@ -33,18 +35,23 @@ from panprivacy.protocols.dap.aggregation import (
     AggregationJobResp,
 )
 from panprivacy.protocols.dap.collection import AggregateShare, AggregateShareReq
+from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect, TokenHash
 from panprivacy.protocols.dap.media import media_type
 from partners.json_bodies import json_response, read_json
 from partners.problems import dap_problem
 from partners.request_ids import request_of
 from partners.required_settings import required
-from partners.signed_views import signed
+from partners.signed_views import bearing_token, signed
 from storage import clock
+from storage.columns import stored
 from web.failures import View
-from web.problems import not_found
+from web.problems import Problem, not_found
 
 RECIPE_MEMBERS = {"document", "request", "verify_key", "collector_hpke_config"}
 ROUND_MEMBERS = {*RECIPE_MEMBERS, "rounds"}
+Methods = Callable[[Dialect], tuple[str, ...]]
+LIST: Methods = attrgetter("list_methods")
+ITEM: Methods = attrgetter("item_methods")
 PLAIN_MEMBERS = {"task_configuration", "verify_key", "collector_hpke_config"}
 
 
@@ -52,13 +59,19 @@ def _for_leader(*methods: str, most: int) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         return signed(
             methods=methods,
-            peer_key=lambda: required(settings.LEADER_KEY, "PANAPP_LEADER_KEY"),
+            peer_key=_leader_key,
             base_url=lambda: required(settings.HELPER_URL, "PANAPP_HELPER_URL"),
             most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
             about=about_task,
         )(view)
 
     return decorate
+
+
+def _leader_key() -> bytes:
+    if settings.LEADER_KEY is None:
+        raise Problem("no-leader", "There is no such leader", 403, "No leader that signs is set up here.")
+    return settings.LEADER_KEY
 
 
 def _of_task(view: View) -> View:
@@ -76,9 +89,56 @@ def _of_task(view: View) -> View:
     return with_task
 
 
+def _of_task_in_its_dialect(*methods: Methods, most: int) -> Callable[[View], View]:
+    """A resource of DAP, for the leader of the task in its address: as the task's dialect has it, the leader
+    signs its requests, or bears the token of this task. The view is called as by `_of_task`.
+
+    Args:
+        methods: of the resource in a dialect, added up.
+    """
+
+    def decorate(view: View) -> View:
+        for_task = _of_task(view)
+
+        @csrf_exempt
+        @wraps(view)
+        def answer(request: HttpRequest, task_id: bytes, **arguments: bytes) -> HttpResponse:
+            task = task_named(task_id=task_id, side=Side.HELPER)
+            dialect = DRAFT_18 if task is None else dialect_of(task)
+            allowed = tuple(method for of in methods for method in of(dialect))
+            if task is None or dialect.is_signed:
+                guarded = _for_leader(*allowed, most=most)(for_task)
+            else:
+                guarded = bearing_token(
+                    methods=allowed,
+                    token=lambda: _token_of(task),
+                    most=lambda: min(most, settings.DATA_UPLOAD_MAX_MEMORY_SIZE),
+                    about=about_task,
+                )(for_task)
+            return guarded(request, task_id=task_id, **arguments)
+
+        return answer
+
+    return decorate
+
+
+def _token_of(task: Task) -> TokenHash:
+    try:
+        return TokenHash.from_bytes(stored(task_peer_token(task)))
+    except TaskEndedError:  # its token is deleted: the reason is for those who bear it
+        raise dap_problem("unrecognizedTask", "The task has ended.") from None
+
+
 def _task(task_id: bytes) -> Task:
     task = task_named(task_id=task_id, side=Side.HELPER)
     if task is None:
+        raise dap_problem("unrecognizedTask", "This helper does not take part in the task.")
+    return task
+
+
+def _signed(task: Task) -> Task:
+    """A task of the leader that signs. Those of others are not its own."""
+    if not dialect_of(task).is_signed:
         raise dap_problem("unrecognizedTask", "This helper does not take part in the task.")
     return task
 
@@ -100,9 +160,9 @@ def task(request: HttpRequest, body: bytes, *, task_id: bytes) -> HttpResponse:
         return _task_put(request, body, task_id)
     if request.method == "DELETE":
         reason = read_json(request, body, {"reason"})["reason"]
-        helper_task_end(task=_task(task_id), reason=reason, now=timezone.now())
+        helper_task_end(task=_signed(_task(task_id)), reason=reason, now=timezone.now())
         return json_response({})
-    found = _task(task_id)
+    found = _signed(_task(task_id))
     return json_response(
         {
             "state": found.state,
@@ -148,70 +208,90 @@ def _task_put(request: HttpRequest, body: bytes, task_id: bytes) -> HttpResponse
 def count(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
     """Our signature of the number of reports that is published."""
     reports = decode_count(read_json(request, body, {"reports"})["reports"])
-    signature = count_sign(task=task, reports=reports)
+    signature = count_sign(task=_signed(task), reports=reports)
     return json_response({"report_count": report_count(task), "signature": base64_text.encode(signature)})
 
 
-@_for_leader("POST", most=AGGREGATION_JOB_BYTES)
-@_of_task
+@_of_task_in_its_dialect(LIST, most=AGGREGATION_JOB_BYTES)
 def aggregation_jobs(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
     """Create an aggregation job, or find it again."""
-    require_message_type(request, AggregationJobInitReq)
-    job_id, answer = aggregation_job_create(task=task, body=body, now=timezone.now())
-    return _created(request, job_id, AggregationJobResp, answer)
+    return _create_job(request, body, task)
 
 
-@_for_leader("GET", "POST", "DELETE", most=AGGREGATION_JOB_BYTES)
-@_of_task
+@_of_task_in_its_dialect(ITEM, lambda _: ("POST",), most=AGGREGATION_JOB_BYTES)
 def aggregation_job(request: HttpRequest, body: bytes, *, task: Task, resource_id: bytes) -> HttpResponse:
     """An aggregation job: always finished, since every VDAF here takes one round."""
+    if request.method == "PUT":
+        return _create_job(request, body, task, resource_id)
     answer = _stored(AggregationJob, task, resource_id)
     if answer is None:
         raise dap_problem("unrecognizedAggregationJob", "This task has no such aggregation job.")
     if request.method == "POST":
         require_message_type(request, AggregationJobContinueReq)
         try:
-            AggregationJobContinueReq.decode(body)
+            AggregationJobContinueReq.decode(dialect_of(task).read(AggregationJobContinueReq, body))
         except InvalidMessageError as error:
             raise dap_problem("invalidMessage", str(error)) from None
         raise dap_problem("stepMismatch", "The job is finished after its first step.")
-    return _kept(request, AggregationJobResp, answer)
+    return _kept(request, task, AggregationJobResp, answer)
 
 
-@_for_leader("POST", most=AGGREGATE_SHARE_BYTES)
-@_of_task
+def _create_job(request: HttpRequest, body: bytes, task: Task, chosen: bytes | None = None) -> HttpResponse:
+    require_message_type(request, AggregationJobInitReq)
+    try:
+        body = dialect_of(task).read(AggregationJobInitReq, body)
+    except InvalidMessageError as error:
+        raise dap_problem("invalidMessage", str(error)) from None
+    job_id, answer = aggregation_job_create(task=task, body=body, now=timezone.now(), chosen=chosen)
+    return _created(request, task, job_id, AggregationJobResp, answer)
+
+
+@_of_task_in_its_dialect(LIST, most=AGGREGATE_SHARE_BYTES)
 def aggregate_shares(request: HttpRequest, body: bytes, *, task: Task) -> HttpResponse:
     """Collect a batch, or find its share again."""
-    require_message_type(request, AggregateShareReq)
-    share_id, answer = aggregate_share_release(task=task, body=body)
-    return _created(request, share_id, AggregateShare, answer)
+    return _release_share(request, body, task)
 
 
-@_for_leader("GET", "DELETE", most=AGGREGATE_SHARE_BYTES)
-@_of_task
+@_of_task_in_its_dialect(ITEM, most=AGGREGATE_SHARE_BYTES)
 def aggregate_share(request: HttpRequest, body: bytes, *, task: Task, resource_id: bytes) -> HttpResponse:
     """A share that was released."""
+    if request.method == "PUT":
+        return _release_share(request, body, task, resource_id)
     answer = _stored(ReleasedShare, task, resource_id)
     if answer is None:
         raise not_found("This task has no such aggregate share.")
-    return _kept(request, AggregateShare, answer)
+    return _kept(request, task, AggregateShare, answer)
+
+
+def _release_share(
+    request: HttpRequest, body: bytes, task: Task, chosen: bytes | None = None
+) -> HttpResponse:
+    require_message_type(request, AggregateShareReq)
+    share_id, answer = aggregate_share_release(task=task, body=body, chosen=chosen)
+    return _created(request, task, share_id, AggregateShare, answer)
 
 
 def _stored(kind: type[Answer], task: Task, resource_id: bytes) -> bytes | None:
     if task.state == Task.State.ENDED:
         raise TaskEndedError(task.outcome)
-    return answer_stored(kind, task=task, resource_id=resource_id)
+    return answer_named(kind, task=task, resource_id=resource_id)
 
 
-def _created(request: HttpRequest, resource_id: bytes, message: type[Message], answer: bytes) -> HttpResponse:
-    response = HttpResponse(answer, content_type=media_type(message))
-    response["Location"] = f"{request.path}/{base64_text.encode_url(resource_id)}"
+def _created(
+    request: HttpRequest, task: Task, resource_id: bytes, message: type[Message], answer: bytes
+) -> HttpResponse:
+    dialect = dialect_of(task)
+    response = HttpResponse(dialect.write(message, answer), content_type=media_type(message))
+    if dialect.names_resources:
+        response.status_code = 201
+    else:
+        response["Location"] = f"{request.path}/{base64_text.encode_url(resource_id)}"
     return response
 
 
-def _kept(request: HttpRequest, message: type[Message], answer: bytes) -> HttpResponse:
+def _kept(request: HttpRequest, task: Task, message: type[Message], answer: bytes) -> HttpResponse:
     """GET answers with it. DELETE is recorded and deletes nothing: the request may still be on its way a
     second time, and must then find the same answer. It is deleted when the task ends."""
     if request.method == "DELETE":
         return HttpResponse(b"", content_type=media_type(message))
-    return HttpResponse(answer, content_type=media_type(message))
+    return HttpResponse(dialect_of(task).write(message, answer), content_type=media_type(message))

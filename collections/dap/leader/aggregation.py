@@ -43,6 +43,7 @@ from panprivacy.protocols.dap.aggregation import (
     leader_selected_batch_id_extension,
 )
 from panprivacy.protocols.dap.basics import BATCH_ID_BYTES, BatchMode, ReportError
+from panprivacy.protocols.dap.dialects import AGGREGATION_JOBS
 from panprivacy.protocols.dap.upload import Report, UploadRequest
 from panprivacy.protocols.prio3.interface import Transition, Verifier
 from partners.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError
@@ -127,7 +128,7 @@ def _send(row: AggregationJob, peer: PeerClient, now: datetime) -> None:
         answer = exchange_ask(
             row,
             peer=peer,
-            resource="aggregation_jobs",
+            resource=AGGREGATION_JOBS,
             body=stored_bytes(row.request),
             message=AggregationJobInitReq,
             now=now,

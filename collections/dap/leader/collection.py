@@ -17,7 +17,7 @@ from dap.buckets import Collected, batch_collect, buckets_of
 from dap.errors import BatchInvalidError, BatchOverlapError, TaskEndedError
 from dap.input_shares import TIME_LEEWAY
 from dap.leader.end_notices import end_notice_owe
-from dap.leader.errors import CollectionRefusedError
+from dap.leader.errors import CollectionRefusedError, IdentifierTakenError
 from dap.leader.exchange import REFUSED, exchange_ask, exchange_failed, is_wrong_for_good
 from dap.leader.models import AggregationJob, CollectionJob, HelperCount, Planning, Uploads
 from dap.leader.operations import task_lose
@@ -36,6 +36,7 @@ from panprivacy.protocols.dap.collection import (
     CollectionJobReq,
     CollectionJobResp,
 )
+from panprivacy.protocols.dap.dialects import AGGREGATE_SHARES
 from panprivacy.protocols.dap.hpke import seal_aggregate_share
 from panprivacy.protocols.prio3.interface import InexactSumError
 from partners.client import UNRECOGNIZED_TASK, PeerClient, PeerRefusedError, PeerUnavailableError
@@ -50,17 +51,30 @@ COUNT_ATTEMPTS = 5
 """Failed attempts after which a result does without the helper's count."""
 
 
-def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetime) -> CollectionJob:
+def collection_job_key(*, task: Task, chosen: bytes) -> uuid.UUID:
+    """The primary key of the job with an identifier of the collector's choice. Those of two tasks differ."""
+    return uuid.UUID(bytes=hashlib.sha256(bytes(task.task_id) + chosen).digest()[:16])
+
+
+def collection_job_create(
+    *, task: Task, request: CollectionJobReq, now: datetime, chosen: bytes | None = None
+) -> CollectionJob:
     """Begin a collection job, or find that it exists: the same request is the same job until it is deleted.
 
     One that was refused for too few reports begins anew.
 
+    Args:
+        chosen: the job's identifier (16 bytes), if the collector chose it; equal requests under others are
+            other jobs.
+
     Raises:
+        IdentifierTakenError: another request has the chosen identifier.
         CollectionRefusedError: no such batch can be collected, or not while the task is open.
         TaskEndedError: the task's shares are deleted.
     """
     encoded = request.encode()
-    digest = hashlib.sha256(encoded).digest()
+    digest = hashlib.sha256(encoded + (chosen or b"")).digest()
+    key = uuid.uuid4() if chosen is None else collection_job_key(task=task, chosen=chosen)
     with transaction.atomic():
         task = Task.objects.select_for_update(no_key=True).get(pk=task.pk)
         if task.state == Task.State.ENDED:
@@ -71,8 +85,11 @@ def collection_job_create(*, task: Task, request: CollectionJobReq, now: datetim
             raise CollectionRefusedError("batchInvalid", detail)
         same = CollectionJob.objects.filter(task=task, digest=digest).exclude(state=State.DELETED).first()
         if same is None:
+            if CollectionJob.objects.filter(pk=key).exists():
+                raise IdentifierTakenError("Another request has this identifier. Choose a new one.")
             interval = _queried_interval(task, request)
             return CollectionJob.objects.create(
+                pk=key,
                 task=task,
                 request=encoded,
                 digest=digest,
@@ -128,7 +145,7 @@ def collection_job_drive(*, job: uuid.UUID, peer: PeerClient, now: datetime) -> 
         answer = exchange_ask(
             row,
             peer=peer,
-            resource="aggregate_shares",
+            resource=AGGREGATE_SHARES,
             body=stored_bytes(row.share_request),
             message=AggregateShareReq,
             now=now,
@@ -237,10 +254,11 @@ def _choose_batch(task: Task, job: CollectionJob, smallest: int) -> None:
     """Give the job a batch that has enough reports; if it is the one that is open, the next reports open
     another.
 
-    Older ones first: one that a deleted job had chosen takes no more reports, and no other job needs it. Two
-    jobs of a task cannot want the same batch, since there is one query for the next.
+    Older ones first: one that a deleted job had chosen takes no more reports, and no other job needs it.
     """
     filled = BatchBucket.objects.filter(task=task, collected=False, report_count__gte=smallest)
+    chosen = CollectionJob.objects.filter(task=task, state=State.WAITING).exclude(batch_id=None)
+    filled = filled.exclude(identifier__in=chosen.values("batch_id"))
     batch_id = filled.order_by("pk").values_list("identifier", flat=True).first()
     if batch_id is None:
         return

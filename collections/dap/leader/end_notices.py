@@ -5,7 +5,7 @@ from datetime import datetime
 from dap.leader.exchange import exchange_failed
 from dap.leader.models import EndNotice
 from dap.models import Task
-from dap.operations import task_remains_delete
+from dap.operations import dialect_of, task_remains_delete
 from partners.client import PeerRefusedError, PeerUnavailableError
 from partners.helper_calls import task_end_at_helper
 from partners.partner import Partner
@@ -25,7 +25,8 @@ def end_notice_drive(*, task: Task, partner: Partner, now: datetime) -> None:
     if row.task.state == Task.State.ENDED:
         task_remains_delete(task=row.task)
     try:
-        task_end_at_helper(partner, task_id=bytes(row.task.task_id), reason=row.reason)
+        if dialect_of(row.task).is_signed:  # another helper has no address for it: its operator ends the task
+            task_end_at_helper(partner, task_id=bytes(row.task.task_id), reason=row.reason)
     except (PeerUnavailableError, PeerRefusedError) as error:
         exchange_failed(row, error=str(error), now=now)
         return

@@ -1,12 +1,15 @@
 """Asking the helper, until it answers for good (DAP draft 18, section 3.1)."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 import structlog
 
 from dap.leader.models import AggregationJob, CollectionJob, EndNotice, Exchange
-from panprivacy.formats import base64_text
+from dap.operations import dialect_of
 from panprivacy.formats.tls_messages import Message
+from panprivacy.protocols.dap.aggregation import AggregationJobInitReq, AggregationJobResp
+from panprivacy.protocols.dap.collection import AggregateShare, AggregateShareReq
 from panprivacy.protocols.dap.media import media_type
 from partners.client import PeerClient, PeerRefusedError, PeerUnavailableError
 from partners.failed_requests import LONGEST_WAIT, request_failed
@@ -32,6 +35,12 @@ request: its answers are stored, and will be the same tomorrow (DAP draft 18, se
 Asking = AggregationJob | CollectionJob | EndNotice
 """The rows that are requests to the helper."""
 
+ANSWERS: Mapping[type[Message], type[Message]] = {
+    AggregationJobInitReq: AggregationJobResp,
+    AggregateShareReq: AggregateShare,
+}
+"""Request → what answers it."""
+
 
 def is_wrong_for_good(row: Asking, now: datetime) -> bool:
     """Whether a signed answer that makes no sense is the end of a request, or is asked for once more."""
@@ -43,7 +52,13 @@ class UnexpectedAnswerError(ValueError):
 
 
 def exchange_ask(
-    row: Asking, *, peer: PeerClient, resource: str, body: bytes, message: type[Message], now: datetime
+    row: AggregationJob | CollectionJob,
+    *,
+    peer: PeerClient,
+    resource: str,
+    body: bytes,
+    message: type[Message],
+    now: datetime,
 ) -> bytes | None:
     """Send a stored request, or fetch the answer that the helper promised for later.
 
@@ -52,23 +67,26 @@ def exchange_ask(
 
     Args:
         row: of a task.
-        resource: below the task's address, e.g. `aggregation_jobs`.
+        resource: a list of the task, e.g. `aggregation_jobs`.
         body: an encoded `message`.
 
     Returns:
-        The answer's body; None if there is none yet. The row then holds the time of the next attempt.
+        The answer's body, in draft 18; None if there is none yet. The row then holds the time of the next
+        attempt.
 
     Raises:
         PeerRefusedError: the helper refused for good.
+        InvalidMessageError: the answer is none in the dialect of the task.
     """
+    dialect = dialect_of(row.task)
     try:
         if row.location:
             answer = peer.get(row.location)
         else:
-            path = f"/tasks/{base64_text.encode_url(bytes(row.task.task_id))}/{resource}"
-            answer = peer.post(path, body, media_type(message))
+            method, path = dialect.creation(bytes(row.task.task_id), resource, row.pk.bytes)
+            answer = peer.send(method, path, dialect.write(message, body), media_type(message))
         if answer.body:
-            return answer.body
+            return dialect.read(ANSWERS[message], answer.body)
         location = answer.location or row.location
         # Checked now, while the request can still be sent instead.
         peer.address(location)

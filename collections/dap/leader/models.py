@@ -22,6 +22,9 @@ class Collector(models.Model):
     verification_key = models.BinaryField(
         max_length=32, null=True, help_text="Ed25519 key of a collector elsewhere, who signs its requests."
     )
+    token = models.BinaryField(
+        null=True, help_text="Hash of the token that a collector elsewhere bears instead, sealed."
+    )
     collects_on_close = models.BooleanField(
         default=False, help_text="Collected by itself, once, when it takes no more reports."
     )
@@ -146,7 +149,9 @@ class CollectionJob(Exchange):
     task = models.ForeignKey(Task, models.PROTECT, related_name="collection_jobs")
     state = models.CharField(max_length=7, choices=State, default=State.WAITING)
     request = models.BinaryField(help_text="Encoded CollectionJobReq.")
-    digest = models.BinaryField(max_length=32, help_text="SHA-256 of `request`.")
+    digest = models.BinaryField(
+        max_length=32, help_text="SHA-256 of `request`, and the identifier if the collector chose one."
+    )
     # The batch. In the leader-selected mode it is known once there is one that is large enough.
     start = models.PositiveBigIntegerField(null=True, help_text="In units of the time precision.")
     end = models.PositiveBigIntegerField(null=True, help_text="First time after it.")

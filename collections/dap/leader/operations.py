@@ -14,8 +14,12 @@ from dap.models import Side, Task
 from dap.operations import task_lock, task_store
 from panprivacy.encryption.interface import PrivateKey
 from panprivacy.protocols.dap.basics import HpkeConfig
+from panprivacy.protocols.dap.dialects import DRAFT_18, Dialect, Token, TokenHash
 from panprivacy.protocols.dap.task import TaskConfiguration
-from storage.sealing import secret_seal, secrets_delete
+from storage.columns import stored_bytes
+from storage.sealing import secret_erase, secret_seal, secret_unseal, secrets_delete
+
+COLLECTOR_TOKEN = b"dap collector token\n"
 
 COLLECTOR_CONFIG_ID = 0
 """Of the HPKE key of a collector in this process: it has one for each task."""
@@ -33,8 +37,11 @@ def task_create(
     now: datetime,
     collector_key: bytes | None = None,
     collector_verification_key: bytes | None = None,
+    collector_token: TokenHash | None = None,
     share_key: PrivateKey | None = None,
     document: str = "",
+    dialect: Dialect = DRAFT_18,
+    helper_token: Token | None = None,
 ) -> Task:
     """Begin a task that the helper takes part in already. Idempotent.
 
@@ -46,9 +53,12 @@ def task_create(
         collector_key: HPKE private key of `collector_config`, if this process is the collector; sealed here.
         collector_verification_key: Ed25519 key (32 bytes) of an external collector, which signs requests; for
             a plain task only.
+        collector_token: of the token that an external collector bears instead; sealed here.
         share_key: the leader's private key of pan-private shares; None for a plain task.
         document: canonical JSON of the recipe; empty for a plain task. A recipe's task is collected as a
             whole, once, when it takes no more reports: it has a task interval, and its collector is here.
+        dialect, helper_token: how we and the helper speak, and what we bear if it is not `helper_key`; sealed
+            here.
 
     Raises:
         TaskConflictError: the task exists and differs in anything.
@@ -58,7 +68,7 @@ def task_create(
     collects_on_close = document != ""
     if collects_on_close and (collector_key is None or configuration.task_interval is None):
         raise ValueError("a recipe's task must have a collector key and a task interval")
-    if collects_on_close and collector_verification_key is not None:
+    if collects_on_close and (collector_verification_key, collector_token) != (None, None):
         raise ValueError("a recipe's task must have no collector elsewhere")
     task, is_new = task_store(
         task_id=task_id,
@@ -70,6 +80,8 @@ def task_create(
         peer_key=helper_key,
         share_key=share_key,
         document=document,
+        dialect=dialect,
+        peer_token=None if helper_token is None else helper_token.to_bytes(),
         now=now,
     )
     if is_new:
@@ -83,9 +95,20 @@ def task_create(
             task=task,
             hpke_key=sealed,
             verification_key=collector_verification_key,
+            token=None
+            if collector_token is None
+            else secret_seal(collector_token.to_bytes(), kind=COLLECTOR_TOKEN, owner=task_id),
             collects_on_close=collects_on_close,
         )
     return task
+
+
+def collector_token(collector: Collector) -> TokenHash:
+    """The hash of the token that a collector elsewhere bears. ValueError if it bears none."""
+    owner = bytes(collector.task.task_id)
+    return TokenHash.from_bytes(
+        secret_unseal(stored_bytes(collector.token), kind=COLLECTOR_TOKEN, owner=owner)
+    )
 
 
 @transaction.atomic
@@ -118,6 +141,8 @@ def task_end(*, task: Task, reason: str, now: datetime) -> None:
     for model in (AggregationJob, CollectionJob, Planning):
         model.objects.filter(task=task).delete()
     # Before the reports: the key is erased first after the commit.
+    for collector in Collector.objects.filter(task=task):
+        secret_erase(collector.token)
     secrets_delete(Collector.objects.filter(task=task), "hpke_key")
     WAITING.clear(task.pk)
     end_notice_owe(task=task, reason=reason, now=now)

@@ -4,9 +4,11 @@ from django.conf import settings
 
 from dap.leader.models import Registration
 from dap.models import Task
-from dap.operations import configuration_of
-from partners.client import PeerClient
+from dap.operations import configuration_of, dialect_of, task_peer_token
+from panprivacy.protocols.dap.dialects import Token
+from partners.client import PeerClient, TokenClient
 from partners.partner import Partner
+from storage.columns import stored
 from web.transport import Transport, https_transport
 
 
@@ -33,5 +35,8 @@ def registered_partner(registration: Registration, transport: Transport = https_
 
 
 def peer_of(task: Task, transport: Transport = https_transport) -> PeerClient:
-    """A client that speaks to it."""
-    return partner_of(task, transport).client()
+    """A client that speaks to it. Raises TaskEndedError if the token of a task is deleted with it."""
+    if dialect_of(task).is_signed:
+        return partner_of(task, transport).client()
+    token = Token.from_bytes(stored(task_peer_token(task)))
+    return TokenClient(url=task.peer_url, token=token.headers(), transport=transport)

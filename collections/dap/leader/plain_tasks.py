@@ -2,22 +2,26 @@
 
 import dataclasses
 import random
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db import transaction
 
 from dap.leader.models import Collector
 from dap.leader.operations import COLLECTOR_CONFIG_ID, task_create
 from dap.leader.registrations import registration_forget, registration_note
 from dap.models import Task
-from dap.operations import configuration_of
+from dap.operations import configuration_of, task_peer_token, task_verify_key
+from dap.task_files import HELPER, LEADER, TaskParameters
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError, Message
 from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
+from panprivacy.protocols.dap.dialects import BEARER, JANUS, Token, TokenHash
 from panprivacy.protocols.dap.hpke import generate_keypair, seal
 from panprivacy.protocols.dap.task import MOST_BATCH_SIZE, TaskConfiguration, task_interval_extension
 from panprivacy.protocols.dap.vdafs import PRIO3, UnsupportedVdafError, prio3_of, vdaf_name
@@ -30,6 +34,9 @@ VDAFS: Mapping[str, int] = {vdaf_name(number).lower(): number for number in PRIO
 """Name on the command line → the VDAF's code point."""
 
 BATCH_MODES: Mapping[str, BatchMode] = {mode.name.lower().replace("_", "-"): mode for mode in BatchMode}
+
+TOKEN_BYTES = 32
+"""Random bytes of a token."""
 
 MOST_PRECISION = 366 * 86_400
 """Seconds: a year."""
@@ -49,6 +56,7 @@ class PlainTask:
             times are refused. Both None for no bounds.
         collector_config, collector_verification_key: of a collector elsewhere, and the Ed25519 key (32 bytes)
             under which it signs. Both None if this process is the collector.
+        collector_token: of the token that a collector elsewhere bears instead of signing.
     """
 
     vdaf: str
@@ -60,6 +68,7 @@ class PlainTask:
     duration: int | None = None
     collector_config: HpkeConfig | None = None
     collector_verification_key: bytes | None = None
+    collector_token: TokenHash | None = None
 
     def configuration(self, *, leader_url: str, helper_url: str, task_info: bytes) -> TaskConfiguration:
         """The public parameters of the task.
@@ -171,10 +180,107 @@ def plain_task_create(
             collector_config=collector_config,
             collector_key=collector_key,
             collector_verification_key=plain.collector_verification_key,
+            collector_token=plain.collector_token,
             helper_url=partner.url,
             helper_key=partner.verification_key,
             now=now,
         )
+
+
+def janus_task_create(
+    *, plain: PlainTask, leader_url: str, helper_url: str, now: datetime, random_source: random.Random
+) -> Task:
+    """Begin a plain task with a helper that runs Janus, which learns of it by a file (`helper_parameters`).
+
+    Args:
+        leader_url, helper_url: base addresses, ours and the helper's.
+        random_source: `secrets.SystemRandom()`; identifier, keys and token come from it.
+
+    Raises:
+        FieldError: a value that is not in its range.
+    """
+    _require_janus("janus", helper_url)
+    task_id = _task_id(random_source)
+    configuration = plain.configuration(
+        leader_url=leader_url, helper_url=helper_url, task_info=base64_text.encode_url(task_id).encode()
+    )
+    collector_config, collector_key = _collector(plain, random_source)
+    return task_create(
+        task_id=task_id,
+        configuration=configuration,
+        verify_key=random_source.randbytes(VERIFY_KEY_SIZE),
+        collector_config=collector_config,
+        collector_key=collector_key,
+        collector_verification_key=plain.collector_verification_key,
+        collector_token=plain.collector_token,
+        helper_url=helper_url,
+        helper_key=b"",
+        dialect=JANUS,
+        helper_token=Token(BEARER, base64_text.encode_url(random_source.randbytes(TOKEN_BYTES))),
+        now=now,
+    )
+
+
+def janus_task_import(*, parameters: TaskParameters, leader_url: str, now: datetime) -> Task:
+    """Begin the task of a file with a helper that runs Janus. Idempotent.
+
+    Args:
+        leader_url: our own base address.
+
+    Raises:
+        FieldError: a field is not as it must be.
+        TaskConflictError, TaskEndedError: as in `task_create`.
+    """
+    if parameters.role != LEADER:
+        raise FieldError("role", f"must be {LEADER}")
+    if parameters.own_url != leader_url:
+        raise FieldError("own_aggregator_endpoint", f"must be {leader_url}")
+    _require_janus("peer_aggregator_endpoint", parameters.peer_url)
+    configuration = parameters.configuration
+    _require_within("min_batch_size", configuration.min_batch_size, 2, MOST_BATCH_SIZE)
+    _require_within("time_precision", configuration.time_precision, 1, MOST_PRECISION)
+    try:
+        prio3_of(configuration)
+    except UnsupportedVdafError as error:
+        raise FieldError("vdaf", str(error)) from None
+    _require_sealable(parameters.collector_config, secrets.SystemRandom())
+    return task_create(
+        task_id=parameters.task_id,
+        configuration=configuration,
+        verify_key=parameters.verify_key,
+        collector_config=parameters.collector_config,
+        collector_token=parameters.collector_token_hash,
+        helper_url=parameters.peer_url,
+        helper_key=b"",
+        dialect=JANUS,
+        helper_token=parameters.token,
+        now=now,
+    )
+
+
+def helper_parameters(task: Task) -> TaskParameters:
+    """What the helper of a task must know, if it runs Janus.
+
+    Raises:
+        FieldError: another helper, which is asked over the network.
+        TaskEndedError: the task's keys are deleted.
+    """
+    token = task_peer_token(task)
+    if token is None:
+        raise FieldError("task_id", "must be of a task whose helper runs Janus")
+    return TaskParameters(
+        role=HELPER,
+        task_id=bytes(task.task_id),
+        configuration=configuration_of(task),
+        verify_key=task_verify_key(task),
+        collector_config=HpkeConfig.decode(bytes(task.collector_config)),
+        token_hash=Token.from_bytes(token).hashed(),
+    )
+
+
+def _require_janus(field: str, url: str) -> None:
+    if url not in settings.JANUS_PARTNERS:
+        raise FieldError(field, "must be one of PANAPP_JANUS_PARTNERS")
 
 
 def describe_task(task: Task) -> dict[str, Any]:
@@ -189,6 +295,7 @@ def describe_task(task: Task) -> dict[str, Any]:
         "task_id": base64_text.encode_url(bytes(task.task_id)),
         "identifier": bytes(task.task_id).hex(),
         "state": task.state,
+        "dialect": task.dialect,
         "leader": configuration.leader_aggregator_endpoint,
         "helper": configuration.helper_aggregator_endpoint,
         "vdaf": vdaf_name(configuration.vdaf_type).lower(),
@@ -214,20 +321,30 @@ def _task_id(random_source: random.Random) -> bytes:
 
 
 def _collector(plain: PlainTask, random_source: random.Random) -> tuple[HpkeConfig, bytes | None]:
-    elsewhere = plain.collector_config, plain.collector_verification_key
-    if elsewhere == (None, None):
+    known_by = [
+        name for name in (plain.collector_verification_key, plain.collector_token) if name is not None
+    ]
+    if plain.collector_config is None and not known_by:
         # The helper of a plain task may be another product: DAP requires this KEM of all.
         return generate_keypair(COLLECTOR_CONFIG_ID, random_source, KemName.X25519)
     if plain.collector_config is None:
-        raise FieldError("collector_hpke_config", "must be set if a collector key is")
-    if plain.collector_verification_key is None:
-        raise FieldError("collector_key", "must be set if a collector's HPKE configuration is")
+        raise FieldError("collector_hpke_config", "must be set if a collector key or token is")
+    if len(known_by) != 1:
+        raise FieldError(
+            "collector_key", "this or the token's hash must be set if a collector's HPKE configuration is"
+        )
+    if plain.collector_token is not None and not settings.JANUS_PARTNERS:
+        raise FieldError("collector_token_hash", "needs a partner in PANAPP_JANUS_PARTNERS")
+    _require_sealable(plain.collector_config, random_source)
+    return plain.collector_config, None
+
+
+def _require_sealable(config: HpkeConfig, random_source: random.Random) -> None:
+    """Checked when a task begins, not when the first batch is due."""
     try:
-        # Checked now, not when the first batch is due.
-        seal(plain.collector_config, b"", b"", b"", random_source)
+        seal(config, b"", b"", b"", random_source)
     except HpkeSealError as error:
         raise FieldError("collector_hpke_config", str(error)) from None
-    return plain.collector_config, None
 
 
 def _require_one_of(field: str, value: str, allowed: Mapping[str, object]) -> None:

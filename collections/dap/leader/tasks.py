@@ -1,9 +1,11 @@
 """Tasks carry identifiers only; each is safe to run at any time, even twice."""
 
 import uuid
+from contextlib import suppress
 
 from celery import shared_task
 
+from dap.errors import TaskEndedError
 from dap.leader.aggregation import aggregation_job_drive
 from dap.leader.collection import collection_job_drive
 from dap.leader.end_notices import end_notice_drive
@@ -42,7 +44,8 @@ def drive_aggregation_job(job: str, until: str | None = None) -> None:
     """Verify the reports of one job with the helper."""
     row = AggregationJob.objects.select_related("task").defer("request", "states").filter(pk=job).first()
     if row is not None and _is_newest(row, until):
-        aggregation_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=clock.database_now())
+        with suppress(TaskEndedError):  # the job was deleted with its task
+            aggregation_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=clock.database_now())
 
 
 @shared_task
@@ -50,7 +53,8 @@ def drive_collection_job(job: str, until: str | None = None) -> None:
     """Ask the helper for its share of one batch."""
     row = CollectionJob.objects.select_related("task").filter(pk=job).first()
     if row is not None and _is_newest(row, until):
-        collection_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=clock.database_now())
+        with suppress(TaskEndedError):
+            collection_job_drive(job=uuid.UUID(job), peer=peer_of(row.task), now=clock.database_now())
 
 
 @shared_task

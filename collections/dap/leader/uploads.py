@@ -17,7 +17,7 @@ from dap.leader.models import Uploads
 from dap.leader.sizes import JOB_BYTES
 from dap.limits import JOB_REPORTS
 from dap.models import Side, Task
-from dap.operations import configuration_of, rejections_add, reports_claim, task_hold
+from dap.operations import configuration_of, dialect_of, rejections_add, reports_claim, task_hold
 from dap.selectors import times_collected
 from panprivacy.protocols.dap.basics import ReportError
 from panprivacy.protocols.dap.lengths import report_lengths
@@ -60,9 +60,10 @@ def reports_upload(*, task: Task, reports: Sequence[Report], now: datetime) -> l
         QueueFullError: nothing was stored or counted, as too many others wait.
         RowHeldError: the same, as another transaction holds the task for too long.
     """
+    dialect = dialect_of(task)
     errors = UPLOADS.submit(Upload(task, reports, _bad_by_themselves(task, reports, now), now), len(reports))
     return [
-        ReportUploadStatus(reports[index].report_metadata.report_id, _answer(error))
+        ReportUploadStatus(reports[index].report_metadata.report_id, dialect.told(_answer(error)))
         for index, error in sorted(errors.items())
     ]
 

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from panprivacy.protocols.dap.media import problem_type
 from panprivacy.protocols.dap.signatures import sign_response, verify_request
-from partners.client import PeerClient, PeerRefusedError, PeerUnavailableError
+from partners.client import PeerClient, PeerRefusedError, PeerUnavailableError, TokenClient
 from partners.partner import ask_json
 
 OURS = bytes(range(32))
@@ -146,3 +146,40 @@ class TestLocations:
         with pytest.raises(PeerUnavailableError, match="not its own"):
             peer.client().get(location)
         assert peer.asked == []
+
+
+def bearing(status: int, body: bytes = b"", **headers: str) -> TokenClient:
+    """A client of a server that signs nothing and answers so."""
+    peer = Peer(status, body, **headers)
+    unsigned = peer.status, peer.headers, peer.body
+    return TokenClient(url=URL, token={"Authorization": "Bearer abc"}, transport=lambda *_: unsigned)
+
+
+@pytest.mark.parametrize("status", [400, 409, 410])
+def test_refusal_without_signature_is_final_as_a_problem_document_only(status: int) -> None:
+    with pytest.raises(PeerRefusedError) as refused:
+        bearing(status, problem(problem_type("batchMismatch"), "differs")).post("/tasks", b"", "")
+    assert (refused.value.token, str(refused.value)) == ("batchMismatch", "differs")
+    for body in (b"", b"<html>", b"[]", b"{}", b'{"type": 1}'):
+        with pytest.raises(PeerUnavailableError, match="without a problem document"):
+            bearing(status, body).post("/tasks", b"", "")
+
+
+@pytest.mark.parametrize("status", [301, 401, 403, 404, 408, 429, 500, 503])
+def test_other_status_without_signature_is_asked_again(status: int) -> None:
+    with pytest.raises(PeerUnavailableError):
+        bearing(status, problem("about:blank", "later")).post("/tasks", b"", "")
+
+
+def test_task_unknown_to_a_server_that_signs_nothing_is_asked_again() -> None:
+    with pytest.raises(PeerUnavailableError):
+        bearing(400, problem(problem_type("unrecognizedTask"), "unknown")).post("/tasks", b"", "")
+
+
+@pytest.mark.parametrize(
+    "location", ["https://elsewhere.test/tasks", "//elsewhere.test/tasks", "http://peer.test/"]
+)
+def test_token_goes_to_no_other_host_than_the_partners(location: str) -> None:
+    client = bearing(201, location=location)
+    with pytest.raises(PeerUnavailableError, match="not its own"):
+        client.get(client.post("/tasks", b"", "").location)

@@ -35,7 +35,8 @@ class Migration(migrations.Migration):
             name='AggregationJob',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('resource_id', models.BinaryField(help_text='Beginning of the SHA-256 of task identifier and request.', max_length=16)),
+                ('resource_id', models.BinaryField(help_text='Chosen by the leader, or beginning of the SHA-256 of task and request.', max_length=16)),
+                ('digest', models.BinaryField(default=b'', help_text='SHA-256 of task and request, if the leader chose.', max_length=32)),
                 ('answer', models.BinaryField()),
                 ('task', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='dap.task')),
             ],
@@ -47,7 +48,8 @@ class Migration(migrations.Migration):
             name='ReleasedShare',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('resource_id', models.BinaryField(help_text='Beginning of the SHA-256 of task identifier and request.', max_length=16)),
+                ('resource_id', models.BinaryField(help_text='Chosen by the leader, or beginning of the SHA-256 of task and request.', max_length=16)),
+                ('digest', models.BinaryField(default=b'', help_text='SHA-256 of task and request, if the leader chose.', max_length=32)),
                 ('answer', models.BinaryField()),
                 ('task', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.PROTECT, related_name='+', to='dap.task')),
             ],

@@ -1,23 +1,28 @@
-"""`manage.py helper_tasks list|end`: the tasks of this helper, and ending them without the leader."""
+"""`manage.py helper_tasks list|end|import`: the tasks of this helper, without the leader."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
+from dap.helper.registrations import janus_task_register
 from dap.helper.task_ends import REASON_LENGTH, helper_task_end
 from dap.identifiers import readable_arguments, task_id_of
 from dap.models import Side, Task
 from dap.selectors import collected_among, counts_of, rejections_among
+from dap.task_files import task_file_read
 from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
 from panprivacy.formats.times import format_time
+from web.problems import Problem
 
 
 class Command(BaseCommand):
     help = (
-        "List the tasks that this helper takes part in, or end some: their keys, shares and totals are "
-        "deleted."
+        "List the tasks that this helper takes part in, end some: their keys, shares and totals are "
+        "deleted, or take part in one of a leader that runs Janus."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -36,6 +41,10 @@ class Command(BaseCommand):
         which.add_argument("--all", action="store_true", help="every task that has not ended")
         end.add_argument("--reason", required=True, help="why, in words that both sides show")
 
+        actions.add_parser(
+            "import", help="take part in the task of a file for `janus_cli provision-tasks`, with role Helper"
+        ).add_argument("file", type=Path)
+
     def run_from_argv(self, argv: list[str]) -> None:
         super().run_from_argv(readable_arguments(argv))
 
@@ -45,6 +54,9 @@ class Command(BaseCommand):
         if options["action"] == "list":
             self._list(tasks if options["ended"] else running)
             return
+        if options["action"] == "import":
+            self._import(options["file"])
+            return
         if not options["reason"].strip() or len(options["reason"]) > REASON_LENGTH:
             raise CommandError(f"reason: must have 1 to {REASON_LENGTH} characters", returncode=2)
         chosen = list(running if options["all"] else running.filter(task_id=_task_id(options["identifier"])))
@@ -53,6 +65,13 @@ class Command(BaseCommand):
         for task in chosen:
             helper_task_end(task=task, reason=options["reason"], now=timezone.now())
             self.stdout.write(f"Ended {bytes(task.task_id).hex()}.")
+
+    def _import(self, file: Path) -> None:
+        try:
+            task = janus_task_register(parameters=task_file_read(file.read_bytes()), now=timezone.now())
+        except (FieldError, OSError, Problem) as error:
+            raise CommandError(str(error), returncode=2) from None
+        self.stdout.write(f"Takes part in {bytes(task.task_id).hex()}.")
 
     def _list(self, tasks: Iterable[Task]) -> None:
         shown = list(tasks)

@@ -1,15 +1,17 @@
-"""`task create`, `task list`, `task collect` and `task end`: DAP tasks of plain Prio3 shares."""
+"""`task create`, `list`, `collect`, `end`, `export` and `import`: DAP tasks of plain Prio3 shares."""
 
 import json
 import secrets
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from dap.errors import TaskEndedError
+from dap.errors import TaskConflictError, TaskEndedError
 from dap.identifiers import readable_arguments, task_id_of
 from dap.leader.aggregation import aggregation_job_drive
 from dap.leader.collection import collection_job_create, collection_job_delete, collection_job_drive
@@ -23,7 +25,10 @@ from dap.leader.plain_tasks import (
     VDAFS,
     PlainTask,
     describe_task,
+    helper_parameters,
     interval_of,
+    janus_task_create,
+    janus_task_import,
     plain_task_create,
 )
 from dap.leader.results import Refusal, TaskResult, collection_result
@@ -31,11 +36,13 @@ from dap.leader.selectors import progress_of, times_uncollected
 from dap.models import Side, Task
 from dap.operations import configuration_of, task_named
 from dap.selectors import rejections_of
+from dap.task_files import task_file_read, task_file_write
 from panprivacy.formats import base64_text
 from panprivacy.formats.errors import FieldError
 from panprivacy.formats.tls_messages import InvalidMessageError
 from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
 from panprivacy.protocols.dap.collection import CollectionJobReq, Query
+from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, TokenHash
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from partners.client import PeerRefusedError, PeerUnavailableError
 from partners.roles import HELPER, why_no_answer
@@ -44,6 +51,7 @@ from storage.database import require_migrated_database
 INPUT_ERROR = 2
 NO_RESULT = 3
 PARAMETERS = ("length", "max_measurement", "max_weight", "max_value", "chunk_length")
+TOKEN_TYPES = {"bearer": BEARER, "dap": DAP_AUTH}
 POLL_SECONDS = 0.5
 
 
@@ -64,6 +72,11 @@ class Command(BaseCommand):
         create.add_argument("--duration", type=int, help="seconds from then on in which reports may be made")
         create.add_argument("--collector-hpke-config", help="of a collector elsewhere (base64url)")
         create.add_argument("--collector-key", help="its Ed25519 verification key (base64url)")
+        create.add_argument(
+            "--collector-token-hash",
+            help="instead of the key, the SHA-256 of its token: `bearer:` or `dap:`, and base64url",
+        )
+        create.add_argument("--janus", help="base address of a helper that runs Janus, in place of ours")
         actions.add_parser("list", help="the tasks that have no recipe")
         collect = actions.add_parser("collect", help="collect a batch and print its result")
         collect.add_argument("task_id", help="as `task create` prints it, in base64url or hexadecimal")
@@ -73,16 +86,26 @@ class Command(BaseCommand):
         end = actions.add_parser("end", help="end a task on both sides; its reports and keys are deleted")
         end.add_argument("task_id", help="as `task create` prints it, in base64url or hexadecimal")
         end.add_argument("--reason", default="ended by the leader", help="in words that both sides show")
+        export = actions.add_parser(
+            "export", help="print the file of a task for its helper, which runs Janus"
+        )
+        export.add_argument("task_id", help="as `task create` prints it, in base64url or hexadecimal")
+        importing = actions.add_parser(
+            "import", help="begin the task of a file for `janus_cli provision-tasks`, with role Leader"
+        )
+        importing.add_argument("file", type=Path)
 
     def run_from_argv(self, argv: list[str]) -> None:
         super().run_from_argv(readable_arguments(argv))
 
     def handle(self, *args: Any, **options: Any) -> None:
-        action: Callable[[dict[str, Any]], None] = getattr(self, options["action"])
+        action: Callable[[dict[str, Any]], None] = getattr(
+            self, {"import": "import_"}.get(options["action"], options["action"])
+        )
         try:
             require_migrated_database()
             action(options)
-        except (FieldError, CollectionRefusedError, TaskEndedError) as error:
+        except (FieldError, CollectionRefusedError, TaskConflictError, TaskEndedError, OSError) as error:
             raise CommandError(str(error), returncode=INPUT_ERROR) from None
         except RegistrationOverError as error:
             raise CommandError(f"nothing was begun, try again: {error}") from None
@@ -91,12 +114,6 @@ class Command(BaseCommand):
 
     def create(self, options: dict[str, Any]) -> None:
         """Begin a task."""
-        partner = HELPER.configured()
-        if partner is None:
-            raise CommandError(
-                f"{HELPER.missing}. {HELPER.how_to_set_up}",
-                returncode=INPUT_ERROR,
-            )
         plain = PlainTask(
             vdaf=options["vdaf"],
             parameters={name: options[name] for name in PARAMETERS if options[name] is not None},
@@ -107,7 +124,21 @@ class Command(BaseCommand):
             duration=options["duration"],
             collector_config=_collector_config(options["collector_hpke_config"]),
             collector_verification_key=_collector_key(options["collector_key"]),
+            collector_token=_collector_token(options["collector_token_hash"]),
         )
+        if options["janus"] is not None:
+            task = janus_task_create(
+                plain=plain,
+                leader_url=_leader_url(),
+                helper_url=options["janus"].removesuffix("/"),
+                now=timezone.now(),
+                random_source=secrets.SystemRandom(),
+            )
+            self._print(describe_task(task))
+            return
+        partner = HELPER.configured()
+        if partner is None:
+            raise CommandError(f"{HELPER.missing}. {HELPER.how_to_set_up}", returncode=INPUT_ERROR)
         try:
             task = plain_task_create(
                 plain=plain, partner=partner, now=timezone.now(), random_source=secrets.SystemRandom()
@@ -146,6 +177,16 @@ class Command(BaseCommand):
         task_end(task=task, reason=options["reason"], now=timezone.now())
         task.refresh_from_db()
         self._print({**_named(task), "state": task.state, "outcome": task.outcome})
+
+    def export(self, options: dict[str, Any]) -> None:
+        """Print the file with which the helper takes part. It holds secrets."""
+        self.stdout.write(task_file_write(helper_parameters(_task(options["task_id"]))))
+
+    def import_(self, options: dict[str, Any]) -> None:
+        """Begin the task of a file."""
+        parameters = task_file_read(options["file"].read_bytes())
+        task = janus_task_import(parameters=parameters, leader_url=_leader_url(), now=timezone.now())
+        self._print(describe_task(task))
 
     def _print(self, content: object) -> None:
         self.stdout.write(json.dumps(content))
@@ -196,6 +237,27 @@ def _collector_key(text: str | None) -> bytes | None:
     except KeyRefusedError as error:
         raise FieldError("collector_key", str(error)) from None
     return key
+
+
+def _collector_token(text: str | None) -> TokenHash | None:
+    if text is None:
+        return None
+    name = "collector_token_hash"
+    prefix, _, digest = text.partition(":")
+    try:
+        return TokenHash(TOKEN_TYPES[prefix], _from_base64url(name, digest))
+    except KeyError:
+        raise FieldError(name, f"must begin with {' or '.join(f'{each}:' for each in TOKEN_TYPES)}") from None
+    except FieldError:
+        raise
+    except ValueError as error:
+        raise FieldError(name, str(error)) from None
+
+
+def _leader_url() -> str:
+    if settings.LEADER_URL is None:
+        raise FieldError("PANAPP_LEADER_URL", "must be set")
+    return settings.LEADER_URL
 
 
 def _query(task: Task, start: int | None, duration: int | None) -> Query:

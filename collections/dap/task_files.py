@@ -1,0 +1,346 @@
+"""Parameters of a task in a file, as Janus reads and writes them (`janus_cli provision-tasks`).
+
+The file is for one side of the task: `role` says which. It holds secrets.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
+from panprivacy.formats.tls_messages import InvalidMessageError
+from panprivacy.protocols.dap.basics import TASK_ID_BYTES, BatchMode, HpkeConfig, Interval
+from panprivacy.protocols.dap.dialects import Token, TokenHash
+from panprivacy.protocols.dap.task import TaskConfiguration, task_interval_extension
+from panprivacy.protocols.dap.vdafs import PRIO3, vdaf_name
+from panprivacy.protocols.prio3.prio3 import VERIFY_KEY_SIZE
+
+LARGEST_FILE = 64 * 1024
+"""Bytes; a task takes a thousand."""
+
+LEADER, HELPER = "Leader", "Helper"
+VDAFS: Mapping[str, int] = {vdaf_name(number): number for number in (1, 2, 3, 4)}
+"""Names of those that Janus has too → code point."""
+
+CLOCK_SKEW = 300
+"""Seconds that a client's clock may be ahead, as here."""
+
+_KEMS = {
+    0x10: "P256HkdfSha256",
+    0x11: "P384HkdfSha384",
+    0x12: "P521HkdfSha512",
+    0x20: "X25519HkdfSha256",
+    0x21: "X448HkdfSha512",
+}
+_KDFS = {1: "HkdfSha256", 2: "HkdfSha384", 3: "HkdfSha512"}
+_AEADS = {1: "Aes128Gcm", 2: "Aes256Gcm", 3: "ChaCha20Poly1305"}
+
+_REQUIRED = {
+    *("task_id", "peer_aggregator_endpoint", "own_aggregator_endpoint", "batch_mode", "vdaf", "role"),
+    *("vdaf_verify_key", "task_info", "min_batch_size", "time_precision", "collector_hpke_config"),
+}
+_SECRETS = {
+    LEADER: {"aggregator_auth_token", "collector_auth_token_hash"},
+    HELPER: {"aggregator_auth_token_hash"},
+}
+# What concerns Janus alone is passed over.
+_OPTIONAL = {
+    *("aggregation_mode", "task_start", "task_duration", "report_expiry_age", "tolerable_clock_skew"),
+    *("hpke_keys", *_SECRETS[LEADER], *_SECRETS[HELPER]),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskParameters:
+    """What one side must know of a task.
+
+    Attributes:
+        role: `LEADER` or `HELPER`: whose side it is.
+        task_id: 32 bytes.
+        verify_key: of the VDAF.
+        token: what the leader bears; its side alone has it.
+        token_hash: by which the helper recognizes it; its side alone has it.
+        collector_token_hash: by which the leader recognizes the collector; its side alone has it.
+    """
+
+    role: str
+    task_id: bytes
+    configuration: TaskConfiguration
+    verify_key: bytes = field(repr=False)
+    collector_config: HpkeConfig
+    token: Token | None = None
+    token_hash: TokenHash | None = None
+    collector_token_hash: TokenHash | None = None
+
+    @property
+    def peer_url(self) -> str:
+        """Base address of the other side, without a slash at its end."""
+        config = self.configuration
+        ours_is_leader = self.role == LEADER
+        peer = config.helper_aggregator_endpoint if ours_is_leader else config.leader_aggregator_endpoint
+        return peer.removesuffix("/")
+
+    @property
+    def own_url(self) -> str:
+        """Base address of this side, likewise."""
+        config = self.configuration
+        ours_is_leader = self.role == LEADER
+        own = config.leader_aggregator_endpoint if ours_is_leader else config.helper_aggregator_endpoint
+        return own.removesuffix("/")
+
+
+def task_file_read(content: bytes) -> TaskParameters:
+    """The one task of a file.
+
+    Raises:
+        FieldError: names the field, and what it must be.
+    """
+    task = _one_task(content)
+    role = task.get("role")
+    if role not in _SECRETS:
+        raise FieldError("role", f"must be {LEADER} or {HELPER}")
+    for name in sorted(_REQUIRED | _SECRETS[role]):
+        if task.get(name) is None:
+            raise FieldError(name, f"must be there for the role {role}")
+    for name in sorted(set(task) - _REQUIRED - _OPTIONAL, key=str):
+        raise FieldError(str(name), "is no field of a task")
+    return TaskParameters(
+        role=role,
+        task_id=_bytes(task, "task_id", TASK_ID_BYTES),
+        configuration=_configuration(task, role),
+        verify_key=_bytes(task, "vdaf_verify_key", VERIFY_KEY_SIZE),
+        collector_config=_hpke_config(task["collector_hpke_config"]),
+        token=_token(task) if role == LEADER else None,
+        token_hash=_token_hash(task, "aggregator_auth_token_hash") if role == HELPER else None,
+        collector_token_hash=_token_hash(task, "collector_auth_token_hash") if role == LEADER else None,
+    )
+
+
+def task_file_write(parameters: TaskParameters) -> str:
+    """Inverse of `task_file_read`. Raises FieldError for a task that Janus cannot run."""
+    config = parameters.configuration
+    name = vdaf_name(config.vdaf_type)
+    if name not in VDAFS:
+        raise FieldError("vdaf", f"must be one of {', '.join(VDAFS)} for Janus, not {name}")
+    message = PRIO3[config.vdaf_type][0].decode(config.vdaf_configuration)
+    members = dataclasses.asdict(message)
+    interval = config.task_interval
+    ends = (config.leader_aggregator_endpoint, config.helper_aggregator_endpoint)
+    own, peer = ends if parameters.role == LEADER else reversed(ends)
+    leader_selects = config.batch_mode is BatchMode.LEADER_SELECTED
+    task = {
+        "task_id": base64_text.encode_url(parameters.task_id),
+        "peer_aggregator_endpoint": peer,
+        "own_aggregator_endpoint": own,
+        "batch_mode": _Variant("LeaderSelected", {"batch_time_window_size": None})
+        if leader_selects
+        else "TimeInterval",
+        "aggregation_mode": "Synchronous" if parameters.role == HELPER else None,
+        "vdaf": _Variant(name, members) if members else name,
+        "role": parameters.role,
+        "vdaf_verify_key": base64_text.encode_url(parameters.verify_key),
+        "task_info": base64_text.encode_url(config.task_info),
+        "task_start": None if interval is None else interval.start,
+        "task_duration": None if interval is None else interval.duration,
+        "report_expiry_age": None,
+        "min_batch_size": config.min_batch_size,
+        "time_precision": config.time_precision,
+        "tolerable_clock_skew": -(-CLOCK_SKEW // config.time_precision),
+        "collector_hpke_config": _hpke_members(parameters.collector_config),
+        "aggregator_auth_token": None
+        if parameters.token is None
+        else {"type": parameters.token.type, "token": parameters.token.value},
+        "aggregator_auth_token_hash": _hash_members(parameters.token_hash),
+        "collector_auth_token_hash": _hash_members(parameters.collector_token_hash),
+    }
+    return yaml.dump([task], Dumper=_Dumper, sort_keys=False)
+
+
+class _Variant:
+    """A variant of an enumeration with values: a YAML mapping with the variant's name as its tag."""
+
+    def __init__(self, name: str, members: Mapping[str, Any]) -> None:
+        self.name = name
+        self.members = members
+
+
+class _Loader(yaml.SafeLoader):
+    """Safe, with variants, and without references to other parts of the file."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError("references are not read")
+        return super().compose_node(parent, index)
+
+
+class _Dumper(yaml.SafeDumper):
+    pass
+
+
+def _variant_of(loader: _Loader, name: str, node: yaml.Node) -> _Variant:
+    if not isinstance(node, yaml.MappingNode):
+        raise yaml.YAMLError("a variant must have named values")
+    members = loader.construct_mapping(node, deep=True)
+    return _Variant(name, {str(key): value for key, value in members.items()})
+
+
+_Loader.add_multi_constructor("!", _variant_of)
+_Dumper.add_representer(
+    _Variant, lambda dumper, value: dumper.represent_mapping(f"!{value.name}", value.members)
+)
+
+
+def _one_task(content: bytes) -> dict[Any, Any]:
+    refusal = FieldError("file", f"must be YAML of at most {LARGEST_FILE:,} bytes: a list of one task")
+    if len(content) > LARGEST_FILE:
+        raise refusal
+    try:
+        tasks = yaml.load(content, Loader=_Loader)  # noqa: S506  # a safe one
+    except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
+        raise refusal from error
+    if not isinstance(tasks, list) or len(tasks) != 1 or not isinstance(tasks[0], dict):
+        raise refusal
+    return tasks[0]
+
+
+def _configuration(task: Mapping[str, Any], role: str) -> TaskConfiguration:
+    own, peer = _text(task, "own_aggregator_endpoint"), _text(task, "peer_aggregator_endpoint")
+    leader, helper = (own, peer) if role == LEADER else (peer, own)
+    vdaf_type, vdaf_configuration = _vdaf(task["vdaf"])
+    try:
+        interval = _interval(task)
+        configuration = TaskConfiguration(
+            task_info=_bytes(task, "task_info"),
+            leader_aggregator_endpoint=leader,
+            helper_aggregator_endpoint=helper,
+            time_precision=_number(task, "time_precision"),
+            min_batch_size=_number(task, "min_batch_size"),
+            batch_mode=_batch_mode(task["batch_mode"]),
+            batch_config=b"",
+            vdaf_type=vdaf_type,
+            vdaf_configuration=vdaf_configuration,
+            extensions=() if interval is None else (task_interval_extension(interval),),
+        )
+        configuration.encode()
+    except InvalidMessageError as error:
+        raise FieldError(error.field, error.problem) from None
+    return configuration
+
+
+def _vdaf(value: object) -> tuple[int, bytes]:
+    name, members = (value.name, dict(value.members)) if isinstance(value, _Variant) else (value, {})
+    if not isinstance(name, str) or name not in VDAFS:
+        raise FieldError("vdaf", f"must be one of {', '.join(VDAFS)}")
+    strategy = members.pop("dp_strategy", None)
+    if strategy not in (None, {"dp_strategy": "NoDifferentialPrivacy"}):
+        raise FieldError("vdaf", "must have no dp_strategy: nothing is randomized in a plain task")
+    message = PRIO3[VDAFS[name]][0]
+    names = {field.name for field in dataclasses.fields(message)}
+    if set(members) != names or not all(type(number) is int for number in members.values()):
+        raise FieldError("vdaf", f"must have the whole numbers {', '.join(sorted(names)) or 'none'}")
+    try:
+        return VDAFS[name], message(**members).encode()
+    except InvalidMessageError as error:
+        raise FieldError("vdaf", str(error)) from None
+
+
+def _batch_mode(value: object) -> BatchMode:
+    if value == "TimeInterval":
+        return BatchMode.TIME_INTERVAL
+    if isinstance(value, _Variant) and value.name == "LeaderSelected":
+        return BatchMode.LEADER_SELECTED
+    raise FieldError("batch_mode", "must be TimeInterval or !LeaderSelected")
+
+
+def _interval(task: Mapping[str, Any]) -> Interval | None:
+    given = [name for name in ("task_start", "task_duration") if task.get(name) is not None]
+    if not given:
+        return None
+    return Interval(_number(task, "task_start"), _number(task, "task_duration"))
+
+
+def _hpke_members(config: HpkeConfig) -> dict[str, Any]:
+    if config.kem_id not in _KEMS or config.kdf_id not in _KDFS or config.aead_id not in _AEADS:
+        raise FieldError("collector_hpke_config", "must have algorithms that Janus has")
+    return {
+        "id": config.id,
+        "kem_id": _KEMS[config.kem_id],
+        "kdf_id": _KDFS[config.kdf_id],
+        "aead_id": _AEADS[config.aead_id],
+        "public_key": base64_text.encode_url(config.public_key),
+    }
+
+
+def _hpke_config(value: object) -> HpkeConfig:
+    field = "collector_hpke_config"
+    if not isinstance(value, Mapping):
+        raise FieldError(field, "must have id, kem_id, kdf_id, aead_id and public_key")
+    config = HpkeConfig(
+        id=_number(value, "id"),
+        kem_id=_algorithm(value, "kem_id", _KEMS),
+        kdf_id=_algorithm(value, "kdf_id", _KDFS),
+        aead_id=_algorithm(value, "aead_id", _AEADS),
+        public_key=_bytes(value, "public_key"),
+    )
+    try:
+        config.encode()
+    except InvalidMessageError as error:
+        raise FieldError(field, str(error)) from None
+    return config
+
+
+def _algorithm(config: Mapping[str, Any], name: str, known: Mapping[int, str]) -> int:
+    for number, text in known.items():
+        if config.get(name) == text:
+            return number
+    raise FieldError(f"collector_hpke_config.{name}", f"must be one of {', '.join(known.values())}")
+
+
+def _hash_members(token: TokenHash | None) -> dict[str, str] | None:
+    return None if token is None else {"type": token.type, "hash": base64_text.encode_url(token.digest)}
+
+
+def _token(task: Mapping[str, Any]) -> Token:
+    name = "aggregator_auth_token"
+    members = task[name]
+    if not isinstance(members, Mapping) or set(members) != {"type", "token"}:
+        raise FieldError(name, "must have type and token")
+    try:
+        return Token(_text(members, "type"), _text(members, "token"))
+    except ValueError as error:
+        raise FieldError(name, str(error)) from None
+
+
+def _token_hash(task: Mapping[str, Any], name: str) -> TokenHash:
+    members = task[name]
+    if not isinstance(members, Mapping) or set(members) != {"type", "hash"}:
+        raise FieldError(name, "must have type and hash")
+    try:
+        return TokenHash(_text(members, "type"), _bytes(members, "hash"))
+    except ValueError as error:
+        raise FieldError(name, str(error)) from None
+
+
+def _text(members: Mapping[str, Any], name: str) -> str:
+    value = members.get(name)
+    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
+        raise FieldError(name, "must be text of printable ASCII")
+    return value
+
+
+def _number(members: Mapping[str, Any], name: str) -> int:
+    value = members.get(name)
+    if type(value) is not int or not 0 <= value < 2**64:
+        raise FieldError(name, "must be a whole number from 0 to 2^64 - 1")
+    return value
+
+
+def _bytes(members: Mapping[str, Any], name: str, length: int | None = None) -> bytes:
+    try:
+        return base64_text.decode_url(_text(members, name), length)
+    except base64_text.Base64Error as error:
+        raise FieldError(name, str(error)) from None
