@@ -46,6 +46,7 @@ from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, JANUS, Token
 from panprivacy.protocols.dap.hpke import generate_keypair, open_aggregate_share
 from panprivacy.protocols.dap.media import media_type, problem_type
 from panprivacy.protocols.dap.vdafs import verifier_for
+from panprivacy.protocols.hpke import KemName
 from partners.client import PeerAnswer, PeerClient, PeerRefusedError, PeerUnavailableError, TokenClient
 from partners.partner import Partner
 from partners.roles import PartnerRole
@@ -92,7 +93,9 @@ class JanusPair(Pair):
         min_batch_size: int = 3,
     ) -> None:
         self.network = Network()
-        self.collector_config, self.collector_key = generate_keypair(9, secrets.SystemRandom())
+        self.collector_config, self.collector_key = generate_keypair(
+            9, secrets.SystemRandom(), KemName.X25519
+        )
         plain = PlainTask(
             vdaf="prio3histogram",
             parameters={"length": 4, "chunk_length": 2},
@@ -488,7 +491,7 @@ def test_collector_with_a_token_needs_a_partner_that_runs_janus(settings: Any) -
         min_batch_size=3,
         batch_mode="time-interval",
         time_precision=PRECISION,
-        collector_config=generate_keypair(9, secrets.SystemRandom())[0],
+        collector_config=generate_keypair(9, secrets.SystemRandom(), KemName.X25519)[0],
         collector_token=COLLECTOR_TOKEN.hashed(),
     )
     ours = Partner(HELPER_URL, helper_verification_key(), LEADER_URL, LEADER_KEY, Network())
@@ -505,7 +508,7 @@ def test_commands_of_the_page_run_a_task_on_both_sides(
 ) -> None:
     ours = Partner(HELPER_URL, helper_verification_key(), LEADER_URL, LEADER_KEY, Network())
     monkeypatch.setattr(PartnerRole, "configured", lambda role: ours)
-    config, _ = generate_keypair(9, secrets.SystemRandom())
+    config, _ = generate_keypair(9, secrets.SystemRandom(), KemName.X25519)
     digest = base64_text.encode_url(COLLECTOR_TOKEN.hashed().digest)
     file, values = tmp_path / "task.yaml", {"CONFIG": base64_text.encode_url(config.encode()), "HASH": digest}
     ran = []

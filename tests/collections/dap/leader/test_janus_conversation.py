@@ -26,6 +26,7 @@ from panprivacy.protocols.dap.dialects import JANUS, Token
 from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.media import media_type
 from panprivacy.protocols.dap.upload import UploadRequest
+from panprivacy.protocols.hpke import KemName
 from partners.client import PeerClient
 from storage.sealing import secret_seal
 from tests.collections.dap.leader.scene import HELPER_URL, LEADER_URL, NOW, Network, one_hot_sum
@@ -116,8 +117,8 @@ def test_stored_answers_give_the_leader_the_right_sum() -> None:
 
 def record() -> None:
     """Let both sides speak to each other, and write down what was said."""
-    config, private_key = generate_keypair(1, secrets.SystemRandom())
-    collector_config, collector_key = generate_keypair(9, secrets.SystemRandom())
+    config, private_key = generate_keypair(1, secrets.SystemRandom(), KemName.X25519)
+    collector_config, collector_key = generate_keypair(9, secrets.SystemRandom(), KemName.X25519)
     stored: dict[str, Any] = {
         "hpke_config": config.encode().hex(),
         "hpke_private_key": private_key.hex(),
