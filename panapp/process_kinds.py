@@ -73,6 +73,8 @@ KINDS = {
         ProcessKind("worker-to-subscribers", keys=(SEALING,), erases=True, mails=True),
         # Asks the database which periodic tasks wait or run.
         ProcessKind("beat"),
+        # Reads the audit log only.
+        ProcessKind("audit-stream", broker=False),
         ProcessKind("migrate", broker=False, owns_tables=True),
         ProcessKind("upkeep", erases=True, broker=False),
         # An attester's, which notifies the issuer of withheld tokens.

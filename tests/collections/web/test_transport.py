@@ -1,6 +1,5 @@
 """One request over a real connection: what comes of it, and when it ends at the latest."""
 
-import ipaddress
 import re
 import socket
 import ssl
@@ -8,18 +7,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
 import pytest
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from partners.client import PeerClient, PeerUnavailableError
 from shuffle.shuffler.limits import PART_BYTES
+from tests.certificates import certificate_written
 from web import transport
 from web.transport import REQUEST_SECONDS, https_transport
 
@@ -117,28 +113,7 @@ def saying(answer: bytes) -> Callable[[Connection], None]:
 @pytest.fixture
 def certified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ssl.SSLContext:
     """A server's TLS, with a certificate that this machine trusts for the time being."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "partner")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))
-        .not_valid_after(now + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address(HOST))]), False)
-        .sign(key, hashes.SHA256())
-    )
-    encoded = certificate.public_bytes(serialization.Encoding.PEM)
-    (tmp_path / "certificate.pem").write_bytes(encoded)
-    (tmp_path / "both.pem").write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
-        + encoded
-    )
+    certificate_written(tmp_path, HOST)
     monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "both.pem")
