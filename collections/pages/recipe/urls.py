@@ -7,6 +7,7 @@ from pages.recipe.views import (
     CloseView,
     PrivacyView,
     ProgressView,
+    RecordView,
     ResultCsvView,
     ResultJsonView,
     ResultSvgView,
@@ -18,6 +19,7 @@ from pages.recipe.views import (
 urlpatterns = [
     path("recipes/<identifier:identifier>/", ResultView.as_view(), name="recipe"),
     path("recipes/<identifier:identifier>/privacy/", PrivacyView.as_view(), name="recipe-privacy"),
+    path("recipes/<identifier:identifier>/record/", RecordView.as_view(), name="recipe-record"),
     path("recipes/<identifier:identifier>/verify/", VerifyView.as_view(), name="recipe-verify"),
     path("recipes/<identifier:identifier>/take-part/", TakePartView.as_view(), name="recipe-take-part"),
     path("recipes/<identifier:identifier>/progress/", ProgressView.as_view(), name="recipe-progress"),

@@ -46,6 +46,7 @@ from pages.recipe.presentation import (
     whole_text,
 )
 from pages.recipe.rarely import rarely_address
+from pages.recipe.record import record_of
 from pages.recipe.segments import segments_shown
 from pages.recipe.troubles import TroubleShown, troubles_of
 from pages.series.charts import trend_chart
@@ -181,6 +182,14 @@ class PrivacyView(TabView):
             "together": beside_round(recipe),
             **kind.section(request, recipe),
         }
+
+
+class RecordView(View):
+    """The record of processing for data protection, to be printed."""
+
+    def get(self, request: HttpRequest, identifier: str) -> HttpResponse:
+        recipe = _recipe(request, identifier)
+        return render(request, "recipe/record.html", {"recipe": recipe, "record": record_of(recipe)})
 
 
 class VerifyView(TabView):

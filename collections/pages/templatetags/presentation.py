@@ -4,7 +4,10 @@ import math
 from datetime import datetime
 
 from django import template
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
 
+from pages.recipe.record import Given, Text, pieces
 from pages.words.certainty import delta_text
 from pages.words.rejections import explanation
 from pages.words.units import in_unit
@@ -71,3 +74,13 @@ _LOGGED = {
 def logged(name: str) -> str:
     """The name of a detail of a log entry in words."""
     return _LOGGED.get(name) or words(name)
+
+
+@register.filter
+def isolated(text: Text) -> SafeString:
+    """A text of a record; what was given in it keeps its own direction of writing."""
+    return format_html_join("", "{}", ((_isolated(piece),) for piece in pieces(text)))
+
+
+def _isolated(piece: str) -> str:
+    return format_html("<bdi>{}</bdi>", piece) if isinstance(piece, Given) else piece

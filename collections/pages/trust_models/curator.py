@@ -62,6 +62,16 @@ CURATOR = ShownTrustModel(
             False,
         ),
     ),
+    kept=(
+        ("Items", "not kept: each is forgotten once the table is changed"),
+        (
+            "The noisy table, its keys, and names of batches",
+            "until the result, or the end without one; the key of an older table is erased within about "
+            "a minute",
+        ),
+    ),
+    breach="An attacker who controls this server while items come reads them and their senders. One who "
+    "copies the table twice, by surprise, learns what came in between.",
     observers=Observers(
         headings={Model.AGGREGATOR: "Someone who sees only the result"},
         subject="one item",

@@ -106,6 +106,8 @@ class ShownTrustModel:
         waiting: what an open recipe waits for, in a sentence.
         deleted: what is deleted if nothing was released, as the beginning of a sentence.
         adversaries: whom it protects against and whom not.
+        kept: what servers keep of what is sent, each with the time until which they do, as clauses.
+        breach: what an attacker who controls a server reads before the result, in sentences.
         observers: those against whom guarantees are stated.
         verifying: who can check the signature of a recipe, as a clause.
         joining: how to take part, as a heading.
@@ -129,6 +131,8 @@ class ShownTrustModel:
     waiting: str
     deleted: str
     adversaries: tuple[Adversary, ...]
+    kept: tuple[tuple[str, str], ...]
+    breach: str
     observers: Observers
     partner_shown: Callable[[Any], PartnerShown | None]
     digests_shown: Callable[[Any], tuple[ParameterRow, ...]] = no_digests

@@ -72,6 +72,19 @@ SHUFFLER = ShownTrustModel(
             False,
         ),
     ),
+    kept=(
+        (
+            "Messages at the shuffler, without address and time",
+            "until this server has fetched them; a full batch that is not fetched, for 90 days unless set "
+            "otherwise",
+        ),
+        (
+            "Messages at this server, and the private key of the recipe",
+            "until the result, or the end without one",
+        ),
+    ),
+    breach="Until the result, an attacker with this server's key who also controls the shuffler, or copies "
+    "what devices send, reads the messages of each device: mostly its true value.",
     observers=Observers(
         headings={
             Model.AGGREGATOR: "Someone who sees only the result",

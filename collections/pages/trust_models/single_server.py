@@ -40,6 +40,16 @@ SINGLE_SERVER = ShownTrustModel(
             opens_device=True,
         ),
     ),
+    kept=(
+        (
+            "Encrypted reports",
+            "until they are added up; in object storage until some minutes after the result",
+        ),
+        ("Nonces of reports, keyed hashes of them, and totals", "until the result, or the end without one"),
+        ("The private key of the recipe", "until the result, or the end without one"),
+    ),
+    breach="Until the result, an attacker with this server's private key reads each report that reaches it: "
+    "the answer as its device sent it.",
     observers=Observers(
         headings={
             Model.LOCAL: "Someone who reads one device's decrypted report",

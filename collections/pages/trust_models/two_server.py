@@ -75,6 +75,19 @@ TWO_SERVER = ShownTrustModel(
             opens_device=True,
         ),
     ),
+    kept=(
+        (
+            "Shares, identifiers of reports, totals and the recipe's private keys, at both servers",
+            "until the result, or the end without one; at a helper that is not notified of the end, for 90 "
+            "days unless set otherwise",
+        ),
+        (
+            "The servers' own keys for reports (HPKE)",
+            "for 14 days unless set otherwise, after operators replace them",
+        ),
+    ),
+    breach="Until the result, an attacker who controls both servers reads each answer as its device sent it. "
+    "One who controls a single server can single out one such answer.",
     observers=Observers(
         headings={
             **SINGLE_SERVER.observers.headings,
