@@ -77,7 +77,7 @@ def result_rows(result: Mapping[str, Any], number: int | None = None) -> Iterato
     """A row for each value of all devices, then for each value of each segment that is shown.
 
     Args:
-        result: a released one, as it is signed.
+        result: the signed document of a released one.
         number: of the round whose result it is.
     """
     guarantee = main_guarantee(result["guarantees"]) or {"epsilon": None, "delta": None}

@@ -23,6 +23,7 @@ from pages.words.sentences import GuaranteeText, guarantee_texts, protection_war
 from pages.words.target import target_rows
 from panprivacy.accounting.guarantees import Guarantee
 from panprivacy.formats.display import duration
+from panprivacy.protocols.hpke import KemName
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.statistics.interface import Statistic
 from recipes.models import Recipe
@@ -306,10 +307,8 @@ def _device_risks(facts: _Facts) -> Iterator[str]:
             "are not protected."
         )
     else:
-        yield (
-            "Device: what the application stores of the value is not protected. Quantum computers may open "
-            "recorded reports."
-        )
+        recorded = "" if published.hpke is KemName.X_WING else " Quantum computers may open recorded reports."
+        yield f"Device: what the application stores of the value is not protected.{recorded}"
     if published.relay is None:
         addresses = "Servers see addresses while requests last."
     else:
