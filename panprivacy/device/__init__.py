@@ -12,6 +12,8 @@
 | one round of a recipe in rounds | `rounds_check.round_require`, with `rounds_memory.RoundsMemory` |
 | a recipe that asks a part of the devices | `attributes`, `target_check.target_require` |
 | limits of what a device takes part in | `panprivacy.planning.limits.RecipeLimits` |
+| a budget of all that it ever joins | `lifetime.LifetimeBudget`, with `lifetime.LifetimeMemory` |
+| what a state shows, and leaving | `view.state_view`, `client.Device.leave` |
 | all of it from a shell | `python -m panprivacy.device` (`command_line`) |
 
 A device verifies each recipe with a key that was pinned beforehand. Its state holds ciphertexts that it
@@ -38,6 +40,7 @@ __all__ = [
     "dap_upload",
     "identity",
     "items",
+    "lifetime",
     "log_check",
     "log_memory",
     "oblivious_transport",
@@ -52,4 +55,5 @@ __all__ = [
     "trust_models",
     "value_client",
     "value_reports",
+    "view",
 ]

@@ -1,7 +1,7 @@
 """One device on the command line: `python -m panprivacy.device join | step | send`, or `send-value`.
 
-`identity`, `enrol` and `token` are for recipes whose reports need a token. The exit codes are those of
-`command_line`.
+`view` shows what it keeps, and `leave` ends it. `identity`, `enrol` and `token` are for recipes whose reports
+need a token. The exit codes are those of `command_line`.
 """
 
 from panprivacy.formats import console

@@ -27,6 +27,7 @@ from panprivacy.device.algorithm import (
     wire_report,
 )
 from panprivacy.device.attributes import NONE_GIVEN
+from panprivacy.device.lifetime import LifetimeBudget
 from panprivacy.device.state_file import DoneState, Enrolment, LiveState, decode, encode
 from panprivacy.device.storage import StateStore, location_name, open_store
 from panprivacy.device.tokens import TokenClient, TokenLostError, TokenState, token_drawn
@@ -109,6 +110,7 @@ class Device(Closable):
         server: str = "",
         simulation: bool = False,
         limits: RecipeLimits = USUAL,
+        lifetime: LifetimeBudget | None = None,
         announce: Callable[[PublishedRecipe], None] | None = None,
         sampled: Callable[[], None] | None = None,
         attributes: Mapping[str, str] | None = None,
@@ -127,6 +129,7 @@ class Device(Closable):
             server: the server's address, kept in the state for `send`'s caller.
             simulation: whether this device is a simulated one.
             limits: of this device, for recipes that are no simulations.
+            lifetime: the budget of all that this device ever joins, if it has one.
             announce: called first with the verified recipe, then coins are tossed and the state is stored; if
                 it raises, nothing is stored.
             sampled: called if the coin lets the device take part, and nothing is stored yet.
@@ -144,7 +147,8 @@ class Device(Closable):
                 exceeds this device's limits; or `attributes` are needed.
             RecipeRefusedError: a recipe for simulations on a real device or the reverse, a closed one, or
                 one of values without tokens: such a device keeps no state.
-            AlreadyJoinedError: there is a state.
+            LimitError: the recipe exceeds `lifetime`.
+            AlreadyJoinedError: there is a state, or `lifetime` has the recipe.
             StateFileBusyError: another process has the file open.
             StateFileError: its directory does not exist or cannot be written.
         """
@@ -155,6 +159,10 @@ class Device(Closable):
         if not takes_steps and recipe.admission is None:
             raise RecipeRefusedError("devices take no steps in this recipe (of values, see send-value)")
         is_asked = is_in_target(recipe, attributes)
+        if lifetime is not None:
+            if lifetime.has_joined(recipe):
+                raise AlreadyJoinedError("this device has joined this recipe already, by its lifetime budget")
+            lifetime.require(recipe)
         if announce is not None:
             announce(recipe)
         source = secrets.SystemRandom() if random_source is None else random_source
@@ -162,6 +170,8 @@ class Device(Closable):
         def start(content: bytes | None, store: StateStore, opened: ExitStack) -> "Device":
             if content is not None:
                 raise AlreadyJoinedError(f"{location_name(location)} exists: this device has joined already")
+            if lifetime is not None:
+                lifetime.count(recipe)
             token = None if recipe.admission is None else token_drawn(recipe, source, now=_now(now))
             if not is_asked:
                 state = DeviceState(phase=Phase.NOT_SAMPLED)
@@ -173,6 +183,8 @@ class Device(Closable):
             if sampled is not None and state.phase is not Phase.NOT_SAMPLED:
                 sampled()
             store.write(encode(enrolment, state, token))
+            if lifetime is not None:
+                lifetime.record_joined(recipe)
             return cls(store, LiveState(enrolment, recipe, state, token), source, opened.pop_all())
 
         return _with_store(location, start)
@@ -199,7 +211,8 @@ class Device(Closable):
                 raise _not_joined(location)
             live = decode(content)
             if isinstance(live, DoneState):
-                done = f"this device is done with recipe {live.identifier}"
+                verb = "has left" if live.left else "is done with"
+                done = f"this device {verb} recipe {live.identifier}"
                 if live.refused:
                     raise IssuanceRefusedError(f"{done}, without a token: {live.refused}")
                 raise ParticipationOverError(done)
@@ -298,11 +311,12 @@ class Device(Closable):
         if state is not self._state:
             self._become(state)
 
-    def finish(self, *, segment: str | None = None) -> None:
+    def finish(self, *, segment: str | None = None, now: datetime | None = None) -> None:
         """Make the report, after step T, and store it in place of the counters. Once made, it stays:
-        two reports with different coins would reveal more than one.
+        two reports with different coins would reveal more than one. A device that is not sampled is done.
 
         Args:
+            now: the time, by default the clock's; its day is kept if the device is done.
             segment: the device's current segment, if the recipe asks by segment; None for one that it does
                 not name. It is in the report alone, encrypted and randomized with the rest.
 
@@ -314,7 +328,7 @@ class Device(Closable):
             return
         nonce = None if self._token is None else self._token.report_nonce
         algorithm = ClientAlgorithm(self.recipe, segment=segment) if segment else self._algorithm
-        self._become(algorithm.finish(self._state, self._random_source, nonce))
+        self._become(algorithm.finish(self._state, self._random_source, nonce), now)
 
     @property
     def asks_at(self) -> datetime | None:
@@ -358,10 +372,10 @@ class Device(Closable):
             except RecipeNotOpenError as error:
                 # The issuer issues tokens from the recipe's publication on: it is not too early.
                 message = "the recipe is closed: it issues no tokens"
-                self._end_without_token(message)
+                self._end(DoneState.of(self.recipe, refused=message))
                 raise error.as_type(RecipeClosedError, message) from error
             except TokenLostError as error:
-                self._end_without_token(str(error))
+                self._end(DoneState.of(self.recipe, refused=str(error)))
                 raise
 
     def send(
@@ -377,8 +391,8 @@ class Device(Closable):
 
         Args:
             transport: to the server that published the recipe.
-            now: the time, by default the clock's. It is used only if the server takes no reports, to report
-                whether the recipe is closed or not yet open.
+            now: the time, by default the clock's. Its day is kept (`DoneState.sent`). If the server takes
+                no reports, it shows whether the recipe is closed or not yet open.
             segment: as in `finish`; ignored if the report is already made.
             value: of the device, if the recipe asks for one; also ignored if the report is made. It is in the
                 report alone, randomized and encrypted.
@@ -386,8 +400,8 @@ class Device(Closable):
                 is not sent.
 
         Returns:
-            how it was delivered; None for a device that was not sampled. The file then records only that the
-            device is done.
+            how it was delivered; None for a device that was not sampled. The file is then the same for both
+            (`DoneState`).
 
         Raises:
             RecipeClosedError: the recipe is closed; no further attempt can succeed.
@@ -405,9 +419,9 @@ class Device(Closable):
                 f"(`token`), from {format_time(self.asks_at)} on"
             )
         if self.recipe.parameters.step_count:
-            self.finish(segment=segment)
+            self.finish(segment=segment, now=now)
         elif self._state.phase is Phase.NOT_SAMPLED:
-            self._become(DeviceState(phase=Phase.DONE))
+            self._become(DeviceState(phase=Phase.DONE), now)
         elif self._state.phase is Phase.COLLECTING:
             if value is None:
                 raise FieldError("value", "is missing: the recipe asks for one")
@@ -421,17 +435,27 @@ class Device(Closable):
             try:
                 with path.upload(servers) as upload:
                     if value is not None and self._state.phase is Phase.COLLECTING:
-                        self._give(value, upload)
+                        self._give(value, upload, now)
                     if self.phase is Phase.DONE:
                         return None
                     shown = None if token is None else token.token
                     delivery = upload.submit_kept(wire_report(self._state, shown))
             except RecipeNotOpenError as error:
                 raise early_or_late(error, self.recipe, servers, now) from error
-        self._become(DeviceState(phase=Phase.DONE, step=self._state.step))
+        self._become(DeviceState(phase=Phase.DONE, step=self._state.step), now)
         return delivery
 
-    def _give(self, value: str, upload: Upload) -> None:
+    def leave(self) -> None:
+        """Leave the recipe before its report: the state is replaced by a note that the device has left, with
+        which it does not join again. ParticipationOverError if it is done.
+
+        A report whose delivery got no answer may have arrived."""
+        self._require_usable()
+        if self._state.phase is Phase.DONE:
+            raise ParticipationOverError(f"this device is done with recipe {self.recipe.identifier}")
+        self._end(DoneState.of(self.recipe, left=True))
+
+    def _give(self, value: str, upload: Upload, now: datetime | None) -> None:
         """Make the report of a device with a value, and store it. Once made, it stays, like the report of
         steps."""
         keep = upload.keeping()
@@ -441,7 +465,7 @@ class Device(Closable):
         reports = value_reports(self.recipe)
         report = reports.of_value(reports.value_of(value), source, token.report_nonce)
         if report is None:
-            self._become(DeviceState(phase=Phase.DONE))
+            self._become(DeviceState(phase=Phase.DONE), now)
         else:
             self._become(reported_state(self.recipe, keep(replace(report, token=token.token))))
 
@@ -454,18 +478,22 @@ class Device(Closable):
         if not self._usable:
             raise DeviceError("this device is closed; open its state again")
 
-    def _become(self, state: DeviceState) -> None:
+    def _become(self, state: DeviceState, now: datetime | None = None) -> None:
         # Until the store is known to hold the new state, this object may not act on either.
         self._usable = False
-        self._store.write(encode(self._enrolment, state, self._token))
+        if state.phase is Phase.DONE:
+            sent = _now(now).astimezone(UTC).date().isoformat()
+            content = DoneState.of(self.recipe, sent=sent).encode()
+        else:
+            content = encode(self._enrolment, state, self._token)
+        self._store.write(content)
         self._state = state
         self._usable = True
 
-    def _end_without_token(self, refused: str) -> None:
+    def _end(self, done: DoneState) -> None:
         self._usable = False
-        done = DeviceState(phase=Phase.DONE, step=self._state.step)
-        self._store.write(encode(self._enrolment, done, refused=refused))
-        self._state = done
+        self._store.write(done.encode())
+        self._state = DeviceState(phase=Phase.DONE, step=self._state.step)
 
     def _keep_token(self, token: TokenState) -> None:
         self._usable = False

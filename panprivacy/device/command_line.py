@@ -20,9 +20,10 @@ from panprivacy.device.algorithm import DeviceError
 from panprivacy.device.client import IssuanceRefusedError, TokenNotDueError
 from panprivacy.device.commands.join import add_join
 from panprivacy.device.commands.log import log_options
-from panprivacy.device.commands.options import Subparsers, recipe_options, state_options
+from panprivacy.device.commands.options import Subparsers, printable, recipe_options, state_options
 from panprivacy.device.commands.report import add_send, add_send_value, add_step
 from panprivacy.device.commands.tokens import add_tokens
+from panprivacy.device.commands.view import add_view
 from panprivacy.device.storage import StateFileError
 from panprivacy.device.tokens import TokenLostError
 from panprivacy.device.transport import BatchFullError, RecipeClosedError, ReportRejectedError, TransportError
@@ -58,6 +59,7 @@ def device_parser(program: str) -> tuple[argparse.ArgumentParser, Subparsers]:
     add_step(commands, state)
     add_send(commands, state, log)
     add_send_value(commands, recipe)
+    add_view(commands, state)
     return parser, commands
 
 
@@ -90,7 +92,5 @@ def _fail(error: Exception, code: int) -> int:
     first_line = (str(error) or type(error).__name__).splitlines()[0]
     if isinstance(error, LimitError):
         first_line += f"; --{error.limit.replace('_', '-')} sets another limit"
-    # A server's text goes to a terminal: no escape sequences.
-    printable = "".join(character if character.isprintable() else "?" for character in first_line)
-    sys.stderr.write(f"error: {printable}\n")
+    sys.stderr.write(f"error: {printable(first_line)}\n")
     return code

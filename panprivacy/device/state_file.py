@@ -1,9 +1,10 @@
 """The bytes of a device's state file: version, checksum, canonical JSON.
 
 It holds the public recipe, the public step counter, the report's random nonce, and ciphertexts; no seed, no
-plaintext, no time of any event. For a device that is done it records only that, and why there is no token if
-there is none. Until then its size depends only on the recipe, on the counter, and on whether the token has
-come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token alike.
+plaintext, no time of any event. For a device that is done it keeps public facts of the recipe, and how the
+device ended (`DoneState`). Until then its size depends only on the recipe, on the counter, and on whether the
+token has come if the recipe asks for one. Sampled or not, every device draws, asks for and keeps a token
+alike, and ends alike.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from panprivacy.encryption.interface import REPORT_NONCE_BYTES, NonceBoundKey
 from panprivacy.formats import base64_text
 from panprivacy.formats.canonical_json import canonical_json
 from panprivacy.formats.times import format_time, parse_time
+from panprivacy.planning.limits import NO_LOCAL_LIMIT, report_epsilon
 from panprivacy.protocols.privacy_pass.tokens import SIGNATURE_BYTES
 from panprivacy.recipe.document import PublishedRecipe
 from panprivacy.recipe.token import token_nonce
@@ -64,46 +66,75 @@ class Enrolment:
         return self.served.verified(self.verification_key, self.helper_key, self.issuer_key)
 
 
-def encode(
-    enrolment: Enrolment, state: DeviceState, token: TokenState | None = None, *, refused: str = ""
-) -> bytes:
-    """The file's content. In phase `done` it holds only the phase, the recipe's identifier, and `refused`:
-    why the device gets no token (the first 300 bytes)."""
-    members: dict[str, Any] = {"phase": state.phase.value, "recipe": enrolment.served.identifier}
-    if refused:
-        # Another's words need not be text that can be written.
-        written = refused.encode(errors="replace")[:MOST_REFUSED_BYTES]
-        members["refused"] = written.decode(errors="ignore")
-    if state.phase is not Phase.DONE:
-        members |= {
-            "document": enrolment.served.document,
-            "signature": base64_text.encode(enrolment.served.signature),
-            "verification_key": base64_text.encode(enrolment.verification_key),
-            "server": enrolment.server,
-            "step": state.step,
-            "ciphertexts": [base64_text.encode(bytes(ciphertext)) for ciphertext in state.ciphertexts],
-            "nonce": base64_text.encode(state.nonce),
-        }
-        others = {
-            "helper_key": enrolment.helper_key,
-            "helper_signature": enrolment.served.partner_signature,
-            "issuer_key": enrolment.issuer_key,
-            "issuer_signature": enrolment.served.issuer_signature,
-        }
-        members |= {name: base64_text.encode(value) for name, value in others.items() if value is not None}
-        if token is not None:
-            members["token"] = _token_members(token)
+def encode(enrolment: Enrolment, state: DeviceState, token: TokenState | None = None) -> bytes:
+    """The file's content until the device is done; then see `DoneState.encode`."""
+    members = {
+        "phase": state.phase.value,
+        "recipe": enrolment.served.identifier,
+        "document": enrolment.served.document,
+        "signature": base64_text.encode(enrolment.served.signature),
+        "verification_key": base64_text.encode(enrolment.verification_key),
+        "server": enrolment.server,
+        "step": state.step,
+        "ciphertexts": [base64_text.encode(bytes(ciphertext)) for ciphertext in state.ciphertexts],
+        "nonce": base64_text.encode(state.nonce),
+    }
+    others = {
+        "helper_key": enrolment.helper_key,
+        "helper_signature": enrolment.served.partner_signature,
+        "issuer_key": enrolment.issuer_key,
+        "issuer_signature": enrolment.served.issuer_signature,
+    }
+    members |= {name: base64_text.encode(value) for name, value in others.items() if value is not None}
+    if token is not None:
+        members["token"] = _token_members(token)
+    return _content(members)
+
+
+def _content(members: Mapping[str, Any]) -> bytes:
     body = canonical_json(members)
     return FORMAT + hashlib.sha256(body).hexdigest().encode() + b"\n" + body + b"\n"
 
 
 @dataclass(frozen=True)
 class DoneState:
-    """A file that records only that the recipe `identifier` is done, and why if without a token (otherwise
-    empty)."""
+    """The content of the file of a device that is done. It does not show whether the device was sampled.
+
+    Attributes:
+        identifier: of the recipe.
+        name: of the recipe.
+        event: the names of its events, joined by commas; None if it names none.
+        epsilon: the local ε of one report, see `report_epsilon`; None if there is none.
+        sent: the day (UTC) on which the device sent its report, or would have if it had been sampled, in the
+            form 2026-01-31; None if it sent none. A day, because a time would show which report is whose to
+            a reader of the server's log.
+        refused: why it got no token (the first 300 bytes); otherwise empty.
+        left: whether it left the recipe before its report.
+    """
 
     identifier: str
+    name: str
+    event: str | None
+    epsilon: float | None
+    sent: str | None = None
     refused: str = ""
+    left: bool = False
+
+    @classmethod
+    def of(
+        cls, recipe: PublishedRecipe, *, sent: str | None = None, refused: str = "", left: bool = False
+    ) -> "DoneState":
+        """The state after a recipe."""
+        # Another's words need not be text that can be written.
+        written = refused.encode(errors="replace")[:MOST_REFUSED_BYTES].decode(errors="ignore")
+        epsilon = report_epsilon(recipe.calibrated_statistic)
+        return cls(recipe.identifier, recipe.name, recipe.event_name, epsilon, sent, written, left)
+
+    def encode(self) -> bytes:
+        """The file's content; `decode` reads it."""
+        members: dict[str, Any] = {"phase": Phase.DONE.value, "recipe": self.identifier}
+        kept = {name: getattr(self, name) for name in ("name", "event", "epsilon", "sent", "refused", "left")}
+        return _content(members | {name: value for name, value in kept.items() if value})
 
 
 @dataclass(frozen=True)
@@ -133,10 +164,28 @@ def decode(content: bytes) -> LiveState | DoneState:
     try:
         members = json.loads(body)
         if members["phase"] == Phase.DONE:
-            return DoneState(members["recipe"], members.get("refused", ""))
+            return _done(members)
         return _live(members)
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
         raise DamagedStateError(f"the state file is damaged: {error}") from error
+
+
+def _done(members: Mapping[str, Any]) -> DoneState:
+    done = DoneState(
+        members["recipe"],
+        members["name"],
+        members.get("event"),
+        members.get("epsilon"),
+        members.get("sent"),
+        members.get("refused", ""),
+        members.get("left", False),
+    )
+    texts = (done.identifier, done.name, done.event or "", done.sent or "", done.refused)
+    if not all(isinstance(text, str) for text in texts) or type(done.left) is not bool:
+        raise ValueError("a field is of another type")
+    if done.epsilon is not None and not 0 < done.epsilon < NO_LOCAL_LIMIT:
+        raise ValueError("epsilon is out of range")
+    return done
 
 
 def _live(members: Mapping[str, Any]) -> LiveState:

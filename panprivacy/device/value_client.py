@@ -9,6 +9,7 @@ import secrets
 from collections.abc import Callable
 
 from panprivacy.device.client import RecipeRefusedError, early_or_late, require_takes_part
+from panprivacy.device.lifetime import LifetimeBudget
 from panprivacy.device.transport import (
     Delivery,
     RecipeNotOpenError,
@@ -37,6 +38,7 @@ def send_value(
     partner_key: bytes | None,
     simulation: bool = False,
     limits: RecipeLimits = USUAL,
+    lifetime: LifetimeBudget | None = None,
     announce: Callable[[PublishedRecipe], None] | None = None,
     sampled: Callable[[], None] | None = None,
     random_source: random.Random | None = None,
@@ -54,6 +56,8 @@ def send_value(
         partner_key: the shuffler's or the helper's, also pinned; a recipe that has one is refused without it.
         simulation: whether this device is a simulated one.
         limits: of this device, for recipes that are no simulations.
+        lifetime: the budget of all that this device ever joins, if it has one. Every call counts, also if the
+            server refuses the value: the server may have read it.
         announce: called with the verified recipe; the value is read afterwards.
         sampled: called if the coin lets the device take part, and nothing is sent yet.
         random_source: `secrets.SystemRandom()` by default; seeded ones in simulations only.
@@ -65,7 +69,7 @@ def send_value(
         RecipeVerificationError: identifier or a signature does not hold, or the partner's key is missing or
             another.
         FieldError: the recipe takes no values, or not this one; it does not keep its promise, or exceeds this
-            device's limits.
+            device's limits, or `lifetime`.
         RecipeRefusedError: a recipe for simulations on a real device or the reverse, or a closed one.
         RecipeNotOpenError: the recipe takes no values yet; RecipeClosedError: it has ended.
         BatchFullError: the shuffler has the messages of a full cohort, and accepts no more.
@@ -82,12 +86,18 @@ def send_value(
             "trust", f"is {recipe.trust}: devices of this recipe take steps, and send no value (join, step)"
         )
     require_takes_part(recipe, served, simulation=simulation, limits=limits)
+    if lifetime is not None:
+        lifetime.require(recipe)
     if announce is not None:
         announce(recipe)
     source = secrets.SystemRandom() if random_source is None else random_source
     reports = value_reports(recipe)
     # Ahead of the coin: an invalid value leaves nothing behind.
     value = reports.value_of(text)
+    if lifetime is not None:
+        # Ahead of the coin, and of an early answer of the server.
+        lifetime.count(recipe)
+        lifetime.record_joined(recipe)
     if not reports.is_sampled(source):
         return None
     if sampled is not None:

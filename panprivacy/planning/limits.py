@@ -40,6 +40,12 @@ def local_epsilon(statistic: Statistic[Any]) -> float:
     return max((NO_LOCAL_LIMIT if epsilon is None else epsilon for epsilon in stated), default=0.0)
 
 
+def report_epsilon(statistic: Statistic[Any]) -> float | None:
+    """The same; None if there is no number: no ε holds, or one report alone is not protected (shufflers)."""
+    local = local_epsilon(statistic)
+    return local if 0 < local < NO_LOCAL_LIMIT else None
+
+
 @dataclass(frozen=True)
 class RecipeLimits:
     """Limits on recipes for real devices. Simulations need none.

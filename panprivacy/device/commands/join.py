@@ -6,9 +6,11 @@ import sys
 from panprivacy.device.algorithm import Phase
 from panprivacy.device.attributes import read_attributes
 from panprivacy.device.client import Device, is_in_target
+from panprivacy.device.commands.lifetime import lifetime_budget, lifetime_memory
 from panprivacy.device.commands.log import UNCHECKED, log_followed, print_log_check
 from panprivacy.device.commands.options import Subparsers, announce, limits_of, print_line, verification_key
 from panprivacy.device.commands.rounds import rounds_memory, turn_of
+from panprivacy.device.lifetime import LifetimeBudget
 from panprivacy.device.log_check import LogCheck
 from panprivacy.device.oblivious_transport import Gateway, ObliviousTransport
 from panprivacy.device.rounds_check import Turn
@@ -55,7 +57,7 @@ def add_join(commands: Subparsers, recipe: argparse.ArgumentParser, state: argpa
 
 
 def _join(options: argparse.Namespace) -> None:
-    with HttpTransport(options.url) as direct:
+    with lifetime_memory(options) as lifetime, HttpTransport(options.url) as direct:
         site = direct if options.relay is None else _through_relay(options, direct)
         with site:
             served = site.recipe(options.recipe_id)
@@ -66,7 +68,8 @@ def _join(options: argparse.Namespace) -> None:
                 else:
                     print_log_check(log.require(served, site), sys.stdout)
                 _target_require(options, served, site, log)
-                _join_checked(options, served, turn_of(options, served, site, memory, log))
+                turn = turn_of(options, served, site, memory, log)
+                _join_checked(options, served, turn, lifetime_budget(options, lifetime, turn))
 
 
 def _target_require(
@@ -87,7 +90,9 @@ def _target_require(
         )
 
 
-def _join_checked(options: argparse.Namespace, served: ServedRecipe, turn: Turn | None) -> None:
+def _join_checked(
+    options: argparse.Namespace, served: ServedRecipe, turn: Turn | None, lifetime: LifetimeBudget | None
+) -> None:
     attributes = None if options.attributes is None else read_attributes(options.attributes)
     with Device.join(
         options.state,
@@ -98,6 +103,7 @@ def _join_checked(options: argparse.Namespace, served: ServedRecipe, turn: Turn 
         server=options.url,
         simulation=options.simulation,
         limits=limits_of(options),
+        lifetime=lifetime,
         announce=announce,
         sampled=None if turn is None else turn.record_donation,
         attributes=attributes,

@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from panprivacy.device.announcement import announcement
+from panprivacy.device.lifetime import lifetime_epsilon
 from panprivacy.formats import base64_text
+from panprivacy.formats.errors import FieldError
 from panprivacy.planning.limits import USUAL, RecipeLimits
 from panprivacy.protocols.ed25519 import KeyRefusedError, public_key_of
 from panprivacy.recipe.document import IDENTIFIER_PATTERN, PublishedRecipe
@@ -66,7 +68,19 @@ def recipe_options(log: argparse.ArgumentParser) -> argparse.ArgumentParser:
         metavar="DEVICES",
         help="take part in no recipe that may release a result over fewer (default: %(default)s)",
     )
-
+    recipe.add_argument(
+        "--lifetime-epsilon",
+        type=_lifetime_epsilon,
+        metavar="EPSILON",
+        help="take part in no recipe with which the local ε of all recipes ever joined would add up to more; "
+        "goes with --lifetime-state",
+    )
+    recipe.add_argument(
+        "--lifetime-state",
+        type=Path,
+        metavar="FILE",
+        help="the file in which the device remembers what it ever joined, for all recipes",
+    )
     recipe.add_argument(
         "--rounds-state",
         type=Path,
@@ -84,6 +98,13 @@ def limits_of(options: argparse.Namespace) -> RecipeLimits:
         largest_local_epsilon=options.largest_local_epsilon,
         largest_delta=options.largest_delta,
     )
+
+
+def _lifetime_epsilon(text: str) -> float:
+    try:
+        return lifetime_epsilon(float(text))
+    except FieldError as error:
+        raise argparse.ArgumentTypeError(error.message) from None
 
 
 def value_of(options: argparse.Namespace) -> str:
@@ -120,3 +141,8 @@ def announce(recipe: PublishedRecipe) -> None:
 def print_line(line: str) -> None:
     """One line of output."""
     sys.stdout.write(line + "\n")
+
+
+def printable(line: str) -> str:
+    """A line that goes to a terminal, without escape sequences: words of a server, or the name of a file."""
+    return "".join(character if character.isprintable() else "?" for character in line)

@@ -7,6 +7,7 @@ from operator import or_
 
 from panprivacy.device.algorithm import Phase
 from panprivacy.device.client import Device
+from panprivacy.device.commands.lifetime import lifetime_budget, lifetime_memory
 from panprivacy.device.commands.log import log_followed, log_require, print_log_check
 from panprivacy.device.commands.options import (
     Subparsers,
@@ -111,7 +112,7 @@ def _send(options: argparse.Namespace) -> None:
 
 def _send_value(options: argparse.Namespace) -> None:
     text = value_of(options)
-    with HttpTransport(options.url) as transport:
+    with lifetime_memory(options) as lifetime, HttpTransport(options.url) as transport:
         served = transport.recipe(options.recipe_id)
         with log_followed(options) as log, rounds_memory(options, served) as memory:
             if log is not None:
@@ -125,6 +126,7 @@ def _send_value(options: argparse.Namespace) -> None:
                 partner_key=options.shuffler_key or options.helper_key,
                 simulation=options.simulation,
                 limits=limits_of(options),
+                lifetime=lifetime_budget(options, lifetime, turn),
                 announce=announce,
                 sampled=None if turn is None else turn.record_donation,
             )

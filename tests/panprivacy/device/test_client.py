@@ -7,6 +7,7 @@ import secrets
 import stat
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -326,15 +327,18 @@ def test_send_rejected_report_raises_with_the_reason(path, server, monkeypatch):
 def test_send_delivered_leaves_a_file_that_says_only_done(path, server):
     with join(path, server) as device:
         device.catch_up(4)
-        device.send(server.transport())
+        device.send(server.transport(), now=datetime(2026, 1, 5, 23, tzinfo=UTC))
         with pytest.raises(ParticipationOverError):
             device.send(server.transport())
         with pytest.raises(ParticipationOverError):
             device.step(True)
-    assert (
-        path.read_bytes().splitlines()[2]
-        == b'{"phase":"done","recipe":"%b"}' % server.recipe.identifier.encode()
-    )
+    assert json.loads(path.read_bytes().splitlines()[2]) == {
+        "phase": "done",
+        "recipe": server.recipe.identifier,
+        "name": "Late arrivals",
+        "epsilon": 2.0,
+        "sent": "2026-01-05",
+    }
     with pytest.raises(ParticipationOverError):
         Device.open(path)
     with pytest.raises(AlreadyJoinedError):

@@ -243,7 +243,13 @@ def require_remembered(path: Path, device: Device, attester: MemoryAttester, why
     device.close()
     with pytest.raises(IssuanceRefusedError, match=re.escape(why)):
         Device.open(path)
-    assert json.loads(path.read_bytes().split(b"\n")[2]).keys() == {"phase", "recipe", "refused"}
+    assert json.loads(path.read_bytes().split(b"\n")[2]).keys() == {
+        "phase",
+        "recipe",
+        "name",
+        "epsilon",
+        "refused",
+    }
     assert len(attester.capsules) == asked
 
 

@@ -1,0 +1,273 @@
+"""A device's budget of all recipes that it ever joins: counted ahead of joining, and never given back."""
+
+import base64
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from panprivacy.device.__main__ import main
+from panprivacy.device.client import AlreadyJoinedError, Device
+from panprivacy.device.lifetime import LifetimeBudget, LifetimeMemory, LifetimeMemoryError
+from panprivacy.device.storage import StateFileBusyError
+from panprivacy.formats.errors import FieldError
+from panprivacy.planning.limits import LimitError
+from tests.panprivacy.device.server import VERIFICATION_KEY, MemoryServer, listening
+from tests.panprivacy.device.shuffler import MemoryShuffler
+from tests.panprivacy.device.test_rounds_check import Scene
+from tests.panprivacy.device.test_value_client import send
+
+KEY = base64.b64encode(VERIFICATION_KEY).decode()
+
+
+class Failing:
+    """A store that fails at its first write."""
+
+    def __init__(self) -> None:
+        self.content: bytes | None = None
+        self.fails = True
+
+    def read(self) -> bytes | None:
+        return self.content
+
+    def write(self, content: bytes) -> None:
+        if self.fails:
+            raise OSError("no space")
+        self.content = content
+
+
+class Lifetime:
+    """A device's files, and what it may spend."""
+
+    def __init__(self, folder: Path, largest: float) -> None:
+        self.folder, self.largest = folder, largest
+        self.path = folder / "lifetime"
+
+    def join(self, server: MemoryServer, name: str = "state", *, store: Any = None, **options: Any) -> Device:
+        with LifetimeMemory(self.path) as memory:
+            return Device.join(
+                store or self.folder / name,
+                server.served,
+                verification_key=VERIFICATION_KEY,
+                simulation=True,
+                lifetime=LifetimeBudget(memory, self.largest),
+                **options,
+            )
+
+    @property
+    def used(self) -> float:
+        with LifetimeMemory(self.path) as memory:
+            return memory.used
+
+
+@pytest.fixture
+def lifetime(tmp_path):
+    return Lifetime(tmp_path, 5.0)
+
+
+def test_join_beyond_the_lifetime_names_what_is_used_and_left(lifetime, make_server):
+    lifetime.join(make_server()).close()
+    lifetime.join(make_server(name="B", epsilon=2.5), "b").close()
+    before = lifetime.path.read_bytes()
+    for epsilon in (0.6, 20.0):
+        with pytest.raises(LimitError) as caught:
+            lifetime.join(make_server(name="C", epsilon=epsilon), "c")
+        assert str(caught.value) == (
+            f"epsilon: is {epsilon:g} for one report, more than is left of this device's lifetime: "
+            "4.5 of 5 used, 0.5 left"
+        )
+    assert not (lifetime.folder / "c").exists()
+    assert lifetime.path.read_bytes() == before
+    lifetime.join(make_server(name="D", epsilon=0.5), "d").close()
+    assert lifetime.used == 5.0
+
+
+def test_lifetime_counts_the_local_epsilon_and_fits_decimal_sums(tmp_path, make_server):
+    lifetime = Lifetime(tmp_path, 0.3)
+    for name in "abc":
+        lifetime.join(make_server(name=name, epsilon=0.1), name).close()
+    with pytest.raises(LimitError, match=r"0\.3 of 0\.3 used, 0 left"):
+        lifetime.join(make_server(epsilon=1e-6))
+    # Twice ε: a report about another number of events differs in two bits.
+    histogram = Lifetime(tmp_path, 2.0)
+    histogram.path = tmp_path / "other"
+    histogram.join(make_server(statistic="histogram", k=2, epsilon=1.0), "h").close()
+    assert histogram.used == 2.0
+
+
+@pytest.mark.parametrize("largest", [-1.0, float("nan"), float("inf"), 1e7])
+def test_lifetime_that_is_no_budget_is_refused_with_its_range(tmp_path, largest):
+    with LifetimeMemory(tmp_path / "lifetime") as memory, pytest.raises(FieldError) as caught:
+        LifetimeBudget(memory, largest)
+    assert "lifetime_epsilon: must be a number from 0 to 1,000,000, not" in str(caught.value)
+
+
+def test_lifetime_of_zero_joins_nothing(tmp_path, make_server):
+    with pytest.raises(LimitError, match="0 of 0 used, 0 left"):
+        Lifetime(tmp_path, 0).join(make_server(epsilon=1e-6))
+    assert not (tmp_path / "state").exists()
+
+
+def test_recipe_without_a_local_epsilon_is_refused_under_a_lifetime(tmp_path):
+    lifetime, server = Lifetime(tmp_path, 1e6), MemoryShuffler()
+    with LifetimeMemory(lifetime.path) as memory:
+        with pytest.raises(LimitError, match=r"has no number for one report alone.*: 0 of 1e6 used"):
+            send(server, lifetime=LifetimeBudget(memory, 1e6))
+        assert memory.used == 0
+    assert server.users == {}
+
+
+def test_recipe_left_sent_or_deleted_stays_counted(lifetime, make_server):
+    servers = [make_server(name=name, epsilon=1.0) for name in "abc"]
+    for server, name in zip(servers, "abc", strict=True):
+        with lifetime.join(server, name) as device:
+            if name == "a":
+                device.leave()
+            elif name == "b":
+                device.catch_up(4)
+                device.send(server.transport())
+        (lifetime.folder / name).unlink()
+    assert lifetime.used == 3.0
+    for server, name in zip(servers, "abc", strict=True):
+        with pytest.raises(AlreadyJoinedError, match="lifetime budget"):
+            lifetime.join(server, f"{name} again")
+    assert lifetime.used == 3.0
+
+
+def test_device_that_fails_after_counting_joins_at_no_further_cost(lifetime, server):
+    store = Failing()
+    with pytest.raises(OSError, match="no space"):
+        lifetime.join(server, store=store)
+    assert lifetime.used == 2.0
+    lifetime.largest = 2.0
+    store.fails = False
+    lifetime.join(server, store=store)
+    assert lifetime.used == 2.0
+
+
+def test_device_that_cannot_count_does_not_join(lifetime, server, monkeypatch):
+    monkeypatch.setattr(LifetimeMemory, "note", lambda *_: (_ for _ in ()).throw(OSError("no space")))
+    with pytest.raises(OSError, match="no space"):
+        lifetime.join(server)
+    assert [path.name for path in lifetime.folder.iterdir()] == []
+
+
+def test_join_that_fails_before_its_state_counts_nothing(lifetime, server, make_server):
+    lifetime.join(server).close()
+    with pytest.raises(AlreadyJoinedError, match="exists"):
+        lifetime.join(make_server(name="other"))
+    assert lifetime.used == 2.0
+
+
+def test_lifetime_file_does_not_show_the_coin(tmp_path, make_server):
+    contents = set()
+    server = make_server(sampling_rate=0.5)
+    for number in range(40):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        own = Lifetime(folder, 5.0)
+        own.join(server).close()
+        contents.add(own.path.read_bytes())
+    assert len(contents) == 1
+
+
+def test_rounds_cost_one_epsilon_each_and_those_given_once_cost_one(tmp_path):
+    for changes, expected in (({}, 3.0), ({"donation_rounds": 5, "hidden_count": None}, 1.0)):
+        scene = Scene(**{name: value for name, value in changes.items() if value is not None})
+        once = scene.rounds.once
+        with LifetimeMemory(tmp_path / str(once)) as memory:
+            budget = LifetimeBudget(memory, 3.0, once=once)
+            for number in (1, 2, 3):
+                recipe = scene.round(number)
+                budget.count(recipe)
+                budget.record_joined(recipe)
+                assert budget.has_joined(recipe)
+            assert memory.used == expected
+            if not once:
+                with pytest.raises(LimitError, match="3 of 3 used"):
+                    budget.require(scene.round(4))
+
+
+CATEGORIES = {"statistic": "categories", "steps": None, "k": 4, "epsilon": 1.0}
+
+
+def test_every_value_that_may_have_been_sent_is_counted(tmp_path, make_server):
+    server = make_server(**CATEGORIES)
+    cost = 2.0
+    with LifetimeMemory(tmp_path / "lifetime") as memory:
+        budget = LifetimeBudget(memory, 5.0)
+        send(server, partner_key=None, lifetime=budget)
+        server.takes_reports = False
+        with pytest.raises(Exception, match="takes no reports"):
+            send(server, partner_key=None, lifetime=budget)
+        assert memory.used == 2 * cost
+        with pytest.raises(LimitError, match="4 of 5 used, 1 left"):
+            send(server, partner_key=None, lifetime=budget)
+    assert len(server.reports) == 1
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{}",
+        '{"format":"panapp-device-rounds-1","recipes":{}}',
+        *(
+            f'{{"format":"panapp-device-lifetime-1","recipes":{notes}}}'
+            for notes in (
+                "[]",
+                '{"a":{"epsilon":NaN,"joined":[]}}',
+                '{"a":{"epsilon":-1,"joined":[]}}',
+                '{"a":{"epsilon":1e308,"joined":[]}}',
+                '{"a":{"epsilon":true,"joined":[]}}',
+                '{"a":{"epsilon":1}}',
+                '{"a":{"epsilon":1,"joined":"b"}}',
+            )
+        ),
+    ],
+)
+def test_memory_that_holds_something_else_is_refused_and_kept(tmp_path, content):
+    path = tmp_path / "lifetime"
+    path.write_text(content)
+    with pytest.raises(LifetimeMemoryError, match="is not a device's memory of recipes joined"):
+        LifetimeMemory(path)
+    assert path.read_text() == content
+
+
+def test_two_joins_at_once_do_not_share_what_is_left(lifetime, server):
+    with LifetimeMemory(lifetime.path), pytest.raises(StateFileBusyError):
+        lifetime.join(server)
+
+
+def test_main_join_under_a_lifetime_refuses_and_names_its_option(make_server, tmp_path, capsys):
+    first, second = (make_server(simulation=False, name=name) for name in ("first", "second"))
+    budget = ["--lifetime-epsilon", "3", "--lifetime-state", str(tmp_path / "lifetime")]
+
+    def join(server: MemoryServer, name: str, *options: str) -> int:
+        with listening(server) as url:
+            arguments = ["join", url, server.recipe.identifier, "--state", str(tmp_path / name)]
+            asked = ["--verification-key", KEY, "--smallest-cohort", "2"]
+            try:
+                return main([*arguments, *asked, *options])
+            except SystemExit as leaving:
+                return int(str(leaving.code))
+
+    assert join(first, "a", *budget) == 0
+    capsys.readouterr()
+    assert join(second, "b", *budget) == 2
+    output = capsys.readouterr()
+    assert output.err == (
+        "error: epsilon: is 2 for one report, more than is left of this device's lifetime: 2 of 3 used, "
+        "1 left; --lifetime-epsilon sets another limit\n"
+    )
+    assert "question" not in output.out
+    for half in (budget[:2], budget[2:]):
+        assert join(second, "b", *half) == 2
+        assert "--lifetime-epsilon and --lifetime-state go together" in capsys.readouterr().err
+    for wrong in ("nan", "inf", "-1", "1e7", "all"):
+        assert join(second, "b", f"--lifetime-epsilon={wrong}", *budget[2:]) == 2
+        assert "--lifetime-epsilon: " in capsys.readouterr().err
+    assert json.loads((tmp_path / "lifetime").read_bytes())["recipes"] == {
+        first.recipe.identifier: {"epsilon": 2.0, "joined": [first.recipe.identifier]}
+    }
