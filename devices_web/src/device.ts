@@ -11,6 +11,7 @@ import { type Mechanism, mechanismOf, reportingRate, required } from "./mechanis
 import { drawUnit, type RandomSource, systemRandom } from "./random.ts";
 import {
   type Limits,
+  localEpsilon,
   type PinnedKeys,
   type Recipe,
   RecipeRefusedError,
@@ -37,7 +38,8 @@ export type Phase = "collecting" | "not_sampled" | "reported" | "done";
 
 /**
  * All that a device keeps; nothing in it is a plaintext, a seed or a time of anything that happened. Byte
- * strings in base64. In the phase `done` only `phase` and `recipe` are left, and `refused` if it is there.
+ * strings in base64. In the phase `done` only public facts are left: `phase`, `recipe`, and what is below
+ * `token`. They are the same whether the device was sampled or not.
  */
 export interface DeviceState {
   readonly phase: Phase;
@@ -57,6 +59,18 @@ export interface DeviceState {
   readonly nonce?: string;
   /** If the recipe asks for one: kept in the same form by devices that take part and by others. */
   readonly token?: TokenState;
+  /** Of the recipe, once the device is done; the names of its events with commas between. */
+  readonly name?: string;
+  readonly event?: string;
+  /** The local ε of one report, once the device is done. */
+  readonly epsilon?: number;
+  /**
+   * The day (UTC) on which the device sent its report, or would have if it had been sampled. A day, because a
+   * time would show which report is whose to a reader of the server's log.
+   */
+  readonly sent?: string;
+  /** The device left the recipe before its report. */
+  readonly left?: true;
   /**
    * Why a device is done that never got its token, for display. It reveals nothing about events or the coin:
    * every device asks for a token.
@@ -309,11 +323,12 @@ export class Device {
 
   /**
    * Make the report, after the last step, in place of the counters. Once made, it stays: keep the state
-   * first, then send.
+   * first, then send. A device that is not sampled is done.
    *
+   * @param now seconds since 1970, by this computer's clock unless given; of it the day is kept.
    * @throws DeviceError before the last step, or while the token is missing.
    */
-  finish(): DeviceState {
+  finish(now = Date.now() / 1000): DeviceState {
     if (this.phase === "reported") {
       return this.#state;
     }
@@ -326,7 +341,7 @@ export class Device {
       throw new DeviceError("this recipe takes reports with a token only, and the device has none yet");
     }
     if (this.phase === "not_sampled") {
-      return this.done();
+      return this.sent(now);
     }
     const report = this.#mechanism.report(this.#key, this.#ciphertexts, this.#random);
     const { token } = this.#state;
@@ -359,14 +374,27 @@ export class Device {
     return recipe.servers.upload(recipe, fromBase64("nonce", nonce, NONCE_BYTES), this.#ciphertexts, shown);
   }
 
-  /**
-   * After its delivery: the stored state then records only that the device is done.
-   *
-   * @param refused why it gets no token, if that is so.
-   */
+  /** The report is delivered: the device is done. @param now as in `finish`. */
+  sent(now = Date.now() / 1000): DeviceState {
+    return this.#end({ sent: new Date(1000 * now).toISOString().slice(0, 10) });
+  }
+
+  /** The device is done without a report. @param refused why it gets no token, if that is so. */
   done(refused?: string): DeviceState {
-    const { recipe } = this.#state;
-    return this.#become({ phase: "done", recipe, ...(refused === undefined ? {} : { refused }) });
+    return this.#end(refused === undefined ? {} : { refused });
+  }
+
+  /** Leave the recipe before its report. Keep the state: with it the device does not join again. */
+  leave(): DeviceState {
+    return this.#end({ left: true });
+  }
+
+  #end(how: Pick<DeviceState, "sent" | "refused" | "left">): DeviceState {
+    const { id, name, events } = this.recipe;
+    const event = events.length === 0 ? {} : { event: events.join(", ") };
+    return this.#become({
+      phase: "done", recipe: id, name, ...event, epsilon: localEpsilon(this.recipe), ...how,
+    });
   }
 
   get #ciphertexts(): Ciphertext[] {

@@ -5,7 +5,8 @@
  * `joinRecipe` makes a `Device`; its `step` takes a time step, `finish` makes the report, `report` or
  * `upload` gives it, `done` ends. After each, keep `device.state`; `Device.resume` goes on from it.
  * `requireLogged` checks a recipe's place in the site's public log, ahead of joining. `valueReport` is for
- * recipes that give a device one value and no steps.
+ * recipes that give a device one value and no steps. `stateView` shows what a state shows, and `leave` ends
+ * what this origin keeps of a recipe.
  */
 
 export { type Identities, NotAttestedError } from "./attester.ts";
@@ -45,6 +46,7 @@ export {
 } from "./oblivious.ts";
 export { PageDevice, type PageOptions } from "./page.ts";
 export { atSite, type Site } from "./site.ts";
+export { leave } from "./storage.ts";
 export { type RandomSource, systemRandom } from "./random.ts";
 export {
   type Limits,
@@ -68,6 +70,7 @@ export {
   type TokenKey,
   type TokenState,
 } from "./token.ts";
+export { stateView, type StateView } from "./view.ts";
 export {
   type Answer,
   type Asked,

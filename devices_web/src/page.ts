@@ -9,8 +9,9 @@
 import { FieldError } from "./bytes.ts";
 import { Device, type DeviceState } from "./device.ts";
 import { messageOf, namesOf, PendingEvents } from "./pending.ts";
-import type { Recipe } from "./recipe.ts";
-import { type Database, openStorage, STATES } from "./storage.ts";
+import { lifetimeEpsilon } from "./lifetime.ts";
+import { localEpsilon, type Recipe } from "./recipe.ts";
+import { type Database, keepFirst, keepNext, openStorage, STATES } from "./storage.ts";
 import { TICK_SECONDS } from "./ticks.ts";
 import { UndeliverableError } from "./way.ts";
 
@@ -38,6 +39,11 @@ export interface PageOptions {
   readonly deliver: (device: Device) => Promise<void>;
   /** Seconds between two ticks, 1 to 3600; 30 by default. */
   readonly tickSeconds?: number;
+  /**
+   * Join no recipe with which the local ε of all recipes that this origin ever joined would add up to more: 0 to
+   * 1,000,000; no budget by default. Each recipe counts once, also after it ended or its state was deleted.
+   */
+  readonly lifetimeEpsilon?: number;
   /** After each state that was stored, and once for a device that was already done. */
   readonly stored?: (state: DeviceState) => void;
   /**
@@ -72,12 +78,15 @@ export class PageDevice {
 
   /**
    * @param recipe the recipe's identifier.
-   * @throws FieldError `tickSeconds` outside its range.
+   * @throws FieldError `tickSeconds` or `lifetimeEpsilon` outside its range.
    */
   constructor(recipe: string, options: PageOptions) {
     const { tickSeconds = TICK_SECONDS.usual } = options;
     if (!(tickSeconds >= TICK_SECONDS.least && tickSeconds <= TICK_SECONDS.most)) {
       throw new FieldError("tickSeconds", `must be from ${TICK_SECONDS.least} to ${TICK_SECONDS.most}`);
+    }
+    if (options.lifetimeEpsilon !== undefined) {
+      lifetimeEpsilon("lifetimeEpsilon", options.lifetimeEpsilon);
     }
     this.#recipe = recipe;
     this.#options = options;
@@ -206,8 +215,11 @@ export class PageDevice {
     if (device.asksAt !== undefined && now >= device.asksAt) {
       await this.#attempted(() => this.#asked(device));
     }
-    if (device.phase === "reported" && (await this.#attempted(() => this.#delivered(device)))) {
-      await this.#store(device.done());
+    if (device.phase === "reported") {
+      const ended = await this.#attempted(() => this.#delivered(device));
+      if (ended !== undefined) {
+        await this.#store(ended);
+      }
     }
     if (device.phase === "done") {
       clearInterval(this.#timer);
@@ -231,13 +243,13 @@ export class PageDevice {
     }
   }
 
-  async #delivered(device: Device): Promise<true> {
-    await this.#endedBy(() => this.#options.deliver(device));
-    return true;
+  async #delivered(device: Device): Promise<DeviceState> {
+    const ended = await this.#endedBy(() => this.#options.deliver(device));
+    return ended === undefined ? device.sent() : device.done();
   }
 
   async #asked(device: Device): Promise<void> {
-    const ended = await this.#endedBy(() => this.#options.token!(device, (state) => this.#store(state)));
+    const ended = await this.#endedBy(() => this.#options.token!(device, (state) => this.#keep(state)));
     if (ended !== undefined) {
       await this.#store(device.done(ended.message));
     }
@@ -260,6 +272,10 @@ export class PageDevice {
   async #begun(kept: DeviceState | undefined): Promise<Device> {
     const device = kept === undefined ? await this.#joined() : Device.resume(kept);
     this.#options.allow?.(device.recipe);
+    if (kept === undefined) {
+      const { lifetimeEpsilon: largest } = this.#options;
+      await keepFirst(this.#database!, device.state, localEpsilon(device.recipe), largest);
+    }
     return device;
   }
 
@@ -302,8 +318,18 @@ export class PageDevice {
   }
 
   async #store(state: DeviceState): Promise<void> {
-    const written = this.#database!.transaction(STATES, "readwrite", { durability: "strict" });
-    await Promise.all([written.store.put(state), written.done]);
-    this.#options.stored?.(state);
+    const kept = await keepNext(this.#database!, state);
+    if (kept !== state) {
+      this.#device!.leave();
+    }
+    this.#options.stored?.(kept);
+  }
+
+  /** The same ahead of a request, which a device that has left must not send. */
+  async #keep(state: DeviceState): Promise<void> {
+    await this.#store(state);
+    if (this.#device!.phase === "done") {
+      throw new UndeliverableError("this browser has left the recipe");
+    }
   }
 }

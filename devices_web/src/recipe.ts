@@ -201,11 +201,15 @@ export function requireTakesPart(
   if (delta > limits.largestDelta) {
     throw new FieldError("delta", `must be at most ${limits.largestDelta} for this device`);
   }
-  // Replacing a value changes two places of a histogram, or of categories.
-  const places = ["histogram", "categories"].includes(recipe.statistic) ? 2 : 1;
-  if (places * epsilon > limits.largestLocalEpsilon) {
+  if (localEpsilon(recipe) > limits.largestLocalEpsilon) {
     throw new FieldError("epsilon", `leaves single reports a local ε above ${limits.largestLocalEpsilon}`);
   }
+}
+
+/** The ε of one report, against a server that decrypts it. */
+export function localEpsilon({ statistic, parameters }: Recipe): number {
+  // Replacing a value changes two places of a histogram, or of categories.
+  return (["histogram", "categories"].includes(statistic) ? 2 : 1) * parameters.epsilon;
 }
 
 /** A mean whose noise keeps its guarantee for one report alone; the device refuses any other. */

@@ -352,7 +352,10 @@ test("steps end after the last, the report comes after it and stays, and done fo
   assert.deepEqual(device.finish(), reported);
   assert.deepEqual(device.report(), { nonce: reported.nonce, ciphertexts: reported.ciphertexts });
   assert.throws(() => device.step(1), refused(DeviceError, /no further steps/));
-  assert.deepEqual(device.done(), { phase: "done", recipe: reported.recipe });
+  const facts = { phase: "done", recipe: reported.recipe, name: "Shared screens", epsilon: 2 };
+  assert.deepEqual(device.done(), facts);
+  assert.deepEqual(device.leave(), { ...facts, left: true });
+  assert.deepEqual(device.sent(Date.UTC(2026, 0, 5, 23) / 1000), { ...facts, sent: "2026-01-05" });
   assert.throws(() => Device.resume(device.state), refused(DeviceError, /is done/));
 });
 

@@ -9,6 +9,7 @@ import { Device, type DeviceState, joinRecipe, valueReport } from "../src/device
 import type { Parameters } from "../src/mechanisms.ts";
 import type { RandomSource } from "../src/random.ts";
 import type { PinnedKeys, ServedRecipe } from "../src/recipe.ts";
+import type { StateView } from "../src/view.ts";
 import { askForToken, drawsOf, tokenKept, type TokenState } from "../src/token.ts";
 import type { Answers } from "../src/token_answers.ts";
 
@@ -69,6 +70,12 @@ export interface Vectors {
   readonly token_exponent: string;
   /** What is done about answers that bring no token, by their types. */
   readonly token_answers: Readonly<Record<"attester" | "issuer", Answers>>;
+  /** Name of a recipe → the local ε of one report. */
+  readonly local_epsilons: Readonly<Record<string, number>>;
+  /** Name of a recipe → what a state shows after joining, but for its size. */
+  readonly views: Readonly<Record<string, Omit<StateView, "kept_bytes">>>;
+  /** What was joined, the ε of a further recipe, and why it does not fit. */
+  readonly lifetimes: readonly { largest: number; joined: number[]; epsilon: number; refused: string | null }[];
   readonly cases: readonly Case[];
 }
 

@@ -20,7 +20,8 @@ const OTHERS = { helper_key: KEY, issuer_key: KEY, enrolment_code: "code" };
 
 test("no policy is none, and one that can be used is read as it stands", () => {
   assert.equal(readSettings({}), undefined);
-  for (const more of [{}, OTHERS, { tick_seconds: 1 }, { tick_seconds: 3600 }]) {
+  const limits = [{ lifetime_epsilon: 0 }, { lifetime_epsilon: 1e6 }];
+  for (const more of [{}, OTHERS, { tick_seconds: 1 }, { tick_seconds: 3600 }, ...limits]) {
     assert.deepEqual(readSettings({ ...USABLE, ...more }), { ...USABLE, ...more });
   }
 });
@@ -28,11 +29,13 @@ test("no policy is none, and one that can be used is read as it stands", () => {
 const ORIGIN = /^origins: must be https only, in lower case, without \*, path and trailing slash, as /;
 const SERVER = /^server: must be https only, without \* and trailing slash, as /;
 const TICK = /^tick_seconds: must be a whole number from 1 to 3600, not /;
+const LIFETIME = /^lifetime_epsilon: must be a number from 0 to 1,000,000, not /;
 const BASE64 = "must be 32 bytes in base64$";
 const recipes = (...ids: unknown[]) => ({ recipes: ids.map((id) => ({ id, events: ["search"] })) });
 
 for (const [changes, message] of [
   ...[0, -5, 7200, 1.5, "30", null].map((tick_seconds) => [{ tick_seconds }, TICK]),
+  ...[-1, 1e7, NaN, Infinity, "8", null].map((lifetime_epsilon) => [{ lifetime_epsilon }, LIFETIME]),
   ...["https://*.example", "https://*", "*", "http://catalogue.example", "https://Catalogue.example"].map(
     (origin) => [{ origins: [USABLE.origins[0], origin] }, ORIGIN],
   ),
@@ -83,7 +86,7 @@ test("the schema says kinds alone: what is outside of a range there would be dro
     ...(node.items === undefined ? [] : words(node.items as Record<string, unknown>)),
   ];
   assert.deepEqual([...new Set(words(schema))].sort(), ["description", "items", "properties", "type"]);
-  const known = [...Object.keys({ ...USABLE, ...OTHERS }), "tick_seconds"];
+  const known = [...Object.keys({ ...USABLE, ...OTHERS }), "lifetime_epsilon", "tick_seconds"];
   assert.deepEqual(Object.keys(schema.properties).sort(), known.sort());
 });
 

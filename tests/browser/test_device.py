@@ -22,7 +22,7 @@ DAY = 86_400_000
 
 # Everything by which an event could leave the page or reach its storage is counted.
 PAGE = """<!doctype html><title>device</title><script type="module">
-import { joinRecipe, PageDevice, UndeliverableError } from "/devices-web.js";
+import { joinRecipe, leave, PageDevice, UndeliverableError } from "/devices-web.js";
 window.seen = { transactions: 0, messages: 0, requests: 0 };
 window.drawn = 0;
 const draw = crypto.getRandomValues;
@@ -51,7 +51,9 @@ window.begin = ({ served, keys }) => {
   window.refuse = false;
   window.asked = [];
   window.noToken = "the attester is away";
+  window.leave = () => leave(served.id);
   window.device = new PageDevice(served.id, {
+    ...("lifetime" in window ? { lifetimeEpsilon: window.lifetime } : {}),
     join: () => joinRecipe(served, keys, { simulation: true }),
     allow: ({ events }) => {
       if (window.forbidden?.some((name) => events.includes(name))) throw new Error("not allowed");
@@ -261,7 +263,7 @@ def test_a_page_that_slept_through_steps_reports_once(
     assert phases == ["collecting", "reported", "reported", "done"]
     first, second = page.evaluate("delivered")
     assert first == second
-    assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
+    assert sorted(page.evaluate("stored.at(-1)")) == ["epsilon", "name", "phase", "recipe", "sent"]
     assert page.evaluate("failures") == ["Error: the server is away"]
 
 
@@ -349,7 +351,7 @@ def test_a_report_that_will_never_be_taken_is_given_up(context: BrowserContext) 
     page.clock.fast_forward(5 * DAY)
     page.wait_for_function("stored.at(-1).phase === 'done'")
     assert page.evaluate("failures") == ["UndeliverableError: the recipe is closed"]
-    assert sorted(page.evaluate("stored.at(-1)")) == ["phase", "recipe"]
+    assert sorted(page.evaluate("stored.at(-1)")) == ["epsilon", "name", "phase", "recipe"]
 
 
 def test_a_page_asks_for_its_token_at_ticks_and_reports_with_it_only(context: BrowserContext) -> None:
@@ -384,7 +386,8 @@ def test_a_page_without_a_token_ends_or_does_not_join(
     page.clock.run_for(TICK)
     page.wait_for_function("stored.at(-1).phase === 'done'")
     state = page.evaluate("stored.at(-1)")
-    assert state == {"phase": "done", "recipe": state["recipe"], "refused": "it had another token"}
+    facts = {"phase": "done", "name": "Shared screens", "epsilon": 2}
+    assert state == facts | {"recipe": state["recipe"], "refused": "it had another token"}
     assert page.evaluate("delivered") == []
     asked = page.evaluate("asked.length")
     page.clock.run_for(200 * TICK)
@@ -400,3 +403,77 @@ def test_a_page_without_a_token_ends_or_does_not_join(
     other.wait_for_function("failures.length === 1")
     assert other.evaluate("failures")[0].startswith("FieldError: token: must be there")
     assert other.evaluate("stored") == []
+
+
+def test_a_device_that_left_sends_nothing_and_does_not_join_again(context: BrowserContext) -> None:
+    page = opened(context, "count")
+    joined = states(page, 1)[-1]
+    page.evaluate("device.event(); leave()")
+    page.clock.run_for(TICK)
+    page.wait_for_function("stored.length === 2")
+    left = page.evaluate("stored.at(-1)")
+    facts = {"phase": "done", "name": "Shared screens", "epsilon": 2, "left": True}
+    assert left == facts | {"recipe": joined["recipe"]}
+    page.evaluate("leave()")
+    page.clock.fast_forward(5 * DAY)
+    page.close()
+    again = opened(context, "count")
+    again.wait_for_function("stored.length === 1")
+    again.clock.run_for(10 * TICK)
+    assert (again.evaluate("stored"), again.evaluate("delivered")) == ([left], [])
+
+
+def test_a_device_leaves_a_recipe_that_it_has_not_joined_yet(context: BrowserContext) -> None:
+    page = context.new_page()
+    page.add_init_script("window.forbidden = ['search']")
+    opened_in(page, "funnel")
+    page.wait_for_function("failures.length === 1")
+    page.evaluate("leave()")
+    page.clock.run_for(2 * TICK)
+    page.wait_for_function("stored.length === 1")
+    left = page.evaluate("stored")
+    assert left == [{"phase": "done", "recipe": recipe_of("funnel").identifier, "left": True}]
+    page.close()
+    again = opened(context, "funnel")
+    again.wait_for_function("stored.length === 1")
+    assert again.evaluate("stored") == left
+
+
+DELETE = """recipe => new Promise((done) => {
+  const opening = indexedDB.open("devices-web");
+  opening.onsuccess = () => {
+    const change = opening.result.transaction("states", "readwrite");
+    change.objectStore("states").delete(recipe);
+    change.oncomplete = () => { opening.result.close(); done(); };
+  };
+})"""
+
+
+def test_a_recipe_beyond_the_lifetime_is_not_joined_also_after_deletion(context: BrowserContext) -> None:
+    context.add_init_script("window.lifetime = 5")
+    page = opened(context, "count")
+    [first] = states(page, 1)
+    page.close()
+    refusal = "epsilon: is 4 for one report, more than is left of this device's lifetime: 2 of 5 used, 3 left"
+    for _ in range(2):
+        other = opened(context, "histogram")
+        other.wait_for_function("failures.length === 1")
+        assert other.evaluate("failures") == [f"FieldError: {refusal}"]
+        assert other.evaluate("stored") == []
+        other.evaluate(DELETE, first["recipe"])
+        other.close()
+    again = opened(context, "count")
+    again.wait_for_function("failures.length === 1")
+    assert "has joined the recipe already, by its lifetime budget" in again.evaluate("failures[0]")
+    again.close()
+    states(opened(context, "funnel"), 1)
+
+
+def test_a_lifetime_outside_its_range_is_refused_by_a_page(context: BrowserContext) -> None:
+    for wrong in ("-1", "NaN", "Infinity", "1e7", "'8'"):
+        page = context.new_page()
+        page.add_init_script(f"window.lifetime = {wrong}")
+        page.goto(SITE)
+        page.wait_for_function("window.ready")
+        with pytest.raises(Error, match="lifetimeEpsilon: must be a number from 0 to 1,000,000"):
+            page.evaluate("recipe => begin(recipe)", served(recipe_of("count")))

@@ -156,6 +156,8 @@ def scene(
             ],
             "origins": [allowed],
             "tick_seconds": 1,
+            # Three recipes of ε = 2 fit; the fourth is not allowed in any case.
+            "lifetime_epsilon": 7,
         }
         [of_policy] = stack.enter_context(managed(browser, built_extension, folder, settings))
         arranged = Scene(of_policy, site, allowed, other)
@@ -180,8 +182,13 @@ def test_a_recipe_whose_steps_are_over_is_reported_once(scene: Scene) -> None:
     identifier = scene.site.over.identifier
     server = scene.site.servers[identifier]
     scene.until(lambda: server.reports, "the report arrives")
-    forgotten = {"recipe": identifier, "phase": "done"}
-    scene.until(lambda: scene.browser.state(identifier) == forgotten, "only that it is done is kept")
+    facts = {"phase": "done", "name": "Over", "event": "search, open, borrow", "epsilon": 2}
+
+    def is_forgotten() -> bool:
+        state = scene.kept(scene.site.over)
+        return "sent" in state and state == facts | {"recipe": identifier, "sent": state["sent"]}
+
+    scene.until(is_forgotten, "only public facts are kept")
     # One of the funnel's four cells.
     [report] = server.decrypted()
     assert sorted(report) == [0, 0, 0, 1]
@@ -220,6 +227,46 @@ def test_the_worker_hears_of_no_event(scene: Scene) -> None:
     """A listener for messages in the worker would have the browser start it at every event."""
     heard = "chrome.runtime.onMessage.hasListeners() || chrome.runtime.onConnect.hasListeners()"
     assert scene.browser.worker.evaluate(heard) is False
+
+
+def test_options_page_shows_what_is_kept_alike_for_all_events(scene: Scene) -> None:
+    running, over = scene.site.running, scene.site.over
+    told = scene.browser.told()
+    of_running = told[told.index(running.identifier) :]
+    scene.allowed.goto(scene.address)
+    for _ in range(3):
+        scene.allowed.evaluate(TELL, "looked-up")
+    scene.after_two_ticks()
+    later = scene.browser.told()
+    assert later[later.index(running.identifier) :].split("Leave")[0] == of_running.split("Leave")[0]
+    lines = [line.strip() for line in of_running.split("Leave")[0].splitlines()]
+    for line in (
+        "Running",
+        "without a name",
+        "yes",
+        "at the last tick of the clock, after 0 steps",
+        "nothing yet",
+        "privacy loss (ε) 2 by one report, if a server decrypts it (local model)",
+    ):
+        assert line in lines
+    assert re.search(r"\d bytes, which show no event", of_running)
+    assert re.search(r"on 20\d\d-\d\d-\d\d, unless its coin kept it out", told[told.index(over.identifier) :])
+    assert "can reveal a privacy loss (ε) of 6 together, of at most 7." in told
+
+
+def test_recipe_is_left_on_the_options_page_for_good(scene: Scene) -> None:
+    page = scene.browser.context.new_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.goto(scene.browser.worker.url.replace("background.js", "options.html"))
+    item = page.locator("li", has_text=scene.site.funnel.identifier)
+    scene.kept(scene.site.funnel)
+    page.reload()
+    item.get_by_role("button", name="Leave this recipe").click()
+    item.get_by_text("no: it has left").wait_for()
+    assert item.get_by_role("button").count() == 0
+    scene.after_two_ticks()
+    assert scene.kept(scene.site.funnel)["left"] is True
+    page.close()
 
 
 def test_the_page_for_administrators_says_how_each_recipe_goes(scene: Scene) -> None:

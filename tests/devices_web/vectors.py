@@ -22,13 +22,18 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from panprivacy.accounting.trust import Trust
 from panprivacy.device import state_file
 from panprivacy.device.algorithm import ClientAlgorithm, DeviceState, Phase, wire_report
+from panprivacy.device.client import Device
+from panprivacy.device.lifetime import LifetimeBudget, LifetimeMemory
 from panprivacy.device.state_file import Enrolment
+from panprivacy.device.storage import MemoryStore
 from panprivacy.device.token_answers import OF_ATTESTER, OF_ISSUER
 from panprivacy.device.tokens import TokenState, token_drawn
 from panprivacy.device.transport import WireReport
 from panprivacy.device.value_reports.randomized import RandomizedReports
+from panprivacy.device.view import state_view
 from panprivacy.encryption import DEFAULT_SCHEME, generate_private_key
 from panprivacy.encryption.interface import PrivateKey, key_of_report
+from panprivacy.planning.limits import LimitError, report_epsilon
 from panprivacy.protocols.dap.basics import HpkeConfig
 from panprivacy.protocols.dap.client import ShardedReport, seal_report
 from panprivacy.protocols.dap.hpke import generate_keypair
@@ -450,8 +455,60 @@ def contents() -> dict[str, Any]:
         "token": token(),
         "token_exponent": token_exponent(),
         "token_answers": {"attester": dict(OF_ATTESTER), "issuer": dict(OF_ISSUER)},
+        "local_epsilons": {name: report_epsilon(recipe_of(name).calibrated_statistic) for name in ASKED},
+        "views": {name: view(name) for name, asked in ASKED.items() if asked["statistic"] != "categories"},
+        "lifetimes": [lifetime(*case) for case in LIFETIMES],
         "cases": cases("python"),
     }
+
+
+def view(name: str) -> dict[str, Any]:
+    """What a state shows after joining, but for its size."""
+    recipe, store = recipe_of(name), MemoryStore()
+    two, issuer_key = recipe.trust == Trust.TWO_SERVER, ISSUER_KEY.public_key().public_bytes_raw()
+    given = served_by_two(recipe)
+    Device.join(
+        store,
+        given if two else replace(given, partner_signature=None),
+        verification_key=VERIFICATION_KEY,
+        helper_key=HELPER_KEY if two else None,
+        issuer_key=issuer_key,
+        simulation=True,
+        random_source=GivenBytes(name),
+    ).close()
+    if store.content is None:
+        raise ValueError("no state is stored")
+    facts = state_view(store.content).as_dict()
+    del facts["kept_bytes"]
+    return facts
+
+
+LIFETIMES = [
+    (0.0, [], 0.5),
+    (2.0, [], 2.0),
+    (0.3, [0.1, 0.1], 0.1),
+    (0.3, [0.1, 0.1, 0.1], 0.001),
+    (1.0, [0.1] * 9, 0.1),
+    (1.0, [0.1] * 10, 0.1),
+    (5.0, [2.0, 2.5], 0.5),
+    (5.0, [2.0, 2.5], 0.501),
+    (5.0, [2.0, 2.5], 20.0),
+    (1.0, [2.0], 1.0),
+]
+"""The budget, what was joined, and the ε of a further recipe."""
+
+
+def lifetime(largest: float, joined: Sequence[float], epsilon: float) -> dict[str, Any]:
+    """Whether a further recipe fits into a device's lifetime, and otherwise why not."""
+    memory = LifetimeMemory(MemoryStore())
+    for number, one in enumerate(joined):
+        memory.note(str(number), one, [])
+    refused = None
+    try:
+        LifetimeBudget(memory, largest).require(recipe_of("count", epsilon=epsilon))
+    except LimitError as error:
+        refused = str(error)
+    return {"largest": largest, "joined": joined, "epsilon": epsilon, "refused": refused}
 
 
 def _text(encoded: bytes) -> str:

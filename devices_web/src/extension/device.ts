@@ -14,6 +14,7 @@ const devices = settings.recipes.map(({ id, events }) => {
   const device = new PageDevice(id, {
     ...atSite(id, siteOf(settings)),
     ...(settings.tick_seconds === undefined ? {} : { tickSeconds: settings.tick_seconds }),
+    ...(settings.lifetime_epsilon === undefined ? {} : { lifetimeEpsilon: settings.lifetime_epsilon }),
     allow: (recipe) => requireAllowed(recipe, events),
     stored: ({ phase, refused }) => {
       status = { ...status, phase, ...(refused === undefined ? {} : { refused }) };

@@ -1,6 +1,7 @@
 /** The administrator's policy (`extension/schema.json`). */
 
 import { FieldError, fromBase64, fromHex } from "../bytes.ts";
+import { lifetimeEpsilon } from "../lifetime.ts";
 import { eventName, MOST_NAMES } from "../questions.ts";
 import type { Recipe } from "../recipe.ts";
 import type { Site } from "../site.ts";
@@ -17,6 +18,8 @@ export interface Settings {
   readonly recipes: readonly { readonly id: string; readonly events: readonly string[] }[];
   readonly origins: readonly string[];
   readonly tick_seconds?: number;
+  /** Of the local ε of all recipes that this computer ever joins. */
+  readonly lifetime_epsilon?: number;
 }
 
 /** A page's message to its content script. */
@@ -79,6 +82,9 @@ export function readSettings(policy: Readonly<Record<string, unknown>>): Setting
   }
   if (tick !== undefined) {
     requireTick(tick);
+  }
+  if (policy.lifetime_epsilon !== undefined) {
+    lifetimeEpsilon("lifetime_epsilon", policy.lifetime_epsilon);
   }
   return policy as unknown as Settings;
 }
