@@ -3,20 +3,29 @@
 import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from panprivacy.device.lifetime import LifetimeBudget, LifetimeMemory
 from panprivacy.device.rounds_check import Turn
 
+BESIDE_STATE = "lifetime"
+"""Name of the file, if no other is named, in the folder of the recipe's state."""
+
 
 @contextmanager
 def lifetime_memory(options: argparse.Namespace) -> Iterator[LifetimeMemory | None]:
-    """The memory, locked, if the options name a budget; ValueError if they name only half of it."""
-    if (options.lifetime_epsilon is None) != (options.lifetime_state is None):
-        raise ValueError("--lifetime-epsilon and --lifetime-state go together")
-    if options.lifetime_state is None:
+    """The memory, locked, if the options name a budget; ValueError if they name a file without one, or a
+    command without a state needs the file."""
+    if options.lifetime_epsilon is None:
+        if options.lifetime_state is not None:
+            raise ValueError("--lifetime-state needs --lifetime-epsilon")
         yield None
         return
-    with LifetimeMemory(options.lifetime_state) as memory:
+    state: Path | None = getattr(options, "state", None)
+    path = options.lifetime_state or (state and state.with_name(BESIDE_STATE))
+    if path is None:
+        raise ValueError("--lifetime-epsilon needs --lifetime-state here")
+    with LifetimeMemory(path) as memory:
         yield memory
 
 

@@ -72,14 +72,14 @@ def recipe_options(log: argparse.ArgumentParser) -> argparse.ArgumentParser:
         "--lifetime-epsilon",
         type=_lifetime_epsilon,
         metavar="EPSILON",
-        help="take part in no recipe with which the local ε of all recipes ever joined would add up to more; "
-        "goes with --lifetime-state",
+        help="take part in no recipe with which the local ε of all recipes ever joined would add up to more",
     )
     recipe.add_argument(
         "--lifetime-state",
         type=Path,
         metavar="FILE",
-        help="the file in which the device remembers what it ever joined, for all recipes",
+        help="the file in which the device remembers what it ever joined, for all recipes (default: the file "
+        "`lifetime` in the folder of the state)",
     )
     recipe.add_argument(
         "--rounds-state",
