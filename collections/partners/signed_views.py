@@ -54,7 +54,7 @@ def signed(
         _require_signature(request, body, peer_key(), base_url())
         return body
 
-    return _guarded(methods, authenticated_body, _sign, about)
+    return _guarded(methods, authenticated_body, about, is_signed=True)
 
 
 def bearing_token(
@@ -74,14 +74,15 @@ def bearing_token(
         _require_token(request, token())
         return read_body(request, most())
 
-    return _guarded(methods, authenticated_body, lambda _, response: response, about)
+    return _guarded(methods, authenticated_body, about, is_signed=False)
 
 
 def _guarded(
     methods: tuple[str, ...],
     authenticated_body: Callable[[HttpRequest], bytes],
-    finish: Callable[[HttpRequest, HttpResponse], HttpResponse],
     about: About,
+    *,
+    is_signed: bool,
 ) -> Callable[[View], View]:
     def decorate(view: View) -> View:
         @csrf_exempt  # nothing here depends on a session: there is nothing to forge
@@ -105,7 +106,7 @@ def _guarded(
                     "internal-error", "Something went wrong here", 500, "The fault is on our side. Ask again."
                 ).response()
             response["Cache-Control"] = "no-store"
-            return finish(request, response)
+            return _sign(request, response) if is_signed else response
 
         return answer
 

@@ -111,16 +111,17 @@ def tokens_end(_: None) -> None:
 
 HOLDERS: dict[str, tuple[Callable[[], Any], Callable[[Any], None], int]] = {
     "a site": (published_recipe, close_and_release, 1),
-    # Verification key and share key on each side, the collector's, and the HPKE key, which both share here.
-    "leader and helper": (two_servers, two_servers_end, 6),
+    # Verification key and share key on each side, the collector's, and an HPKE key for each KEM, which both
+    # share here.
+    "leader and helper": (two_servers, two_servers_end, 7),
     "an analyzer": (shuffled, lambda _: analyzer.settle(), 1),  # its batch closes it
     "a helper that waits for a recipe": (
         lambda: key_without_recipe(share_key_make, scheme="elgamal-secp256k1"),
         lambda _: upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME),
         1,
     ),
-    # Those of the recipe, which are sealed together, and the gateway's.
-    "an issuer": (tokens, tokens_end, 2),
+    # Those of the recipe, which are sealed together, and the gateway's, one for each KEM.
+    "an issuer": (tokens, tokens_end, 3),
     "an issuer that waits for a recipe": (
         lambda: key_without_recipe(token_key_make),
         lambda _: issuer_upkeep(now=timezone.now() + UNUSED_KEY_LIFETIME),

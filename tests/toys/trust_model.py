@@ -129,6 +129,8 @@ SHOWN_TOY = ShownTrustModel(
         Adversary("The owner of the box", "sees every toy", False),
         Adversary("An outsider without the box", "sees no toy", True),
     ),
+    kept=(("Toys", "until the box is emptied"),),
+    breach="An attacker with the box sees every toy.",
     observers=Observers(
         headings={
             Model.LOCAL: "A finder of one toy",

@@ -7,7 +7,7 @@ states what the signed recipe shows and what this software does. What neither kn
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Self
+from typing import Any
 
 from django.utils import timezone
 
@@ -18,6 +18,7 @@ from pages.recipe.presentation import release_of, status_of
 from pages.trust_models import SHOWN, ShownTrustModel
 from pages.words.admission import WAYS, admission_sentence
 from pages.words.certainty import delta_text, epsilon_text
+from pages.words.given import Given, Text
 from pages.words.parameters_table import part_rows
 from pages.words.sentences import GuaranteeText, guarantee_texts, protection_warning, sampling_sentence
 from pages.words.target import target_rows
@@ -41,24 +42,6 @@ FIELDS = ("Field", "Content")
 
 MOST_LINES = 10
 """Of a list in the recipe that are shown."""
-
-
-class Given(str):
-    """Text that an account or another server gave: one line, which is escaped and isolated from what is next
-    to it."""
-
-    def __new__(cls, text: str) -> Self:
-        printable = "".join(each if each.isprintable() else " " for each in text)
-        return super().__new__(cls, " ".join(printable.split()))
-
-
-Text = str | tuple[str, ...]
-"""Text without markup, or pieces of one in their order; some are `Given`."""
-
-
-def pieces(text: Text) -> tuple[str, ...]:
-    """The pieces of a text."""
-    return (text,) if isinstance(text, str) else text
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 import re
 from collections.abc import Iterable, Iterator
 
-from pages.recipe.record import Given, Record, Section, Text, pieces
+from pages.recipe.record import Record, Section
+from pages.words.given import Given, Text, pieces
 
 _OWN = re.compile(r"[\\`*_|\[\]]")
 _GIVEN = re.compile(r"[\\`*_|\[\]~$#!@:.]")

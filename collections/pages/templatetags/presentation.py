@@ -7,8 +7,8 @@ from django import template
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from pages.recipe.record import Given, Text, pieces
 from pages.words.certainty import delta_text
+from pages.words.given import Given, Text, pieces
 from pages.words.rejections import explanation
 from pages.words.units import in_unit
 from panprivacy.formats.display import duration, duration_and_seconds

@@ -231,7 +231,7 @@ def test_chart_has_the_unit_of_the_headline(name: str, hidden_count: bool, sampl
     mechanism = kind(parameters.calibrated())
     recipe = SimpleNamespace(
         question="How many?",
-        published=SimpleNamespace(calibrated_statistic=mechanism, label=mechanism.label),
+        published=SimpleNamespace(calibrated_statistic=mechanism, label=mechanism.label, segments=None),
     )
     values = [0.25 * (1 + place) for place in range(len(mechanism.labels))]
     made = release(

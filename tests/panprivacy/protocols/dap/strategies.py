@@ -36,10 +36,14 @@ for found in pkgutil.iter_modules(dap.__path__):
     importlib.import_module(f"{dap.__name__}.{found.name}")
 
 ALL_MESSAGES: list[type[Message]] = sorted(
-    (message for message in Message.__subclasses__() if message.__module__.startswith(f"{dap.__name__}.")),
+    (
+        message
+        for message in Message.__subclasses__()
+        if message.__module__.startswith(f"{dap.__name__}.") and not message.__name__.startswith("_")
+    ),
     key=lambda message: message.__name__,
 )
-"""All of DAP; this module imports them. Other protocols have tests of their own."""
+"""All of DAP; this module imports them. Other protocols and dialects have tests of their own."""
 
 INTERVALS = st.builds(Interval, st.integers(0, 2**64 - 1), st.integers(0, 2**64 - 1))
 

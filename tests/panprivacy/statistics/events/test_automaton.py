@@ -265,7 +265,7 @@ def test_neutral_names_change_no_automaton(statistic):
 
 
 def test_tables_in_forms_are_read_once_and_flat():
-    tables = Tables("events", 8)
+    tables = Tables("events", 8, 8)
     assert tables.of_text('{"a": {"0": 1}}') == {"a": {"0": 1}}
     for text in ("[" * 900, '{"a": {"0": [[1]]}}', '{"a": {}, "a": {}}', "[" * 100 + "]" * 100, "{"):
         assert tables.of_text(text) == text

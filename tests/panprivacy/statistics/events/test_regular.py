@@ -1,10 +1,13 @@
 """Regular questions as mechanisms: the contract, the coin, the estimate, and the derived numbers."""
 
+import json
 import math
 import random
+import re
 from collections import Counter
 from dataclasses import replace
 from decimal import Decimal, localcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -414,3 +417,15 @@ def test_both_coins_errors_are_shown():
     many = asked("time_to_first", epsilon=2.0, within=list(range(1, 16)), steps=20)
     assert many.parameters.coin == BUCKET
     assert "for all values, the largest error would be 1.7 times" in many.expected_note
+
+
+def test_automaton_of_the_docs_answers_what_they_say():
+    page = (Path(__file__).parents[4] / "docs/regular-questions.md").read_text()
+    (example,) = re.findall(r"```json\n(.*?)```", page, re.S)
+    members = json.loads(example) | {"epsilon": 2.0, "delta": 1e-6, "cohort_size": 2}
+    mechanism = statistic_class(members.pop("statistic"))
+    question = mechanism(mechanism.parameters_class.from_mapping(members)).question
+    # Bits of a step: 1 is an error, 2 a restart.
+    for events, label in (({}, "no error"), ({1: 2}, "no error"), ({1: 1}, "failed"), ({1: 3}, "recovered")):
+        last = question.automaton.last_state(events, members["steps"])
+        assert question.labels[question.cells[last]] == label, events
