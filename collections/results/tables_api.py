@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from threading import BoundedSemaphore
 from typing import IO, Any, ClassVar, TypeVar
 
-from django.http import FileResponse
+from django.http import FileResponse, HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.http import quote_etag
@@ -77,7 +77,11 @@ class _TableView(APIView):
         etag = quote_etag(f"{table_version(asked)}-{self.content_type}")
         response: HttpResponseBase | None = get_conditional_response(request._request, etag=etag)
         if response is None:
-            response = FileResponse(_made(asked, write), content_type=self.content_type)
+            file = _made(asked, write)
+            if isinstance(file, bytes):
+                response = HttpResponse(file, content_type=self.content_type)
+            else:
+                response = FileResponse(file, content_type=self.content_type)
         response["ETag"] = etag
         # To be kept, but asked for again: the answer to that is cheap.
         response["Cache-Control"] = "no-cache"
@@ -124,8 +128,8 @@ def _read(request: Request) -> Asked:
         raise invalid_field(error) from None
 
 
-def _made(asked: Asked, write: Write) -> IO[bytes]:
-    """The whole file, at its beginning."""
+def _made(asked: Asked, write: Write) -> IO[bytes] | bytes:
+    """The whole file, at its beginning; a small one as its content."""
     if not _places.acquire(blocking=False):
         raise BusyError("other tables are being made; try again in some seconds")
     file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  # closed with the response
@@ -144,5 +148,9 @@ def _made(asked: Asked, write: Write) -> IO[bytes]:
         raise
     finally:
         _places.release()
+    size = file.tell()
     file.seek(0)
-    return file
+    if size > IN_MEMORY:
+        return file
+    with file:
+        return file.read()

@@ -132,8 +132,8 @@ def meets_the_truth(data: Path) -> None:
     # Of the shuffler's one batch nothing is left, nor of the stream's state.
     assert helper_rows(data / "shuffler", "SELECT count(*) FROM shuffler_submission") == [(0,)]
     assert list((data / "stream-keys").glob("*")) == []
-    # All that is still sealed is what devices seal reports to, and the keys of open recipes.
-    assert HpkeKey.objects.count() == 1
+    # All that is still sealed is what devices seal reports to, with either KEM, and the keys of open recipes.
+    assert HpkeKey.objects.count() == 2
     assert RecipeKey.objects.count() == Spending.objects.count() == len(RECIPES)
     assert not Stream.objects.exists()
     # The page of the series says what the demo is there to show.

@@ -30,7 +30,7 @@ HEADER = "recipe,round,segment,value,estimate,low,high,level,standard_error,repo
 def table(client: Client, query: str = "", file: str = "csv") -> bytes:
     answer = client.get(f"/api/v1/results.{file}{query}")
     assert answer.status_code == 200, answer.content
-    return bytes(b"".join(answer.streaming_content))
+    return bytes(answer.getvalue())
 
 
 def rows(client: Client, query: str = "") -> list[dict[str, str]]:
@@ -134,3 +134,10 @@ def test_duckdb_loads_both_files_and_runs_what_the_docs_say(
         signed = json.loads(Recipe.objects.get().release.signed.document)
         likely = signed["interval"]["low"][0] > 0
         assert len(database.sql(queries[1]).fetchall()) == likely
+
+
+def test_large_table_is_sent_from_a_file(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    result()
+    small = table(client)
+    monkeypatch.setattr(tables_api, "IN_MEMORY", 100)
+    assert table(client) == small
