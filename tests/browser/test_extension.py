@@ -58,7 +58,7 @@ def recipe_of(
             "epsilon": 2.0,
             "delta": 1e-6,
             "cohort_size": 100,
-            **({} if admission is None else {"admission": "token"}),
+            **({} if admission is None else {"admission": "token", "hpke": "x25519"}),
             **changes,
         }
     )

@@ -51,7 +51,7 @@ class FunnelParameters(EventsParameters):
             answer=(
                 ("reached_1", f"{{}} had {self.events[0]}"),
                 *(
-                    (one.name, f"of those {{}} had {name} afterwards")
+                    (one.name, f"of those {{}} had {name}")
                     for one, name in zip(conversions, self.events[1:], strict=True)
                 ),
             ),
