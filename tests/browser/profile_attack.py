@@ -43,7 +43,7 @@ ASKED = {
     "histogram": {"k": 1},
     "mean": {"k": 2, "guarantee": "local"},
     "funnel": {"events": ["search", "buy"]},
-    "count with token": {"statistic": "count_nonzero", "admission": "token"},
+    "count with token": {"statistic": "count_nonzero", "admission": "token", "hpke": "x25519"},
 }
 """What is attacked → further members of its recipes; the name is the statistic unless they say another."""
 
