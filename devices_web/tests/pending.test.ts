@@ -1,4 +1,4 @@
-/** What a tab tells another of its events, of which sizes reveal nothing. */
+/** The message in which a tab passes on its events. Its size reveals nothing. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -74,7 +74,7 @@ NO_PAGES = {
     "rule-new": "about what its query names; the page of a series has the same form",
     "sign-in-code": "leads on who has given no password; looked at in test_every_page.py",
     "sign-in-enrol": "as the former",
-    "sign-in-organization": "leads to the provider; looked at in test_oidc.py",
+    "sign-in-organization": "leads to the provider; tested in test_oidc.py",
     "sign-in-organization-answer": "as the former",
     "sign-in": "leads on who is signed in; looked at before",
 }

@@ -53,7 +53,7 @@ def authorization_address(
     """Where a browser is sent to sign in (authorization code, PKCE with S256).
 
     Args:
-        verifier: a secret of 43 to 128 characters (RFC 7636), of which the provider is shown a hash.
+        verifier: a secret of 43 to 128 characters (RFC 7636). The provider is shown its hash.
         again: whether the provider must ask for credentials, even if the person is signed in there.
 
     Raises:

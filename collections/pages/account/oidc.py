@@ -53,7 +53,7 @@ LONGEST_CODE = 4_096
 LONGEST_NEXT = 1_000
 
 MOST_A_MINUTE = 60
-"""Answers from one address of which the provider is asked: many people may share one."""
+"""Answers from one address that are taken to the provider: many people may share one."""
 
 BACKEND = "accounts.sign_in.SharingBackend"
 """From which sessions load their account."""

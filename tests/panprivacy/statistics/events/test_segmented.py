@@ -216,7 +216,7 @@ def _summed(truth, population, rate, response, rng):
 )
 def test_sizes_answers_shares_and_differences_hold_at_once(monkeypatch, rate, statistic, noisy):
     """80 draws; were the level 95%, fewer than 63 would hold all at once with probability 7e-8."""
-    monkeypatch.setattr(segmented, "LEVELS", LEVELS[:1])  # the widest are looked at
+    monkeypatch.setattr(segmented, "LEVELS", LEVELS[:1])  # the widest are tested
     made = parameters if statistic == "count_nonzero" else buckets
     mechanism = statistic_of(statistic, made(sampling_rate=rate, cohort_size=200), ("a", "b", "small"))
     truth = np.array([[2_000, 500, 100], [900, 700, 0], [10, 20, 0]])[:, : 2 if rate == 1 else 3]
@@ -298,7 +298,7 @@ def _hold(derived, truths):
 def test_derived_numbers_of_all_segments_hold_at_once(monkeypatch, statistic, rate):
     """40 draws; were the level 95%, fewer than 28 would hold all at once with probability 4e-8. So for the
     segments, and for all of them together."""
-    monkeypatch.setattr(segmented, "LEVELS", LEVELS[:1])  # the widest are looked at
+    monkeypatch.setattr(segmented, "LEVELS", LEVELS[:1])  # the widest are tested
     mechanism = asked(statistic, sampling_rate=rate, epsilon=2.0)
     question = mechanism._question
     truth = np.array([[900, 500, 700, 300], [800, 700, 200, 900], [10, 0, 8, 2]])
