@@ -78,7 +78,7 @@ class KeyRing(Generic[Key]):
 
     @transaction.atomic
     def _rotated(self, now: datetime, *, first: bool) -> list[Key]:
-        """`first`: make only keys of KEMs that have none yet."""
+        """`first`: make only keys of KEMs that hand out none."""
         keys = list(self._keys().select_for_update().order_by("-created_at", "-pk"))
         current = {key.kem for key in keys if key.retired_at is None} if first else set()
         # A process that rotates at the same time computes the same numbers, and only one of two keys of a
