@@ -36,18 +36,18 @@ pytestmark = pytest.mark.browser
 LOGGER = logging.getLogger(__name__)
 
 PROFILES = {
-    "count_nonzero": (10, 0.1),
-    "histogram": (2, 0.25),
-    "mean": (2, 0.25),
-    "funnel": (2, 0.25),
-    "count with token": (5, 0.25),
+    "count_nonzero": (11, 0.1),
+    "histogram": (3, 0.25),
+    "mean": (3, 0.25),
+    "funnel": (3, 0.25),
+    "count with token": (6, 0.25),
 }
 FULL_SIZE = {
-    "count_nonzero": (10, 0.1),
-    "histogram": (13, 0.1),
-    "mean": (13, 0.1),
-    "funnel": (13, 0.1),
-    "count with token": (30, 0.1),
+    "count_nonzero": (11, 0.1),
+    "histogram": (15, 0.1),
+    "mean": (15, 0.1),
+    "funnel": (15, 0.1),
+    "count with token": (35, 0.1),
 }
 """What is attacked → profiles, and below what the margin is. A tick of all but the first takes a multiple of
 the time, so that the full size is attacked on demand (docs/browser.md)."""
