@@ -30,7 +30,6 @@ class NoKeyError(ValueError):
 class RotatingKey(models.Model):
     """A key pair. The newest of each KEM that is not retired is handed out."""
 
-    kem = models.CharField(max_length=10, choices=[(kem.value, kem.value) for kem in KemName])
     config_id = models.PositiveSmallIntegerField(unique=True, help_text="0 to 255.")
     kem = models.CharField(max_length=10, choices=[(kem.value, kem.value) for kem in KemName])
     config = models.BinaryField(help_text="What is handed out, encoded.")

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 Visit = Callable[..., Visitor]
 
-QUESTION = "/plan/?statistic=histogram&k=3&steps=7&margin=5&aggregator_epsilon=1&unknown=epsilon"
+QUESTION = "/plan/?statistic=histogram&coin=bucket&k=3&steps=7&margin=5&aggregator_epsilon=1&unknown=epsilon"
 
 
 @pytest.fixture

@@ -38,6 +38,7 @@ from panprivacy.protocols.privacy_pass.tokens import (
 from panprivacy.protocols.token_request import token_request
 from storage.signing_key import verification_key
 from tests.concurrency import KilledError, killed_at_statement
+from tests.panprivacy.device.relay import fresh_keys, published
 from tokens.attester.enrolment import devices_enrol
 from tokens.attester.issuer import Evaluated, issuer_failed
 from tokens.attester.issuer_answers import answers_erase, handles_told, handles_untold
@@ -82,12 +83,16 @@ class FakeIssuer:
     def __post_init__(self) -> None:
         for number, recipe in enumerate((RECIPE, OTHER_RECIPE)):
             self.recipes[recipe] = (evaluation.new_key(secrets.SystemRandom()), token_key(number))
-        self.rotate(1)
+        self.rotate()
 
-    def rotate(self, number: int) -> None:
-        """Another key for capsules; the older ones are gone."""
-        self.config, private_key = keys.generate(number, secrets.SystemRandom())
-        self.private_keys = {number: (self.config, private_key)}
+    def rotate(self) -> None:
+        """Other keys for capsules; the older ones are gone."""
+        self.private_keys = fresh_keys()
+
+    @property
+    def config(self) -> keys.KeyConfig:
+        """The key that devices in Python choose."""
+        return keys.decode_list(published(self.private_keys))[0]
 
     @property
     def verification_key(self) -> bytes:
@@ -121,7 +126,7 @@ class FakeIssuer:
         self.breaks("before", b"")
         if url == f"{ISSUER_ORIGIN}/.well-known/ohttp-gateway":
             self.fetched += 1
-            encoded = keys.encode_list((self.config,))
+            encoded = published(self.private_keys)
             signature = signed_keys.signature(encoded, self.signing_key)
             return 200, {signed_keys.HEADER: signature, "Cache-Control": "max-age=600"}, encoded
         assert (method, url) == ("POST", f"{ISSUER_URL}/tokens")

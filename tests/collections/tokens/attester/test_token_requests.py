@@ -89,7 +89,7 @@ class TestDevices:
         assert not Answer.objects.exists()
         assert asked.token(device.post(asked.capsule).content) == first
         # The same blinded message under another key of the issuer's is the same token.
-        issuer.rotate(2)
+        issuer.rotate()
         anew = sealed(issuer.config, asked.pending)
         assert anew.token(device.post(anew.capsule).content) == first
         assert problem(device.post(ask(issuer).capsule)) == ALREADY
@@ -269,7 +269,7 @@ class TestIssuer:
     def test_retired_key_has_devices_fetch_keys_anew(self, issuer: FakeIssuer, device: KeyedDevice) -> None:
         before = Client().get("/attester/issuer-keys")
         asked = ask(issuer)
-        issuer.rotate(2)
+        issuer.rotate()
         assert Client().get("/attester/issuer-keys").content == before.content
         assert problem(device.post(asked.capsule)) == (400, KEY_PROBLEM)
         after = Client().get("/attester/issuer-keys")
