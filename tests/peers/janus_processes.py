@@ -8,7 +8,7 @@ import secrets
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ COMPONENTS: dict[str, dict[str, Any]] = {
     | {"min_collection_job_retry_delay_s": 1, "max_collection_job_retry_delay_s": 1},
 }
 SHARDS = {"batch_aggregation_shard_count": 4}
+APPLICATION_JSON = {"Content-Type": "application/json"}
 KEY_ROTATION = {"hpke": {"pending_duration_s": 0}}
 
 
@@ -131,9 +132,7 @@ class JanusTester:
 
     def ask(self, what: str, **members: Any) -> dict[str, Any]:
         """Its answer. Integers other than codes are texts there."""
-        answer: dict[str, Any] = json.loads(
-            _sent("POST", f"{self._url}/{what}", json.dumps(members).encode())
-        )
+        answer: dict[str, Any] = json.loads(sent("POST", f"{self._url}/{what}", json.dumps(members).encode()))
         assert answer["status"] != "error", answer
         return answer
 
@@ -173,14 +172,17 @@ def _stop(process: "subprocess.Popen[Any]") -> None:
 
 def _answers(url: str, body: bytes | None = None) -> bool:
     try:
-        _sent("GET" if body is None else "POST", url, body)
+        sent("GET" if body is None else "POST", url, body)
     except (OSError, http.client.HTTPException):
         return False
     return True
 
 
-def _sent(method: str, url: str, body: bytes | None) -> bytes:
+def sent(
+    method: str, url: str, body: bytes | None = None, headers: Mapping[str, str] = APPLICATION_JSON
+) -> bytes:
+    """What the answer to a request holds."""
     parts = urlsplit(url)
     with closing(http.client.HTTPConnection(parts.netloc, timeout=PATIENCE)) as connection:
-        connection.request(method, parts.path, body, {"Content-Type": "application/json"})
+        connection.request(method, parts.path, body, dict(headers))
         return connection.getresponse().read()

@@ -10,12 +10,14 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.management import call_command
+from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 from django.utils import timezone
 
@@ -23,23 +25,34 @@ from dap.leader.aggregation import aggregation_job_drive
 from dap.leader.collection import collection_job_drive
 from dap.leader.peers import peer_of
 from dap.leader.periodic_check import tasks_advance
-from dap.models import Side
+from dap.leader.plain_tasks import PlainTask
+from dap.models import HpkeKey, Side
 from dap.operations import task_named
 from dap.selectors import report_count
-from dap.task_files import HELPER, LEADER, TaskParameters, task_file_write
+from dap.task_files import HELPER, LEADER, TaskParameters, task_file_read, task_file_write
 from panprivacy.device.dap_upload import TaskClient
 from panprivacy.device.transport import HttpTransport
 from panprivacy.formats import base64_text
-from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig
-from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, Token
+from panprivacy.protocols.dap.basics import BatchMode, HpkeConfig, Interval
+from panprivacy.protocols.dap.client import shard_measurement
+from panprivacy.protocols.dap.collection import CollectionJobReq, Query
+from panprivacy.protocols.dap.dialects import BEARER, DAP_AUTH, JANUS, Token
+from panprivacy.protocols.dap.hpke import generate_keypair
+from panprivacy.protocols.dap.media import media_type
 from panprivacy.protocols.dap.task import TaskConfiguration
+from panprivacy.protocols.dap.upload import Report
 from panprivacy.protocols.dap.vdafs import (
     Prio3CountConfig,
     Prio3HistogramConfig,
     Prio3SumConfig,
     Prio3SumVecConfig,
 )
-from tests.peers.janus_processes import JanusServer, JanusTester, until
+from panprivacy.protocols.hpke import KemName
+from tests.collections.dap.leader.scene import one_hot_sum
+from tests.collections.dap.leader.test_janus_conversation import BUCKETS, FILE, StoredPair
+from tests.network import Answer
+from tests.peers.janus_processes import JanusServer, JanusTester, sent, until
+from web.transport import https_transport
 
 CHECKOUT = Path(os.environ.get("JANUS_CHECKOUT", "/nowhere"))
 BINARIES = CHECKOUT / "target" / "debug"
@@ -108,7 +121,7 @@ def collector(programs: ExitStack) -> JanusTester:
 @pytest.fixture
 def ours(live_server: Any, settings: Any, janus: JanusServer) -> str:
     """The base address of this side."""
-    address = live_server.url.replace("localhost", "127.0.0.1")
+    address: str = live_server.url.replace("localhost", "127.0.0.1")
     settings.ROOT_URLCONF = __name__
     settings.ALLOWED_HOSTS = [*settings.ALLOWED_HOSTS, "127.0.0.1"]
     settings.JANUS_PARTNERS = [janus.url.removesuffix("/")]
@@ -199,7 +212,7 @@ class Task:
         def ended() -> bool:
             meanwhile()
             answer.update(self.collector.ask("collection_poll", handle=started["handle"]))
-            return answer["status"] == "complete"
+            return bool(answer["status"] == "complete")
 
         until(ended, "the collector has the result")
         assert (answer["report_count"], answer["result"]) == (3 * len(self.measurements), self.sum)
@@ -285,3 +298,135 @@ def said(*command: str) -> str:
     out = StringIO()
     call_command(*command, stdout=out)
     return out.getvalue()
+
+
+RECORDED: list[dict[str, str]] = []
+
+
+def noting(get_response: Callable[[HttpRequest], HttpResponse]) -> Callable[[HttpRequest], HttpResponse]:
+    """Middleware that writes down what the helper is asked, and what it answers."""
+
+    def noted(request: HttpRequest) -> HttpResponse:
+        body = request.body
+        response = get_response(request)
+        if request.method == "PUT" and request.path.startswith("/helper"):
+            RECORDED.append(
+                exchanged(str(request.method), request.path.removeprefix("/helper"), body, response.content)
+            )
+        return response
+
+    return noted
+
+
+def exchanged(method: str, path: str, request: bytes, answer: bytes) -> dict[str, str]:
+    return {"method": method, "path": path, "request": request.hex(), "answer": answer.hex()}
+
+
+@pytest.mark.skipif("JANUS_RECORD" not in os.environ, reason="conversations are written with JANUS_RECORD=1")
+def test_conversations_are_written_anew(
+    settings: Any, request: pytest.FixtureRequest, janus: JanusServer
+) -> None:
+    settings.MIDDLEWARE = [f"{__name__}.noting", *settings.MIDDLEWARE]
+    address = request.getfixturevalue("ours")
+    stored = new_conversation(f"{address}/leader", janus.url)
+    leader = recorded_with(StoredPair(stored, settings), janus, stored)
+    HpkeKey.objects.all().delete()
+    stored = new_conversation(janus.url, f"{address}/helper")
+    pair = StoredPair(stored, settings)
+    leads = replace(
+        task_file_read(stored["file"].encode()),
+        role=LEADER,
+        token=Token.from_bytes(stored["token"].encode()),
+        token_hash=None,
+        collector_token_hash=Token(DAP_AUTH, "of-the-collector").hashed(),
+    )
+    janus.provision(task_file_write(leads))
+    upload(pair)
+    until(lambda: pair.counts()[1] == len(BUCKETS), "the helper has counted all reports")
+    collection = Query.of_interval(Interval(pair.time, 1))
+    path = f"{janus.url}tasks/{base64_text.encode_url(pair.task_id)}/collection_jobs/{'A' * 22}"
+    sent(
+        "PUT",
+        path,
+        JANUS.write(CollectionJobReq, CollectionJobReq(collection).encode()),
+        {
+            "Content-Type": media_type(CollectionJobReq),
+            "DAP-Auth-Token": "of-the-collector",
+        },
+    )
+    until(lambda: "aggregate_shares" in RECORDED[-1]["path"], "the helper has released its share")
+    conversations = {"our_helper": stored | {"exchanges": RECORDED}, "our_leader": leader}
+    FILE.write_text(json.dumps(conversations, indent=1) + "\n")
+
+
+def new_conversation(leader: str, helper: str) -> dict[str, Any]:
+    """A task with fresh keys, which are stored with it."""
+    config, private_key = generate_keypair(1, secrets.SystemRandom(), KemName.X25519)
+    collector_config, collector_key = generate_keypair(9, secrets.SystemRandom(), KemName.X25519)
+    token = Token(BEARER, "of-the-conversation")
+    configuration = PlainTask(
+        vdaf="prio3histogram",
+        parameters={"length": 4, "chunk_length": 2},
+        min_batch_size=3,
+        batch_mode="time-interval",
+        time_precision=PRECISION,
+    ).configuration(leader_url=leader, helper_url=helper, task_info=TASK_INFO)
+    task = TaskParameters(
+        role=HELPER,
+        task_id=bytes(1) + secrets.token_bytes(31),
+        configuration=configuration,
+        verify_key=secrets.token_bytes(32),
+        collector_config=collector_config,
+        token_hash=token.hashed(),
+    )
+    return {
+        "hpke_config": config.encode().hex(),
+        "hpke_private_key": private_key.hex(),
+        "collector_private_key": collector_key.hex(),
+        "token": f"{token.type}\n{token.value}",
+        "file": task_file_write(task),
+        "time": timezone.now().isoformat(),
+    }
+
+
+def recorded_with(pair: StoredPair, janus: JanusServer, stored: dict[str, Any]) -> dict[str, Any]:
+    """What our leader and a helper that runs Janus say."""
+    janus.provision(stored["file"])
+    exchanges = []
+
+    def carry(method: str, url: str, headers: Any, body: bytes) -> Answer:
+        status, answered, content = https_transport(method, url, headers, body)
+        exchanges.append(exchanged(method, url.removeprefix(janus.url.rstrip("/")), body, content))
+        return status, answered, content
+
+    pair.network = carry
+    reports = upload(pair)
+    job = pair.collect()
+
+    def there() -> bool:
+        pair.tick()
+        return pair.result(job) is not None
+
+    until(there, "there is a result")
+    assert pair.collected(job).values == one_hot_sum(BUCKETS)
+    return {
+        **stored,
+        "reports": b"".join(report.encode() for report in reports).hex(),
+        "exchanges": exchanges,
+    }
+
+
+def upload(pair: StoredPair) -> list[Report]:
+    """A report of our client for each of `BUCKETS`, sealed to keys that every DAP client has."""
+    client = TaskClient(
+        pair.task_id, pair.configuration, HttpTransport("http://127.0.0.1"), kem=KemName.X25519
+    )
+    source = secrets.SystemRandom()
+    sharded = [
+        shard_measurement(pair.task_id, pair.configuration, bucket, time=pair.time, random_source=source)
+        for bucket in BUCKETS
+    ]
+    reports = list(map(client.sealing(), sharded))
+    assert client.upload_sealed(reports).errors == (None,) * len(reports)
+    client.close()
+    return reports

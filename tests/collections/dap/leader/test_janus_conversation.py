@@ -1,16 +1,17 @@
-"""A stored conversation of our two sides in the dialect of Janus, replayed to either side as bytes.
+"""Conversations with Janus' binaries, replayed as bytes to our helper and to our leader.
 
-With JANUS_RECORD=1 the test of the leader writes the file anew.
+tests/peers/test_janus_processes.py writes the file anew with JANUS_RECORD=1.
 """
 
 import json
-import os
-import secrets
-from dataclasses import replace
+from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+from django.db import transaction
 
 from dap.helper.registrations import janus_task_register
 from dap.leader.operations import task_create
@@ -18,135 +19,103 @@ from dap.leader.uploads import reports_upload
 from dap.models import HpkeKey
 from dap.operations import configuration_of
 from dap.secrets_at_rest import HPKE_KEY
-from dap.task_files import task_file_read, task_file_write
+from dap.task_files import task_file_read
 from panprivacy.protocols.dap.aggregation import AggregationJobInitReq
 from panprivacy.protocols.dap.basics import HpkeConfig
 from panprivacy.protocols.dap.collection import AggregateShareReq
 from panprivacy.protocols.dap.dialects import JANUS, Token
-from panprivacy.protocols.dap.hpke import generate_keypair
 from panprivacy.protocols.dap.media import media_type
 from panprivacy.protocols.dap.upload import UploadRequest
 from panprivacy.protocols.hpke import KemName
-from partners.client import PeerClient
 from storage.sealing import secret_seal
-from tests.collections.dap.leader.scene import HELPER_URL, LEADER_URL, NOW, Network, one_hot_sum
+from tests.collections.dap.leader.scene import CLOCK, one_hot_sum
 from tests.collections.dap.leader.test_janus import JanusPair
-from tests.network import Answer
+from tests.network import Answer, deliver
 
-FILE = Path(__file__).with_name("janus_conversation.json")
+FILE = Path(__file__).with_name("janus_conversations.json")
 BUCKETS = (0, 1, 1, 3)
 
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture(autouse=True)
-def _janus_is_a_partner(settings: Any) -> None:
-    settings.JANUS_PARTNERS = [HELPER_URL, LEADER_URL]
-
-
 class StoredPair(JanusPair):
-    """The two sides of the stored conversation, with its keys."""
+    """The task of a stored conversation, with its keys, at its time."""
 
-    def __init__(self, stored: dict[str, Any]) -> None:
-        self.network = Network()
-        config, private_key = (bytes.fromhex(stored[name]) for name in ("hpke_config", "hpke_private_key"))
-        sealed = secret_seal(private_key, kind=HPKE_KEY, owner=config)
-        number = HpkeConfig.decode(config).id
-        HpkeKey.objects.create(config_id=number, config=config, sealed=sealed, created_at=NOW)
+    def __init__(self, stored: dict[str, Any], settings: Any) -> None:
+        CLOCK.now = datetime.fromisoformat(stored["time"])
         helper = task_file_read(stored["file"].encode())
-        janus_task_register(parameters=helper, now=NOW)
+        settings.HELPER_URL, settings.LEADER_URL = helper.own_url, helper.peer_url
+        settings.JANUS_PARTNERS = [helper.own_url, helper.peer_url]
+        self.network: Any = self._to_helper
+        config, private_key = (bytes.fromhex(stored[name]) for name in ("hpke_config", "hpke_private_key"))
+        with transaction.atomic():
+            HpkeKey.objects.create(
+                kem=KemName.X25519,
+                config_id=HpkeConfig.decode(config).id,
+                config=config,
+                sealed=secret_seal(private_key, kind=HPKE_KEY, owner=config),
+                created_at=self.now,
+            )
+        janus_task_register(parameters=helper, now=self.now)
         self.task = task_create(
             task_id=helper.task_id,
             configuration=helper.configuration,
             verify_key=helper.verify_key,
             collector_config=helper.collector_config,
             collector_key=bytes.fromhex(stored["collector_private_key"]),
-            helper_url=HELPER_URL,
+            helper_url=helper.own_url,
             helper_key=b"",
             dialect=JANUS,
             helper_token=Token.from_bytes(stored["token"].encode()),
-            now=NOW,
+            now=self.now,
         )
         self.task_id, self.configuration = helper.task_id, configuration_of(self.task)
         self.partner = self
 
+    @staticmethod
+    def _to_helper(method: str, url: str, headers: Mapping[str, str], body: bytes) -> Answer:
+        return deliver(
+            method, urlsplit(url).path, headers, body, urlconf="tests.network_urls", base="/helper"
+        )
 
-def conversation() -> dict[str, Any]:
-    read: dict[str, Any] = json.loads(FILE.read_text())
+
+def conversation(side: str) -> dict[str, Any]:
+    read: dict[str, Any] = json.loads(FILE.read_text())[side]
     return read
 
 
-def test_stored_requests_get_the_stored_answers_of_the_helper() -> None:
-    stored = conversation()
-    pair = StoredPair(stored)
-    (job, share) = stored["exchanges"]
-    answer = send(pair.client(), job, AggregationJobInitReq)
-    assert (answer.status, answer.body.hex()) == (201, job["answer"])
+def test_requests_of_janus_get_the_answers_that_it_took(settings: Any) -> None:
+    stored = conversation("our_helper")
+    pair = StoredPair(stored, settings)
+    *jobs, share = stored["exchanges"]
+    for job in jobs:
+        assert send(pair, job, AggregationJobInitReq).hex() == job["answer"]
     # Each sealing has its own randomness: the length is the same.
-    assert len(send(pair.client(), share, AggregateShareReq).body) == len(bytes.fromhex(share["answer"]))
+    assert len(send(pair, share, AggregateShareReq)) == len(bytes.fromhex(share["answer"]))
     assert pair.counts()[1] == len(BUCKETS)
 
 
-def send(client: PeerClient, exchange: dict[str, str], message: Any) -> Any:
+def send(pair: StoredPair, exchange: dict[str, str], message: Any) -> bytes:
     request = bytes.fromhex(exchange["request"])
-    return client.send(exchange["method"], exchange["path"], request, media_type(message))
+    return pair.client().send(exchange["method"], exchange["path"], request, media_type(message)).body
 
 
-def test_stored_answers_give_the_leader_the_right_sum() -> None:
-    if os.environ.get("JANUS_RECORD"):
-        record()
-    stored = conversation()
-    pair = StoredPair(stored)
+def test_answers_of_janus_give_our_leader_the_right_sum(settings: Any) -> None:
+    stored = conversation("our_leader")
+    pair = StoredPair(stored, settings)
     expected = iter(stored["exchanges"])
 
     def replayed(method: str, url: str, headers: Any, body: bytes) -> Answer:
         exchange = next(expected)
         assert headers["Authorization"] == f"Bearer {stored['token'].partition(chr(10))[2]}"
         # The identifier at the end is random.
-        assert (method, url[:-22]) == (exchange["method"], f"{HELPER_URL}{exchange['path'][:-22]}")
+        assert (method, url[:-22]) == (exchange["method"], f"{settings.HELPER_URL}{exchange['path'][:-22]}")
         assert body.hex() == exchange["request"]
         return 201, {}, bytes.fromhex(exchange["answer"])
 
-    pair.network = replayed  # type: ignore[assignment]
+    pair.network = replayed
     uploaded = UploadRequest.decode(bytes.fromhex(stored["reports"])).reports
-    assert reports_upload(task=pair.task, reports=uploaded, now=NOW) == []
+    assert reports_upload(task=pair.task, reports=uploaded, now=pair.now) == []
     job = pair.collect()
     pair.settle(2)
     assert pair.collected(job).values == one_hot_sum(BUCKETS)
-
-
-def record() -> None:
-    """Let both sides speak to each other, and write down what was said."""
-    config, private_key = generate_keypair(1, secrets.SystemRandom(), KemName.X25519)
-    collector_config, collector_key = generate_keypair(9, secrets.SystemRandom(), KemName.X25519)
-    stored: dict[str, Any] = {
-        "hpke_config": config.encode().hex(),
-        "hpke_private_key": private_key.hex(),
-        "collector_private_key": collector_key.hex(),
-        "token": "Bearer\nof-the-conversation",
-    }
-    token = Token.from_bytes(stored["token"].encode())
-    new = replace(
-        JanusPair().parameters(),
-        task_id=bytes(range(32)),
-        collector_config=collector_config,
-        token_hash=token.hashed(),
-    )
-    stored["file"] = task_file_write(new)
-    HpkeKey.objects.all().delete()
-    pair = StoredPair(stored)
-    stored["reports"] = b"".join(report.encode() for report in pair.upload(*BUCKETS)).hex()
-    exchanges: list[dict[str, str]] = []
-    carry = pair.network
-
-    def noting(method: str, url: str, headers: Any, body: bytes) -> Answer:
-        status, answered, content = carry(method, url, headers, body)
-        path = url.removeprefix(HELPER_URL)
-        exchanges.append({"method": method, "path": path, "request": body.hex(), "answer": content.hex()})
-        return status, answered, content
-
-    pair.network = noting  # type: ignore[assignment]
-    pair.collect()
-    pair.settle(2)
-    FILE.write_text(json.dumps({**stored, "exchanges": exchanges}, indent=1) + "\n")
-    pytest.skip("the conversation was written anew")
