@@ -133,7 +133,6 @@ class JanusTester:
     def ask(self, what: str, **members: Any) -> dict[str, Any]:
         """Its answer. Integers other than codes are texts there."""
         answer: dict[str, Any] = json.loads(sent("POST", f"{self._url}/{what}", json.dumps(members).encode()))
-        assert answer["status"] != "error", answer
         return answer
 
 
