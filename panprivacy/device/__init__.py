@@ -14,6 +14,7 @@
 | limits of what a device takes part in | `panprivacy.planning.limits.RecipeLimits` |
 | a budget of all that it ever joins | `lifetime.LifetimeBudget`, with `lifetime.LifetimeMemory` |
 | what a state shows, and leaving | `view.state_view`, `client.Device.leave` |
+| counters of OpenTelemetry as events | `opentelemetry.PanPrivateReader`, with the extra `otel` |
 | all of it from a shell | `python -m panprivacy.device` (`command_line`) |
 
 A device verifies each recipe with a key that was pinned beforehand. Its state holds ciphertexts that it
@@ -44,6 +45,7 @@ __all__ = [
     "log_check",
     "log_memory",
     "oblivious_transport",
+    "opentelemetry",
     "rest_upload",
     "rounds_check",
     "rounds_memory",
