@@ -22,8 +22,10 @@ README = ROOT / "panprivacy" / "README.md"
 EXAMPLES = ROOT / "examples" / "library"
 BLOCK = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
-EXTRAS = {"panprivacy.device": "device", '"paillier-': "paillier"}
-"""What an example contains → the extra that it needs."""
+EXTRAS = {"panprivacy.device.opentelemetry": "otel", "panprivacy.device": "device", '"paillier-': "paillier"}
+"""What an example contains → the extra that it needs; the first that fits."""
+
+OF_DEVICES = ("device", "otel")
 
 RECIPE = {
     "name": "Examples",
@@ -61,7 +63,12 @@ sys.exit(bool(failed))
 """
 """Imports each module as the first one of its process, except those of extras."""
 
-OF_EXTRAS = ("panprivacy.device", "panprivacy.encryption.paillier")
+OF_EXTRAS = {
+    "panprivacy.device": ("device", "otel"),
+    "panprivacy.device.opentelemetry": ("otel",),
+    "panprivacy.encryption.paillier": ("paillier",),
+}
+"""Modules, by the beginning of their name → the environments in which they can be imported."""
 
 
 def written(folder: Path) -> list[Path]:
@@ -122,12 +129,11 @@ def run(interpreter: str, files: list[Path], folder: Path, *arguments: str) -> l
     return [name for name, command in runs.items() if subprocess.run(command, cwd=folder).returncode]
 
 
-def run_devices(interpreter: str, files: list[Path], folder: Path) -> list[str]:
+def run_devices(interpreter: str, files: list[Path], folder: Path, site: str) -> list[str]:
     """Run those that are devices, and check that each has reported once; the names of those that fail."""
-    with TemporaryDirectory() as data, running_site(Path(data)) as site:
-        identifier, key = published(site, Path(data))
-        failed = run(interpreter, files, folder, site, identifier, key)
-        reports = arrived(identifier)
+    identifier, key = published(site, folder)
+    failed = run(interpreter, files, folder, site, identifier, key)
+    reports = arrived(identifier)
     return failed if reports == len(files) else [*failed, f"{reports} reports of {len(files)} devices"]
 
 
@@ -140,20 +146,22 @@ def environment_of(example: Path) -> str:
 def main(environments: str) -> int:
     """Run and check all; the exit code."""
     failed = []
-    with TemporaryDirectory() as place:
+    with TemporaryDirectory() as place, TemporaryDirectory() as data, running_site(Path(data)) as site:
         folder = Path(place)
         files = written(folder)
         for name in ("bare", *EXTRAS.values()):
             # Not resolved: a link is what makes it an environment's.
             interpreter = str(Path(environments, name, "bin", "python").absolute())
             examples = [file for file in files if environment_of(file) == name]
-            run_all = run_devices if name == "device" else run
-            failed += run_all(interpreter, examples, folder)
+            if name in OF_DEVICES:
+                failed += run_devices(interpreter, examples, folder, site)
+            else:
+                failed += run(interpreter, examples, folder)
             typed = ["--strict", "--config-file=", f"--python-executable={interpreter}"]
             check = [sys.executable, "-m", "mypy", *typed, *(file.name for file in examples)]
             if subprocess.run(check, cwd=folder).returncode:
                 failed.append(f"types ({name})")
-            left_out = [package for package in OF_EXTRAS if not package.endswith(name)]
+            left_out = [modules for modules, extras in OF_EXTRAS.items() if name not in extras]
             if subprocess.run([interpreter, "-I", "-c", EVERY_MODULE, *left_out], cwd=folder).returncode:
                 failed.append(f"imports ({name})")
     print(f"{len(files)} examples; failed: {', '.join(failed) or 'none'}")  # noqa: T201  # a command
