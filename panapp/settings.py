@@ -477,6 +477,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "Public recipes and results, the reports that devices send, and what analysts and "
     "administrators do, with an API token or the session of the pages.",
     "VERSION": "1",
+    "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",

@@ -56,7 +56,7 @@ class AccountsView(APIView):
     scopes: ClassVar[Scopes] = {"GET": ACCOUNTS_READ, "POST": ACCOUNTS_WRITE}
 
     @extend_schema(
-        operation_id="accounts",
+        operation_id="accounts_list",
         summary="List accounts",
         parameters=[CURSOR],
         responses=paged(AccountSerializer),

@@ -45,11 +45,11 @@ class WebhookSerializer(SubscriptionSerializer):
     url = serializers.CharField(source="target")
 
 
-class SecretSerializer(serializers.Serializer[dict[str, Any]]):
+class NewSecretSerializer(serializers.Serializer[dict[str, Any]]):
     secret = serializers.CharField(help_text="Begins with whsec_. It is not shown again.")
 
 
-class WebhookWithSecretSerializer(WebhookSerializer, SecretSerializer):
+class WebhookWithSecretSerializer(WebhookSerializer, NewSecretSerializer):
     pass
 
 
@@ -59,7 +59,7 @@ class WebhooksView(APIView):
     scopes: ClassVar[Scopes] = {"GET": WEBHOOKS_READ, "POST": WEBHOOKS_WRITE}
 
     @extend_schema(
-        operation_id="webhooks",
+        operation_id="webhooks_list",
         summary="List your webhooks",
         parameters=[CURSOR],
         responses=paged(WebhookSerializer),
@@ -119,7 +119,7 @@ class RotateView(_OwnWebhookView):
         summary="Rotate the secret of a webhook",
         description="For a day, messages are also signed with the previous secret.",
         request=None,
-        responses={200: SecretSerializer, 429: OFTEN},
+        responses={200: NewSecretSerializer, 429: OFTEN},
     )
     def post(self, request: Request, **_: str) -> Response:
         actor, own = signed_in_user(request._request), self.own()

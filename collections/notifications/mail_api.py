@@ -57,7 +57,7 @@ class MailsView(APIView):
     scopes: ClassVar[Scopes] = {"GET": MAIL_READ, "POST": MAIL_WRITE}
 
     @extend_schema(
-        operation_id="mail_subscriptions",
+        operation_id="mail_subscriptions_list",
         summary="List your subscription by e-mail",
         parameters=[CURSOR],
         responses=paged(MailSerializer),

@@ -120,7 +120,7 @@ class RulesView(APIView):
     scopes: ClassVar[Scopes] = {"GET": RULES_READ, "POST": RULES_WRITE}
 
     @extend_schema(
-        operation_id="rules",
+        operation_id="rules_list",
         summary="List your rules",
         description="With the results at which they fired.",
         parameters=[CURSOR],

@@ -175,7 +175,7 @@ class ApprovalsView(APIView):
     @extend_schema(
         summary="List requests for approval",
         description="Of drafts and series, newest first.",
-        operation_id="approvals",
+        operation_id="approvals_list",
         parameters=[
             OpenApiParameter("state", description=f"One of {', '.join(STATES)}; all if left out."),
             CURSOR,

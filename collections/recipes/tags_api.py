@@ -19,7 +19,7 @@ from web.scopes import Scopes
 from web.serializers import ExactSerializer
 
 
-class TagsSerializer(ExactSerializer):
+class TagSetSerializer(ExactSerializer):
     tags = serializers.ListField(
         child=serializers.CharField(max_length=TAG_LENGTH),
         max_length=MOST_TAGS,
@@ -38,23 +38,23 @@ class _TagsView(APIView):
         return Response({"tags": list(self.tagged().tags.values_list("name", flat=True))})
 
     def put(self, request: Request, **_: Any) -> Response:
-        recipe, asked = self.tagged(), TagsSerializer.read(request)
+        recipe, asked = self.tagged(), TagSetSerializer.read(request)
         with as_problems():
             return Response({"tags": recipe_tag(recipe=recipe, tags=asked["tags"])})
 
 
 _EXAMPLE = example({"tags": ["android", "release 2.1"]})
-_ANSWERS = {200: TagsSerializer, 400: REFUSED}
+_ANSWERS = {200: TagSetSerializer, 400: REFUSED}
 
 
 @extend_schema_view(
     get=extend_schema(
-        operation_id="recipe_tags", summary="List the tags of a recipe", responses=TagsSerializer
+        operation_id="recipe_tags", summary="List the tags of a recipe", responses=TagSetSerializer
     ),
     put=extend_schema(
-        operation_id="recipe_tag",
+        operation_id="recipe_tags_replace",
         summary="Replace the tags of a recipe",
-        request=TagsSerializer,
+        request=TagSetSerializer,
         responses=_ANSWERS,
         examples=_EXAMPLE,
     ),
@@ -68,12 +68,12 @@ class RecipeTagsView(_TagsView):
 
 @extend_schema_view(
     get=extend_schema(
-        operation_id="draft_tags", summary="List the tags of a draft", responses=TagsSerializer
+        operation_id="draft_tags", summary="List the tags of a draft", responses=TagSetSerializer
     ),
     put=extend_schema(
-        operation_id="draft_tag",
+        operation_id="draft_tags_replace",
         summary="Replace the tags of a draft",
-        request=TagsSerializer,
+        request=TagSetSerializer,
         responses=_ANSWERS,
         examples=_EXAMPLE,
     ),

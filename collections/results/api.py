@@ -3,8 +3,8 @@
 from typing import Any, ClassVar
 
 from django.http import StreamingHttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
@@ -13,7 +13,7 @@ from recipes.converters import published_recipe
 from recipes.errors import RecipeStateError
 from recipes.models import Recipe
 from recipes.scopes import RECIPES_WRITE
-from results.api_shapes import ReasonSerializer
+from results.api_shapes import EndsSerializer, StatedReasonSerializer
 from results.exports import release_document, release_json
 from results.models import Release, SimulatedTruth
 from results.operations import result_withhold
@@ -21,10 +21,36 @@ from web.openapi import example, problem_response
 from web.problems import Problem
 from web.refusals import as_problems
 from web.scopes import PUBLIC, Scopes
+from web.serializers import ListedField, ObjectField, OpenSerializer, SecondsField, SignatureField
+
+
+class ResultSerializer(OpenSerializer):
+    """What the site signed of a result (docs/protocol.md, Results). It has further fields."""
+
+    id = serializers.CharField(help_text="Identifier of the recipe.")
+    recipe = ObjectField(help_text="Its document.")
+    outcome = serializers.ChoiceField(Release.Outcome.choices)
+    released_at = SecondsField()
+    simulation = serializers.BooleanField(help_text="Whether devices were simulated.")
+    signature = SignatureField(help_text="Ed25519 signature in base64.")
+    cause = serializers.ChoiceField(Release.Cause.choices, required=False, help_text="If withheld.")
+    reason = serializers.CharField(required=False, help_text="Why, if withheld.")
+    reports = serializers.IntegerField(
+        required=False, help_text="Valid reports. This and what follows is there if the outcome is released."
+    )
+    unit = serializers.CharField(required=False, help_text="Of the estimates.")
+    labels = ListedField(required=False, child=serializers.CharField(), help_text="One for each estimate.")
+    estimate = ListedField(required=False, child=serializers.FloatField())
+    standard_error = ListedField(required=False, allow_null=True, child=serializers.FloatField())
+    interval = EndsSerializer(
+        required=False,
+        allow_null=True,
+        help_text="At 95%, of all estimates together; null if none is stated.",
+    )
+
 
 RESULT = OpenApiResponse(
-    OpenApiTypes.OBJECT,
-    "The result: the same object as `result.json` of the recipe's page. `outcome` is released or withheld.",
+    ResultSerializer, "The result: the same object as `result.json` of the recipe's page."
 )
 
 
@@ -63,7 +89,7 @@ class WithholdView(APIView):
         description="For good, if, say, its helper is gone. Reports and keys are deleted, and what it "
         "spent stays spent. Sent again with the same reason, it does nothing more.",
         operation_id="result_withhold",
-        request=ReasonSerializer,
+        request=StatedReasonSerializer,
         responses={
             200: RESULT,
             400: problem_response("The reason is missing or too long."),
@@ -73,7 +99,7 @@ class WithholdView(APIView):
     )
     def post(self, request: Request, identifier: str) -> StreamingHttpResponse:
         recipe = published_recipe(request._request, identifier)
-        reason = ReasonSerializer.read(request)["reason"].strip()
+        reason = StatedReasonSerializer.read(request)["reason"].strip()
         with as_problems(conflicts=RecipeStateError):
             try:
                 release = result_withhold(

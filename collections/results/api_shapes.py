@@ -8,14 +8,14 @@ from web.dataclass_serializers import serializer_of
 from web.serializers import ExactSerializer, ListedField
 
 
-class ReasonSerializer(ExactSerializer):
+class StatedReasonSerializer(ExactSerializer):
     reason = serializers.CharField(help_text="Why, as a clause of 1 to 200 characters. It is public.")
 
 
 EndsSerializer = serializer_of(Interval, "Ends")
 
 
-class DifferenceSerializer(serializers.Serializer[Difference]):
+class DifferencesSerializer(serializers.Serializer[Difference]):
     difference = ListedField(
         source="values",
         child=serializers.FloatField(),
@@ -25,8 +25,8 @@ class DifferenceSerializer(serializers.Serializer[Difference]):
     more_than_noise = ListedField(child=serializers.BooleanField())
 
 
-class ChangeSerializer(DifferenceSerializer):
-    share = DifferenceSerializer(
+class ChangeSerializer(DifferencesSerializer):
+    share = DifferencesSerializer(
         source="shares",
         allow_null=True,
         help_text="The same as shares of the devices that were asked, which the number of reports does not "

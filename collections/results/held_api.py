@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 from log.audit.access import signed_in_user
 from recipes.converters import published_recipe
 from recipes.errors import RecipeStateError
-from results.api_shapes import ReasonSerializer
+from results.api_shapes import StatedReasonSerializer
 from results.models import HeldResult
 from results.rates import held_of, result_allow
 from results.scopes import RESULTS_ALLOW
@@ -62,7 +62,7 @@ class HeldView(APIView):
         description="It is released soon, with the reason. To give it up instead, withhold it. Sent again "
         "with the same reason, it does nothing more.",
         operation_id="result_allow",
-        request=ReasonSerializer,
+        request=StatedReasonSerializer,
         responses={
             200: HeldSerializer,
             400: problem_response("The reason is missing or too long."),
@@ -72,7 +72,7 @@ class HeldView(APIView):
     )
     def post(self, request: Request, identifier: str) -> Response:
         recipe = published_recipe(request._request, identifier)
-        reason = ReasonSerializer.read(request)["reason"].strip()
+        reason = StatedReasonSerializer.read(request)["reason"].strip()
         with as_problems(conflicts=RecipeStateError):
             held = result_allow(recipe=recipe, reason=reason, actor=signed_in_user(request._request))
         return Response(HeldSerializer(held).data)

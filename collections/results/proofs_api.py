@@ -14,6 +14,7 @@ from panprivacy.protocols.transparency.proof import MEDIA_TYPE
 from recipes.actions import RECIPE_PUBLISHED
 from recipes.converters import published_recipe
 from results.actions import RESULT_RELEASED, RESULT_WITHHELD
+from web.negotiation import OneFormat
 from web.openapi import problem_response
 from web.problems import Problem
 from web.scopes import PUBLIC, Scopes
@@ -32,6 +33,7 @@ class _ProofView(APIView):
     """A proof of the first entry of these actions about a recipe."""
 
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+    content_negotiation_class = OneFormat
     actions: ClassVar[tuple[Action, ...]]
 
     def answer(self, request: Request, identifier: str) -> HttpResponse:

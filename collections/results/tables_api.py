@@ -19,6 +19,7 @@ from panprivacy.formats.times import parse_time
 from panprivacy.recipe.result_rows import COLUMNS, ResultRow
 from results.tables import Asked, NoParquetError, public_rows, results_csv, results_parquet, table_version
 from web.busy import BusyError
+from web.negotiation import OneFormat
 from web.openapi import problem_response
 from web.problems import Problem, invalid_field, invalid_parameter
 from web.scopes import PUBLIC, Scopes
@@ -40,7 +41,7 @@ TABLE = (
 )
 
 
-def described(name: str, media_type: str, answers: dict[int, Any]) -> Callable[[F], F]:
+def described(name: str, media_type: str, shape: OpenApiTypes, answers: dict[int, Any]) -> Callable[[F], F]:
     """The OpenAPI description of the table in one format."""
     return extend_schema(
         summary=f"Fetch all public results as {name}",
@@ -56,7 +57,7 @@ def described(name: str, media_type: str, answers: dict[int, Any]) -> Callable[[
             ),
         ],
         responses={
-            (200, media_type): OpenApiResponse(OpenApiTypes.BINARY, TABLE),
+            (200, media_type): OpenApiResponse(shape, TABLE),
             304: OpenApiResponse(description="The file that `If-None-Match` names has not changed."),
             400: problem_response("A parameter is not understood."),
             503: problem_response("Other tables are being made."),
@@ -69,6 +70,7 @@ class _TableView(APIView):
     """The table in one file format, of media type `content_type`."""
 
     scopes: ClassVar[Scopes] = {"GET": PUBLIC}
+    content_negotiation_class = OneFormat
 
     content_type: ClassVar[str]
 
@@ -93,7 +95,7 @@ class ResultsCsvView(_TableView):
 
     content_type = "text/csv; charset=utf-8"
 
-    @described("csv", "text/csv", {})
+    @described("csv", "text/csv", OpenApiTypes.STR, {})
     def get(self, request: Request) -> HttpResponseBase:
         return self.answer(request, results_csv)
 
@@ -101,11 +103,13 @@ class ResultsCsvView(_TableView):
 class ResultsParquetView(_TableView):
     """All public results as Parquet."""
 
-    content_type = "application/vnd.apache.parquet"
+    # The registered type is vnd.apache.parquet, which generators of clients do not know as bytes.
+    content_type = "application/octet-stream"
 
     @described(
         "parquet",
         content_type,
+        OpenApiTypes.BINARY,
         {501: problem_response("The site has not installed `requirements-parquet.txt`.")},
     )
     def get(self, request: Request) -> HttpResponseBase:

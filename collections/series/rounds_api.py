@@ -22,6 +22,7 @@ from series.actions import INPUT_PUBLISHED, ROUNDS_PUBLISHED
 from series.errors import SeriesStateError
 from series.models import PublicInput, RoundsDocument, Series
 from series.rounds import input_publish
+from web.negotiation import OneFormat
 from web.openapi import example, problem_response
 from web.problems import Problem, row_found
 from web.refusals import as_problems
@@ -66,6 +67,7 @@ class SignedDocumentView(APIView):
 class DocumentProofView(SignedDocumentView):
     """Evidence that it is in the public log."""
 
+    content_negotiation_class = OneFormat
     logged: ClassVar[Action]
 
     @extend_schema(
@@ -130,7 +132,7 @@ class SeriesInputView(APIView):
         summary="Publish the public input of a round",
         description="The round opens as soon as the one before has ended. An input cannot be changed: sent "
         "again, the same is the one that is there, and another one is refused.",
-        operation_id="series_input",
+        operation_id="series_input_publish",
         request=NewInputSerializer,
         responses={
             200: SignedDocumentSerializer,

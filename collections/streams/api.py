@@ -17,6 +17,7 @@ from streams.models import AnnouncedIntrusion
 from streams.operations import REASON_LENGTH, intrusion_announce
 from streams.scopes import INTRUSIONS_ANNOUNCE
 from streams.selectors import intrusions_of, is_stream, seen_bytes
+from web.negotiation import OneFormat
 from web.openapi import example, problem_response
 from web.problems import not_found
 from web.refusals import as_problems
@@ -53,7 +54,7 @@ class IntrusionsView(APIView):
     @extend_schema(
         summary="List announced intrusions",
         description="First to last. They stay when the recipe has ended.",
-        operation_id="intrusions",
+        operation_id="intrusions_list",
         responses=IntrusionListSerializer,
     )
     def get(self, request: Request, identifier: str) -> Response:
@@ -84,6 +85,7 @@ class SeenView(APIView):
     """What was seen at one."""
 
     scopes: ClassVar[Scopes] = {"GET": INTRUSIONS_ANNOUNCE}
+    content_negotiation_class = OneFormat
 
     @extend_schema(
         summary="Fetch what was seen",

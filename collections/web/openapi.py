@@ -62,6 +62,11 @@ class ApiSchema(AutoSchema):
             )
         return operation
 
+    def get_tags(self) -> list[str]:
+        """The resource, by which generated clients group their methods."""
+        found: list[str] = super().get_tags()
+        return [tag.partition(".")[0] for tag in found]
+
     def get_auth(self) -> list[dict[str, Any]]:
         """None for what is public, though a view's other methods may not be."""
         found: list[dict[str, Any]] = super().get_auth()

@@ -114,6 +114,13 @@ def test_no_two_names_that_generators_make_collide() -> None:
     assert [name for name, count in counts.items() if count > 1] == []
 
 
+def test_no_schema_has_a_field_of_its_own_name() -> None:
+    """Generated code has variables of both names in one function."""
+    schemas = committed()["components"]["schemas"].items()
+    named = [(name, field) for name, schema in schemas for field in schema.get("properties", {})]
+    assert [(name, field) for name, field in named if name.lower() == field.replace("_", "")] == []
+
+
 def undeclared(value: Any, schema: dict[str, Any]) -> Iterator[str]:
     """Members that a program would drop which was made from the description."""
     if "$ref" in schema:
@@ -163,6 +170,21 @@ def test_list_in_the_description_is_its_registry(component: str, registry: Itera
 def test_the_protocol_explains_every_reason_of_the_description() -> None:
     protocol = (settings.BASE_DIR / "docs" / "protocol.md").read_text()
     assert [reason for reason in ARRIVAL_REASONS if f"| `{reason}` |" not in protocol] == []
+
+
+@pytest.mark.django_db
+def test_addresses_serve_the_media_types_of_their_description(client: Client) -> None:
+    """Generated clients ask for all that an operation may answer, and for nothing else."""
+    asked = 0
+    for path, methods in committed()["paths"].items():
+        answers = methods.get("get", {}).get("responses", {})
+        types = [media for answer in answers.values() for media in answer.get("content", {})]
+        if types and "application/json" not in types:
+            address = path.replace("{identifier}", "0" * 64).replace("{intrusion}", "1")
+            answer = client.get(address, headers={"Accept": ",".join(types)})
+            assert answer.status_code in (200, 401, 404), path
+            asked += 1
+    assert asked == 7
 
 
 def test_documentation_page_is_ours_alone(client: Client) -> None:
