@@ -60,6 +60,7 @@ $(READY): requirements-setup.txt requirements-dev.txt
 
 # The development file contains all the others: all files pin the same versions. A version that is written
 # already stays, unless its .in file asks for another; to raise the rest: make pins PINS=--upgrade
+PEERS := tests/peers/python_clients
 pins: setup ## Write the requirement files from their .in files
 	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt $(PINS)
 	$(COMPILE) requirements-demo.in --constraints requirements-dev.txt --output-file requirements-demo.txt
@@ -67,6 +68,7 @@ pins: setup ## Write the requirement files from their .in files
 	$(COMPILE) requirements-parquet.in --constraints requirements-dev.txt --output-file requirements-parquet.txt
 	$(COMPILE) requirements.in --constraints requirements-dev.txt --output-file requirements.txt
 	$(COMPILE) requirements-setup.in --output-file requirements-setup.txt $(PINS)
+	$(COMPILE) $(PEERS)/requirements.in --output-file $(PEERS)/requirements.txt $(PINS)
 
 demo: setup ## A dashboard with simulated collections on http://127.0.0.1:8000 (or PORT=8001)
 	@# What runs in a browser is for /try/ only: the rest needs no Node.
