@@ -1,3 +1,4 @@
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -19,6 +20,7 @@ from panprivacy.statistics.events import MECHANISMS
 from panprivacy.statistics.randomized import RANDOMIZERS
 from reports.parsing import ARRIVAL_REASONS
 from tests.collections.accounts.api_tokens.scene import operations
+from tests.scenes import finish, open_recipe, simulated_recipe
 
 COMMITTED: Path = settings.BASE_DIR / "docs" / "openapi.yaml"
 
@@ -170,6 +172,18 @@ def test_list_in_the_description_is_its_registry(component: str, registry: Itera
 def test_the_protocol_explains_every_reason_of_the_description() -> None:
     protocol = (settings.BASE_DIR / "docs" / "protocol.md").read_text()
     assert [reason for reason in ARRIVAL_REASONS if f"| `{reason}` |" not in protocol] == []
+
+
+@pytest.mark.django_db
+def test_results_are_as_described_released_withheld_and_simulated(client: Client) -> None:
+    few = finish(open_recipe([1]))
+    released = finish(open_recipe([0, 1, 2, 0, 3], segments=["2.0", "2.1"], name="Segments"))
+    for recipe in (few, released, simulated_recipe({0: 3, 1: 4}, name="Simulation")):
+        answer = client.get(reverse("api-result", args=[recipe.identifier]))
+        result = json.loads(b"".join(answer.streaming_content))
+        described = {"$ref": "#/components/schemas/Result", "components": committed()["components"]}
+        jsonschema_rs.validate(described, result)
+        assert ("cause" in result, "estimate" in result) == (recipe is few, recipe is not few)
 
 
 @pytest.mark.django_db
