@@ -36,7 +36,7 @@ ATTESTER = PANAPP_ROLE=attester PANAPP_ATTESTER_URL=https://attester.example/att
 SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shuffler \
 	PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
-.PHONY: help setup pins demo example-federated test test-all library web test-web test-web-node verifier vectors \
+.PHONY: help setup pins demo example-federated test test-all library web npm-package test-web test-web-node verifier vectors \
 	check openapi native tables docs bench imports sizes clean
 .DEFAULT_GOAL := help
 
@@ -109,8 +109,11 @@ devices_web/node_modules/.ready: devices_web/package-lock.json
 	cd devices_web && npm ci --ignore-scripts --no-audit --no-fund --prefer-offline
 	@touch $@
 
+npm-package: web ## Build what npm installs of it, with types: devices_web/build/devices-web-VERSION.tgz
+	cd devices_web && node package.mjs
+
 test-web: setup test-web-node ## Test what runs in a browser: in Node, then in Chromium if it is found
-	$(PYTEST) -p no:schemathesis tests/devices_web/test_vectors.py tests/devices_web/test_sending.py \
+	$(PYTEST) -p no:schemathesis $(addprefix tests/devices_web/,test_vectors.py test_sending.py test_package.py) \
 		$(addprefix tests/browser/,test_device.py test_enrolment.py \
 		test_extension.py test_fleet.py test_profile_attack.py \
 		test_try_it.py)

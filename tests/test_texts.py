@@ -1,5 +1,6 @@
 """Sections of the docs that the code names are there."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -15,9 +16,13 @@ def test_template_of_security_reports_names_every_role() -> None:
     assert set(re.findall(r"`([^`]+)`", asked)) == set(ROLES)
 
 
-def test_releases_name_the_version_that_the_project_has() -> None:
+def test_releases_and_packages_name_the_version_that_the_project_has() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"panapp {project['version']}" == SOFTWARE
+    for name in ("package.json", "package-lock.json"):
+        assert json.loads((ROOT / "devices_web" / name).read_text())["version"] == project["version"]
+    file = f"devices-web-{project['version']}.tgz"
+    assert file in (ROOT / "devices_web" / "README.md").read_text()
 
 
 def test_sections_of_operations_that_the_code_names_are_there() -> None:

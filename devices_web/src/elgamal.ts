@@ -80,9 +80,15 @@ export interface EncryptionKey {
  */
 export class Summand {
   /** @internal */
-  constructor(readonly pair: Pair) {}
+  readonly pair: Pair;
 
-  plus({ pair: { first, second } }: Summand): Summand {
+  /** @internal */
+  constructor(pair: Pair) {
+    this.pair = pair;
+  }
+
+  plus(other: Summand): Summand {
+    const { first, second } = other.pair;
     return new Summand({ first: this.pair.first.add(first), second: this.pair.second.add(second) });
   }
 
@@ -176,8 +182,8 @@ export class ElGamalKey implements EncryptionKey {
     return new Summand({ first: scaled(first), second: scaled(second) });
   }
 
-  rerandomizedSum({ pair }: Summand, random: RandomSource): Ciphertext {
-    return this.#eitherRerandomized(0, pair, pair, random);
+  rerandomizedSum(sum: Summand, random: RandomSource): Ciphertext {
+    return this.#eitherRerandomized(0, sum.pair, sum.pair, random);
   }
 
   /** Encryptions of a byte string, in pieces; how long it takes may depend on the bytes. */

@@ -27,9 +27,10 @@ interface Schema extends DBSchema {
   [LIFETIME]: { key: string; value: number };
 }
 
+/** @internal */
 export type Database = IDBPDatabase<Schema>;
 
-/** IndexedDB of this origin. */
+/** IndexedDB of this origin. @internal */
 export function openStorage(): Promise<Database> {
   return openDB<Schema>(DATABASE, 2, {
     upgrade(database, from) {
@@ -50,6 +51,7 @@ export function openStorage(): Promise<Database> {
  *
  * @param largest the budget of all recipes that were ever joined; undefined for none.
  * @throws FieldError the recipe does not fit. @throws DeviceError the recipe was joined already, or left.
+ * @internal
  */
 export async function keepFirst(
   database: Database,
@@ -76,6 +78,7 @@ export async function keepFirst(
  * is noted all the same.
  *
  * @returns what is kept.
+ * @internal
  */
 export async function keepNext(database: Database, state: DeviceState): Promise<DeviceState> {
   const { store, done } = database.transaction(STATES, "readwrite", { durability: "strict" });
