@@ -87,7 +87,7 @@ test-all: setup ## All tests, those that take long too; browser tests are skippe
 	$(PYTEST) --hypothesis-profile thorough $(PYTEST_ARGS)
 
 # As strangers install it: in an environment of its own, in the site's versions.
-library: setup ## Build the library's wheel; run its examples from it, devices against a site, and check their types
+library: setup ## Build the library's wheel and source; run examples from the wheel, devices against a site, and check their types
 	rm -rf .cache/library
 	$(UV) build --quiet --out-dir .cache/library
 	for extra in bare device otel paillier; do \
@@ -95,6 +95,12 @@ library: setup ## Build the library's wheel; run its examples from it, devices a
 		$(UV) pip install --quiet --python .cache/library/$$extra/bin/python --constraints requirements-dev.txt \
 			"$$(ls .cache/library/*.whl)$$([ $$extra = bare ] || echo "[$$extra]")" || exit 1; \
 	done
+	@# The source needs no more than its build backend, and no network, to become the same wheel.
+	$(UV) venv --quiet --python $(RUN) .cache/library/source
+	$(UV) pip install --quiet --python .cache/library/source/bin/python "hatchling>=1.27"
+	$(UV) build --quiet --wheel --offline --no-build-isolation --python .cache/library/source/bin/python \
+		--out-dir .cache/library/source .cache/library/*.tar.gz
+	cmp .cache/library/*.whl .cache/library/source/*.whl
 	@ls -l .cache/library/*.whl .cache/library/*.tar.gz
 	@$(UV) pip list --quiet --python .cache/library/bare/bin/python
 	$(RUN) -m tests.library .cache/library
