@@ -19,6 +19,12 @@ ENV PYTHONUNBUFFERED=1 \
     PANAPP_DATA_DIR=/var/lib/panapp \
     PANAPP_STATIC_ROOT=/srv/panapp/static
 
+LABEL org.opencontainers.image.title="panapp" \
+    org.opencontainers.image.description="Private telemetry: totals of many devices, with their error, but no device's answer." \
+    org.opencontainers.image.version="0.2.0" \
+    # A bundle with phe (docs/encryption.md).
+    org.opencontainers.image.licenses="Apache-2.0 AND GPL-3.0-or-later"
+
 WORKDIR /srv/panapp
 
 COPY requirements.txt .
@@ -28,14 +34,17 @@ COPY . .
 COPY --from=web /srv/devices_web/build devices_web/build
 
 # collectstatic wants complete settings. These secrets are made for this one line and kept nowhere.
+# hadolint ignore=SC2046
 RUN env $(python -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production PANAPP_ALLOWED_HOSTS=build.invalid \
         DATABASE_URL=sqlite:///:memory: CELERY_BROKER_URL=redis://build.invalid \
         python manage.py collectstatic --noinput \
-    && useradd --system --home-dir /var/lib/panapp --create-home panapp \
+    && groupadd --system --gid 999 panapp \
+    && useradd --system --uid 999 --gid 999 --home-dir /var/lib/panapp --create-home panapp \
     # A new volume takes over whose directory it was.
     && install --directory --owner panapp --mode 700 /var/lib/panapp/stream-keys /var/lib/panapp/erasable-keys
 
-USER panapp
+# As a number: Kubernetes cannot see whether a name is root's.
+USER 999
 ENV PANAPP_MODE=production
 EXPOSE 8000
 CMD ["granian", "--interface", "wsgi", "--host", "0.0.0.0", "--port", "8000", "--blocking-threads", "32", "panapp.wsgi:application"]

@@ -18,7 +18,7 @@ PORT := 8000
 # Tests start hundreds of processes: none should compile the product anew, wherever this variable comes from.
 unexport PYTHONDONTWRITEBYTECODE
 
-SPELLED = *.md docs templates collections panapp panprivacy devices_sim research examples benchmarks
+SPELLED = *.md docs templates compose collections panapp panprivacy devices_sim research examples benchmarks
 
 # Production settings for checks: valid in form, new in each run, used nowhere.
 PRODUCTION = env $$($(RUN) -m panapp.generate_secrets 2>/dev/null) PANAPP_MODE=production \
@@ -37,7 +37,7 @@ SHUFFLER = PANAPP_ROLE=shuffler PANAPP_SHUFFLER_URL=https://shuffler.example/shu
 	PANAPP_ANALYZER_KEY=$(OTHER_KEY)
 
 .PHONY: help setup pins demo example-federated test test-all library web npm-package test-web test-web-node verifier vectors \
-	check openapi native tables docs bench imports sizes clean
+	check openapi native tables kubernetes docs bench imports sizes clean
 .DEFAULT_GOAL := help
 
 help: ## List the targets
@@ -171,6 +171,9 @@ docs: setup ## Build the docs as a site into site/
 
 tables: setup ## Write the tables of statistics, schemes and settings in the docs anew, from the code
 	$(RUN) -m tests.tables
+
+kubernetes: setup ## Write compose/kubernetes anew, from compose.yaml
+	$(RUN) -m compose.to_kubernetes
 
 # It runs with any Python and NumPy that the site supports, and is no part of the wheel.
 NATIVE := panprivacy/protocols/prio3/_native

@@ -14,7 +14,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-PACKAGES = ("collections", "panapp", "panprivacy", "devices_sim", "research", "examples", "benchmarks")
+PACKAGES = (
+    "collections",
+    "compose",
+    "panapp",
+    "panprivacy",
+    "devices_sim",
+    "research",
+    "examples",
+    "benchmarks",
+)
 
 CONTRACTS = ("panprivacy/*.py",)
 """Whose docstrings and comments are read as a library's reference."""

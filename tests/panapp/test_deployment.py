@@ -24,6 +24,7 @@ from kombu import Queue
 from packaging.requirements import Requirement
 from redis import AuthenticationError, Redis
 
+from compose.to_kubernetes import TARGET, written
 from pages.web_build import BUILD
 from panapp.celery import celery_application
 from panapp.process_kinds import KEYS, KINDS
@@ -327,6 +328,12 @@ def test_compose_publishes_the_web_port_to_this_machine_only() -> None:
     assert sorted(published) == [[f"127.0.0.1:800{number}:8000"] for number in range(1 + len(OTHERS))]
 
 
+def test_kubernetes_has_what_is_made_from_compose() -> None:
+    for name, text in written().items():
+        assert (TARGET / name).read_text() == text, f"run `make kubernetes` and commit {name}"
+    assert {name.split("/")[0] for name in written()} == {"common", "site", *OTHERS}
+
+
 def test_images_are_pinned_to_a_version_and_its_digest() -> None:
     images = [service["image"] for service in SERVICES.values() if service["image"] != "panapp"]
     images += re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
@@ -337,7 +344,7 @@ def test_images_are_pinned_to_a_version_and_its_digest() -> None:
 
 def test_image_runs_as_an_ordinary_user_and_copies_only_what_it_needs() -> None:
     instructions = (ROOT / "Dockerfile").read_text().splitlines()
-    assert instructions.index("USER panapp") > max(
+    assert instructions.index("USER 999") > max(
         number for number, line in enumerate(instructions) if line.startswith("RUN")
     )
     allowed = [line[1:] for line in (ROOT / ".dockerignore").read_text().splitlines() if line.startswith("!")]
