@@ -21,6 +21,7 @@ def test_releases_and_packages_name_the_version_that_the_project_has() -> None:
     assert f"panapp {project['version']}" == SOFTWARE
     for name in ("package.json", "package-lock.json"):
         assert json.loads((ROOT / "devices_web" / name).read_text())["version"] == project["version"]
+    assert f'image.version="{project["version"]}"' in (ROOT / "Dockerfile").read_text()
     file = f"devices-web-{project['version']}.tgz"
     assert file in (ROOT / "devices_web" / "README.md").read_text()
 

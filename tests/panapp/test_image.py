@@ -1,0 +1,47 @@
+"""The container image: its Dockerfile by a linter, and built and run by the example of its README."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+
+ROOT: Path = settings.BASE_DIR
+(EXAMPLE,) = re.findall(r"```sh\n(.*?)```", (ROOT / "compose" / "README.md").read_text(), re.DOTALL)
+SECONDS = 900
+
+
+def test_hadolint_finds_no_fault_in_the_dockerfile() -> None:
+    program = Path(sys.executable).parent / "hadolint"
+    done = subprocess.run([program, ROOT / "Dockerfile"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.long
+def test_example_of_the_image_builds_and_serves(tmp_path: Path) -> None:
+    """Commands of Docker are carried out without it: `docker_steps`."""
+    for program in ("unshare", "setpriv", "ip", "npm", "git"):
+        if shutil.which(program) is None:
+            pytest.skip(f"{program} is not installed")
+    apart = ["unshare", "--mount", "--propagation", "private"]
+    if os.geteuid() != 0 or subprocess.run([*apart, "true"], check=False).returncode:
+        pytest.skip("only root can make copies of a machine")
+    script = f"""set -eu
+mount -t tmpfs tmpfs {tmp_path}
+cd {tmp_path}
+export PYTHONPATH={ROOT}
+docker() {{
+    apart="unshare --net --pid --fork --kill-child"
+    [ "$1" != build ] || apart=
+    $apart {sys.executable} -m tests.panapp.docker_steps {tmp_path} "$@"
+}}
+{EXAMPLE}"""
+    done = subprocess.run(
+        [*apart, "sh", "-c", script], capture_output=True, text=True, check=False, timeout=SECONDS
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.endswith("healthy\n"), done.stdout[-3000:]
