@@ -1,6 +1,5 @@
 """The container image: its Dockerfile by a linter, and built and run by the example of its README."""
 
-import os
 import re
 import shutil
 import subprocess
@@ -13,6 +12,7 @@ from django.conf import settings
 ROOT: Path = settings.BASE_DIR
 (EXAMPLE,) = re.findall(r"```sh\n(.*?)```", (ROOT / "compose" / "README.md").read_text(), re.DOTALL)
 SECONDS = 900
+USERS = "/usr/share/base-passwd/passwd.master"
 
 
 def test_hadolint_finds_no_fault_in_the_dockerfile() -> None:
@@ -28,8 +28,10 @@ def test_example_of_the_image_builds_and_serves(tmp_path: Path) -> None:
         if shutil.which(program) is None:
             pytest.skip(f"{program} is not installed")
     apart = ["unshare", "--mount", "--propagation", "private"]
-    if os.geteuid() != 0 or subprocess.run([*apart, "true"], check=False).returncode:
-        pytest.skip("only root can make copies of a machine")
+    copied = f"mount -t tmpfs tmpfs {tmp_path}; cd {tmp_path}; mkdir u w; test -e {USERS}"
+    copied += " && mount -t overlay overlay -o lowerdir=/,upperdir=u,workdir=w ."
+    if subprocess.run([*apart, "sh", "-c", copied], capture_output=True, check=False).returncode:
+        pytest.skip("only root can make copies of a machine, which must be of Debian's family")
     script = f"""set -eu
 mount -t tmpfs tmpfs {tmp_path}
 cd {tmp_path}

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ def composed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Object]:
     profiles = [f"--profile={base}" for base in BASES if base != "site"]
     command = ["podman-compose", f"--env-file={folder / '.env'}", "--file=compose.yaml", *profiles, "config"]
     done = subprocess.run(
-        [ROOT / ".venv" / "bin" / command[0], *command[1:]],
+        [Path(sys.executable).parent / command[0], *command[1:]],
         cwd=ROOT,
         env={"PATH": f"{folder}:{os.environ['PATH']}"},
         capture_output=True,
