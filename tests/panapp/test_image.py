@@ -12,6 +12,7 @@ from django.conf import settings
 ROOT: Path = settings.BASE_DIR
 (EXAMPLE,) = re.findall(r"```sh\n(.*?)```", (ROOT / "compose" / "README.md").read_text(), re.DOTALL)
 SECONDS = 900
+PRODUCT = re.compile(r"(collections|devices_sim|panapp|panprivacy|research)/|manage\.py")
 USERS = "/usr/share/base-passwd/passwd.master"
 
 
@@ -41,9 +42,17 @@ docker() {{
     [ "$1" != build ] || apart=
     $apart {sys.executable} -m tests.panapp.docker_steps {tmp_path} "$@"
 }}
-{EXAMPLE}"""
+{EXAMPLE}
+docker run panapp find . -name "*.py"
+"""
     done = subprocess.run(
         [*apart, "sh", "-c", script], capture_output=True, text=True, check=False, timeout=SECONDS
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.endswith("healthy\n"), done.stdout[-3000:]
+    printed, _, files = done.stdout.partition("healthy\n")
+    assert files, printed[-3000:]
+    listed = ["git", "ls-files", "*.py"]
+    kept = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    assert {name.removeprefix("./") for name in files.split()} == {
+        name for name in kept if PRODUCT.match(name)
+    }

@@ -41,6 +41,10 @@ GIVEN = {
 
 OF_ADDRESSES = ("POSTGRES_OWNER_PASSWORD", "POSTGRES_PROCESS_PASSWORD")
 
+WORLD = {"egress": "ipBlock", "ingress": "namespaceSelector"}
+"""How policies name what is no pod of the base: every address, and the namespace of the proxy."""
+NONE = {"matchLabels": {"no": "pod"}}
+
 Object = dict[str, Any]
 
 
@@ -199,8 +203,12 @@ def test_policies_connect_what_compose_connects_and_no_more(
             policies, "ingress", labels[target], labels[source]
         )
         assert connected == bool(shared - {"outside"}), (source, target)
-    outside = {name for name in labels if may(policies, "egress", labels[name], None)}
-    assert outside == {name for name in labels if "outside" in composed[name]["networks"]}
+    leaving, entered = (
+        {name for name in labels if may(policies, direction, labels[name], None)}
+        for direction in ("egress", "ingress")
+    )
+    assert leaving == {name for name in labels if "outside" in composed[name]["networks"]}
+    assert entered == {name for name in labels if "ports" in composed[name]}
 
 
 def may(policies: list[Object], direction: str, own: Object, other: Object | None) -> bool:
@@ -211,17 +219,11 @@ def may(policies: list[Object], direction: str, own: Object, other: Object | Non
         if direction.capitalize() in each["policyTypes"] and selects(each["podSelector"], own)
     ]
     assert applied, "a pod that no policy is about may do everything"
-    peers = [
-        peer
-        for each in applied
-        for rule in each.get(direction, ())
-        for peer in rule["to" if direction == "egress" else "from"]
-    ]
-    return any(
-        "ipBlock" in peer
-        or (other is not None and "podSelector" in peer and selects(peer["podSelector"], other))
-        for peer in peers
-    )
+    rules = [rule for each in applied for rule in each.get(direction, ())]
+    peers = [peer for rule in rules for peer in rule["to" if direction == "egress" else "from"]]
+    if other is None:
+        return any(WORLD[direction] in peer for peer in peers)
+    return any("ipBlock" in peer or selects(peer.get("podSelector", NONE), other) for peer in peers)
 
 
 def selects(selector: Object, labels: Object) -> bool:
