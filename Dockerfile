@@ -27,8 +27,11 @@ LABEL org.opencontainers.image.title="panapp" \
 
 WORKDIR /srv/panapp
 
-COPY requirements.txt .
-RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt
+# `--build-arg EXTRAS=otlp` also installs requirements-otlp.txt; several with spaces between.
+ARG EXTRAS=""
+COPY requirements*.txt ./
+RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt \
+        $(for extra in $EXTRAS; do echo "-r requirements-$extra.txt"; done)
 
 COPY . .
 COPY --from=web /srv/devices_web/build devices_web/build

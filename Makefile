@@ -65,6 +65,7 @@ pins: setup ## Write the requirement files from their .in files
 	$(COMPILE) requirements-dev.in --output-file requirements-dev.txt $(PINS)
 	$(COMPILE) requirements-demo.in --constraints requirements-dev.txt --output-file requirements-demo.txt
 	$(COMPILE) requirements-pkcs11.in --constraints requirements-dev.txt --output-file requirements-pkcs11.txt
+	$(COMPILE) requirements-otlp.in --constraints requirements-dev.txt --output-file requirements-otlp.txt
 	$(COMPILE) requirements-parquet.in --constraints requirements-dev.txt --output-file requirements-parquet.txt
 	$(COMPILE) requirements.in --constraints requirements-dev.txt --output-file requirements.txt
 	$(COMPILE) requirements-setup.in --output-file requirements-setup.txt $(PINS)

@@ -226,6 +226,15 @@ _ALL = (
     ),
     Setting("PANAPP_WEBHOOK_NETWORKS", "private networks to which webhooks may go, such as `10.1.0.0/16`"),
     Setting("PANAPP_WEBHOOK_PORTS", "ports to which webhooks may go", default="443,8443"),
+    Setting(
+        "PANAPP_OTLP_ENDPOINT",
+        "collector for public results as [metrics](../opentelemetry.md): `https://collector.example:4318`, "
+        "or `http` on this machine",
+    ),
+    Setting(
+        "PANAPP_OTLP_HEADERS",
+        "its headers: `authorization=Bearer%20token,tenant=a`; for the sending worker only",
+    ),
     Setting("PANAPP_EMAIL_FROM", "sender of e-mail; without it none is sent"),
     Setting(
         "PANAPP_EMAIL_URL",

@@ -3,6 +3,7 @@
 import ipaddress
 import os
 import re
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -388,6 +389,61 @@ def issuer(name: str, *, secure: bool, needed_by: tuple[str, ...]) -> str | None
         )
     path = re.sub("^[a-z]+://[^/?#]*", "", value)
     return _base_address(name, value, path=re.sub("[?#].*", "", path), secure=secure)
+
+
+def collector(name: str, *, needed_by: str) -> str:
+    """Base address of an OpenTelemetry collector, as `https://collector.example:4318`; empty if unset.
+
+    Args:
+        needed_by: the variable that means nothing without it.
+    """
+    value = (_given(name) or "").removesuffix("/")
+    if not value:
+        if _given(needed_by):
+            raise ImproperlyConfigured(f"{name} must be set if {needed_by} is")
+        return ""
+    _base_address(name, value, path=_path(value), secure=False)
+    parts = urlsplit(value)
+    if parts.scheme == "http" and not _is_this_machine(parts.hostname or ""):
+        raise ImproperlyConfigured(f"{name} must be https, except on this machine")
+    try:
+        version("opentelemetry-exporter-otlp-proto-http")
+    except PackageNotFoundError:
+        raise ImproperlyConfigured(f"{name} needs what requirements-otlp.txt installs") from None
+    return value
+
+
+OWN_HEADERS = (
+    "connection",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "host",
+    "transfer-encoding",
+    "user-agent",
+)
+"""Headers that are made for each request."""
+
+
+def headers(name: str) -> dict[str, str]:
+    """Headers of HTTP as `name=value` pairs, comma-separated, values percent-encoded: the format of
+    OTEL_EXPORTER_OTLP_HEADERS. No message has a value: it may be a secret."""
+    found: dict[str, str] = {}
+    for word in words(name):
+        key, _, value = word.partition("=")
+        key, value = key.strip().lower(), unquote(value.strip())
+        if (
+            not re.fullmatch(r"[a-z0-9!#$%&'*+.^_`|~-]{1,100}", key)
+            or not re.fullmatch(r"[!-~]([ -~]*[!-~])?", value)
+            or key in found
+            or key in OWN_HEADERS
+        ):
+            raise ImproperlyConfigured(
+                f"{name} must be name=value pairs, comma-separated, each name once and none of "
+                f"{', '.join(OWN_HEADERS)}; values have printable ASCII characters, percent-encoded"
+            )
+        found[key] = value
+    return found
 
 
 def printable(name: str) -> str:

@@ -13,6 +13,7 @@ SECRET, SIGNING, SEALING = "PANAPP_SECRET_KEY", "PANAPP_SIGNING_KEY", "PANAPP_KE
 KEYS = (SECRET, SIGNING, SEALING)
 KEY_SERVICE_PIN = "PANAPP_KEY_SERVICE_PIN"
 CLIENT_SECRET = "PANAPP_OIDC_CLIENT_SECRET"  # noqa: S105  # the name of a variable
+OTLP_HEADERS = "PANAPP_OTLP_HEADERS"
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class ProcessKind:
         erases: whether it uses erasable keys: it opens what is sealed under them, or only erases them.
         broker: whether it speaks to it. Without a broker it has no cache either. All speak to the database.
         threads: whether threads share its connections to the database.
-        mails: whether it uses the mail server, if there is one.
+        notifies: whether it speaks to the mail server and to the collector of metrics, if there are such.
         owns_tables: whether it signs in to the database as the owner of the tables, to migrate them.
     """
 
@@ -35,7 +36,7 @@ class ProcessKind:
     broker: bool = True
     threads: bool = False
     owns_tables: bool = False
-    mails: bool = False
+    notifies: bool = False
 
     @property
     def signs_in(self) -> bool:
@@ -50,7 +51,8 @@ class ProcessKind:
         """
         needed = {*self.keys, *([KEY_SERVICE_PIN] if self.erases else ())}
         needed |= {CLIENT_SECRET} if self.signs_in else set()
-        for name in (*KEYS, KEY_SERVICE_PIN, CLIENT_SECRET):
+        needed |= {OTLP_HEADERS} if self.notifies else set()
+        for name in (*KEYS, KEY_SERVICE_PIN, CLIENT_SECRET, OTLP_HEADERS):
             if name not in needed and variables.get(name):
                 raise ImproperlyConfigured(
                     f"PANAPP_PROCESS={self.name} has no use for {name}; take it out of its environment"
@@ -60,7 +62,7 @@ class ProcessKind:
 KINDS = {
     kind.name: kind
     for kind in (
-        ProcessKind("all", keys=KEYS, erases=True, threads=True, mails=True),
+        ProcessKind("all", keys=KEYS, erases=True, threads=True, notifies=True),
         ProcessKind("web", keys=KEYS, erases=True, threads=True),
         # Signs the rounds of series, which open by the clock.
         ProcessKind("worker", keys=(SIGNING, SEALING), erases=True),
@@ -70,7 +72,7 @@ KINDS = {
         # Computes from what is public or in a draft, and authenticates the numbers in the cache.
         ProcessKind("worker-of-numbers", keys=(SEALING,)),
         # Opens the secrets with which webhooks are signed.
-        ProcessKind("worker-to-subscribers", keys=(SEALING,), erases=True, mails=True),
+        ProcessKind("worker-to-subscribers", keys=(SEALING,), erases=True, notifies=True),
         # Asks the database which periodic tasks wait or run.
         ProcessKind("beat"),
         # Reads the audit log only.

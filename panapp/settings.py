@@ -423,13 +423,17 @@ WEBHOOK_PORTS = environment.ports("PANAPP_WEBHOOK_PORTS")
 # The sender of mails; empty: none are sent. Only processes that send them are given the server.
 EMAIL_FROM = environment.mail_sender("PANAPP_EMAIL_FROM")
 EMAIL_TIMEOUT = 10
-if EMAIL_FROM and PROCESS.mails:
+if EMAIL_FROM and PROCESS.notifies:
     _mail = environment.mail_server("PANAPP_EMAIL_URL", local=LOCAL)
     EMAIL_HOST, EMAIL_PORT = _mail.host, _mail.port
     EMAIL_HOST_USER, EMAIL_HOST_PASSWORD = _mail.user, _mail.password
     EMAIL_USE_SSL, EMAIL_USE_TLS = _mail.tls == "implicit", _mail.tls == "starttls"
 # The text of mails.
 LETTERS = "pages.words.letters"
+# The collector that is sent public results as metrics; empty: none. Only processes that send them are given
+# its headers, which may be a secret.
+OTLP_ENDPOINT = environment.collector("PANAPP_OTLP_ENDPOINT", needed_by="PANAPP_OTLP_HEADERS")
+OTLP_HEADERS = environment.headers("PANAPP_OTLP_HEADERS")
 
 # Pages and API -----------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from functools import partial
 
 import structlog
+from django.conf import settings
 from django.db import transaction
 from django.db.models import Count, Min, QuerySet
 
@@ -23,6 +24,7 @@ from notifications.signature import signed_headers
 from notifications.subscription_secrets import secrets_in_use
 from notifications.targets import TargetRefusedError, target_addresses, target_check
 from panprivacy.formats.errors import FieldError
+from results.models import Release
 from storage import clock
 from web.transport import Transport, https_transport
 
@@ -95,20 +97,22 @@ def _with_room(due: QuerySet[Delivery], now: datetime) -> list[int]:
 def delivery_send(*, delivery: int, transport: Transport = webhook_transport) -> None:
     """One attempt; nothing if the delivery is not queued, such as if its task comes twice."""
     row = (
-        Delivery.objects.select_related("subscription__user", "event__rule")
+        Delivery.objects.select_related("subscription__user", "event__rule", "release")
         .filter(pk=delivery, state=State.WAITING, queued=True)
         .first()
     )
     if row is None:
         return
     begun = clock.settled_now()
-    status, problem = None, _why_not(row)
+    status, problem, final = None, _why_not(row), False
     if problem:
         _note(delivery, None, problem, at=begun, final=True)
         return
     try:
         if row.subscription.channel == Subscription.Channel.WEBHOOK:
             status, problem = _post(row, transport)
+        elif row.release is not None:
+            status, problem, final = _export(row.release)
         else:
             problem = mail_send(row)
     except TargetRefusedError as error:
@@ -120,7 +124,7 @@ def delivery_send(*, delivery: int, transport: Transport = webhook_transport) ->
         # One that cannot be made, as without its secret, comes to its end as all others do.
         logger.exception("delivery_not_made", delivery=delivery)
         problem = f"it could not be made: {type(error).__name__}"
-    _note(delivery, status, problem, at=clock.settled_now(), final=False)
+    _note(delivery, status, problem, at=clock.settled_now(), final=final)
 
 
 def deliveries_forget() -> None:
@@ -131,6 +135,8 @@ def deliveries_forget() -> None:
 
 def _why_not(row: Delivery) -> str:
     subscription = row.subscription
+    if subscription.user is None:
+        return "" if settings.OTLP_ENDPOINT else "this site sends no metrics"
     if not subscription.user.is_active:
         return "the account is switched off"
     if subscription.disabled_at is not None and row.purpose == Delivery.Purpose.EVENT:
@@ -174,6 +180,19 @@ def _post(row: Delivery, transport: Transport) -> tuple[int | None, str]:
     return status, "a redirect, which is not followed" if 300 <= status < 400 else "refused"
 
 
+def _export(release: Release) -> tuple[int | None, str, bool]:
+    """The status, why it failed, and whether it must not be sent again."""
+    # Not every site has what this imports.
+    from notifications.otlp import NotTakenError, result_send
+
+    try:
+        return result_send(release), "", False
+    except NotTakenError as error:
+        return error.status, str(error), error.final
+    except OSError as error:
+        return None, _no_answer(error), False
+
+
 def _note(pk: int, status: int | None, problem: str, *, at: datetime, final: bool) -> None:
     """Write down an attempt, and what follows from it."""
     with transaction.atomic():
@@ -189,18 +208,24 @@ def _note(pk: int, status: int | None, problem: str, *, at: datetime, final: boo
             row.state = State.DELIVERED
             subscription.failing_since = subscription.disabled_at = None
         else:
-            _note_failure(row, subscription, at, final=final, gone=status == GONE)
+            gone = status == GONE and row.release is None
+            _note_failure(row, subscription, at, problem, final=final, gone=gone)
         row.save()
         subscription.save(update_fields=["failing_since", "disabled_at"])
 
 
 def _note_failure(
-    row: Delivery, subscription: Subscription, now: datetime, *, final: bool, gone: bool
+    row: Delivery, subscription: Subscription, now: datetime, problem: str, *, final: bool, gone: bool
 ) -> None:
     pause = pause_after(row.attempts_made, secrets.SystemRandom())
     row.next_attempt_at = now + pause
     if final or gone or row.purpose == Delivery.Purpose.TEST or row.next_attempt_at > row.give_up_at:
         row.state = State.FAILED
+    if row.release is not None:
+        # The operator's: never switched off, and this is the only log of it.
+        recipe = row.release.recipe.identifier
+        logger.warning("result_metrics_not_sent", recipe=recipe, problem=problem, state=row.state)
+        return
     if final:
         return
     subscription.failing_since = subscription.failing_since or now

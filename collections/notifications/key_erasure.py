@@ -11,5 +11,5 @@ from storage.sealing import secret_erase
 @receiver(post_delete, sender=Subscription)
 def erase_secrets(sender: type[Model], instance: Subscription, **_: object) -> None:
     """Erase them once the transaction is committed in which the row is deleted."""
-    secret_erase(instance.sealed)
+    secret_erase(instance.sealed or None)
     secret_erase(instance.sealed_before)

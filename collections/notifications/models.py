@@ -3,10 +3,12 @@
 import uuid
 
 from django.conf import settings
+from django.contrib.auth.models import User
 from django.db import models
 
 from notifications.kinds import KINDS, Kind
 from recipes.models import Recipe
+from results.models import Release
 from series.models import Series
 
 TARGET_LENGTH = 500
@@ -14,14 +16,18 @@ UNIT_LENGTH = 100
 
 
 class Subscription(models.Model):
-    """One receiver of an account: a webhook, or the account's address for e-mail."""
+    """One receiver of an account: a webhook, or the account's address for e-mail. The site's own, the
+    collector of `settings.OTLP_ENDPOINT`, has no account."""
 
     class Channel(models.TextChoices):
         WEBHOOK = "webhook", "Webhook"
         EMAIL = "email", "E-mail"
+        OTLP = "otlp", "OpenTelemetry"
 
     identifier = models.CharField(max_length=16, unique=True, help_text="Random, in hexadecimal digits.")
-    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="subscriptions")
+    user = models.ForeignKey(
+        settings.AUTH_USER_MODEL, models.CASCADE, null=True, related_name="subscriptions"
+    )
     channel = models.CharField(max_length=10, choices=Channel)
     target = models.CharField(max_length=TARGET_LENGTH, help_text="Address of the receiver.")
     events = models.JSONField(help_text="Names of the types of events to notify about.")
@@ -39,10 +45,25 @@ class Subscription(models.Model):
             models.UniqueConstraint(
                 fields=("user",), condition=models.Q(channel="email"), name="one_mail_subscription"
             ),
+            models.UniqueConstraint(
+                fields=("channel",), condition=models.Q(channel="otlp"), name="one_otlp_subscription"
+            ),
+            models.CheckConstraint(
+                name="only_otlp_has_no_user",
+                condition=models.Q(channel="otlp", user=None)
+                | (~models.Q(channel="otlp") & models.Q(user__isnull=False)),
+            ),
         )
 
     def __str__(self) -> str:
         return f"{self.channel} {self.identifier}"
+
+    @property
+    def account(self) -> User:
+        """Raises ValueError if it is the site's own."""
+        if self.user is None:
+            raise ValueError(f"{self} belongs to no account")
+        return self.user
 
     @property
     def titles(self) -> list[str]:
@@ -149,6 +170,7 @@ class Delivery(models.Model):
 
     class Purpose(models.TextChoices):
         EVENT = "event", "Event"
+        RESULT = "result", "Result"
         TEST = "test", "Test"
         CONFIRM = "confirm", "Confirmation of the address"
 
@@ -161,6 +183,7 @@ class Delivery(models.Model):
     subscription = models.ForeignKey(Subscription, models.CASCADE, related_name="deliveries")
     purpose = models.CharField(max_length=10, choices=Purpose, default=Purpose.EVENT)
     event = models.ForeignKey(Event, models.CASCADE, null=True, related_name="deliveries")
+    release = models.ForeignKey(Release, models.CASCADE, null=True, related_name="+")
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     created_at = models.DateTimeField()
     give_up_at = models.DateTimeField()
@@ -177,10 +200,16 @@ class Delivery(models.Model):
         )
         constraints = (
             models.UniqueConstraint(fields=("event", "subscription"), name="event_once_per_subscription"),
+            models.UniqueConstraint(fields=("release", "subscription"), name="result_once_per_subscription"),
             models.CheckConstraint(
                 name="delivery_of_event_has_one",
                 condition=models.Q(purpose="event", event__isnull=False)
                 | (~models.Q(purpose="event") & models.Q(event=None)),
+            ),
+            models.CheckConstraint(
+                name="delivery_of_result_has_one",
+                condition=models.Q(purpose="result", release__isnull=False)
+                | (~models.Q(purpose="result") & models.Q(release=None)),
             ),
         )
 

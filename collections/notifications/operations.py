@@ -126,7 +126,7 @@ def secret_rotate(*, subscription: Subscription, actor: User) -> str:
         NotificationStateError: it is no webhook.
         TooOftenError: the account had as many within an hour as it may.
     """
-    _require_rarely(subscription.user, SECRET_ROTATED, "secrets")
+    _require_rarely(subscription.account, SECRET_ROTATED, "secrets")
     row = Subscription.objects.select_for_update().get(pk=subscription.pk)
     if row.channel != Subscription.Channel.WEBHOOK:
         raise NotificationStateError("only a webhook has a secret")
@@ -137,7 +137,7 @@ def secret_rotate(*, subscription: Subscription, actor: User) -> str:
     row.save(update_fields=["sealed", "sealed_before", "before_until"])
     entry_append(
         action=SECRET_ROTATED,
-        subject=row.user.get_username(),
+        subject=row.account.get_username(),
         actor=actor,
         details={"identifier": row.identifier},
     )
@@ -156,7 +156,9 @@ def subscription_delete(*, subscription: Subscription, actor: User | None) -> No
         return
     details = {"identifier": row.identifier, "channel": row.channel}
     row.delete()
-    entry_append(action=SUBSCRIPTION_DELETED, subject=row.user.get_username(), actor=actor, details=details)
+    entry_append(
+        action=SUBSCRIPTION_DELETED, subject=row.account.get_username(), actor=actor, details=details
+    )
 
 
 @transaction.atomic
@@ -254,8 +256,8 @@ def _an_hour_ago() -> datetime:
 def _log_created(subscription: Subscription, details: dict[str, str]) -> None:
     entry_append(
         action=SUBSCRIPTION_CREATED,
-        subject=subscription.user.get_username(),
-        actor=subscription.user,
+        subject=subscription.account.get_username(),
+        actor=subscription.account,
         details={
             "identifier": subscription.identifier,
             "channel": subscription.channel,

@@ -17,6 +17,7 @@ from log.audit.models import Entry, Head
 from notifications.kinds import BUDGET_NEARLY_SPENT, BY_ACTION, COHORT_REACHED, RULE_FIRED, Kind
 from notifications.models import Check, Delivery, Event, NearlySpent, Subscription, Watched
 from notifications.pauses import LONGEST
+from notifications.result_metrics import metrics_plan
 from notifications.rule_checks import check_decide, checks_plan
 from recipes.models import Recipe
 from results.trust_models import collection_model_of
@@ -52,6 +53,7 @@ def log_read() -> int:
         if told:
             _store([event for entry in told if (event := _of_entry(entry)) is not None])
             checks_plan(told)
+            metrics_plan(told)
         if entries:
             read.log_index = entries[-1].index
             read.save(update_fields=["log_index"])

@@ -2,9 +2,9 @@
 
 Others call `tasks` (what drives collections), `operations` (release, withholding), `trust_models` (how each
 comes to its result), `selectors`, `counts` (of attributes), `exports`, `excerpt`, `parts`, `progress`,
-`servers`, `shares`, `rates` (tokens) and `reasons` (held results), `changes`, `comparisons`
-and `comparison_exports`, describe answers with `api_shapes`, and read `models` and `outcomes`. `aggregation`
-adds stored reports up.
+`servers`, `shares`, `rates` (tokens), `reasons` (held results), `tables` (all public results), `changes`,
+`comparisons` and `comparison_exports`, describe answers with `api_shapes`, and read `models` and `outcomes`.
+`aggregation` adds stored reports up.
 
 It must not know pages.
 """
@@ -28,6 +28,7 @@ __all__ = [
     "selectors",
     "servers",
     "shares",
+    "tables",
     "tasks",
     "trust_models",
 ]

