@@ -30,6 +30,7 @@ WORKDIR /srv/panapp
 # `--build-arg EXTRAS=otlp` also installs requirements-otlp.txt; several with spaces between.
 ARG EXTRAS=""
 COPY requirements*.txt ./
+# hadolint ignore=SC2046
 RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements.txt \
         $(for extra in $EXTRAS; do echo "-r requirements-$extra.txt"; done)
 

@@ -94,6 +94,14 @@ def context(folder: Path) -> Path:
     return folder
 
 
+def matching(folder: Path, source: str) -> list[Path]:
+    """What a COPY names: at least one file or folder."""
+    found = list(folder.glob(source)) if "*" in source else [folder / source]
+    if not found:
+        raise FileNotFoundError(source)
+    return found
+
+
 def build(folder: Path) -> Stage:
     """Carry out the Dockerfile; its last stage."""
     sent = context(folder / "context")
@@ -103,18 +111,23 @@ def build(folder: Path) -> Stage:
         match name:
             case "FROM":
                 stage = stages[given.partition(" AS ")[2]] = Stage(folder / f"stage-{len(stages)}")
+                defaults: dict[str, str] = {}
             case "WORKDIR":
                 stage.folder = given
                 stage.inside(".").mkdir(parents=True, exist_ok=True)
             case "ENV":
                 stage.variables |= dict(each.split("=", 1) for each in shlex.split(given))
+            case "ARG":
+                defaults |= dict(each.split("=", 1) for each in shlex.split(given))
             case "COPY":
                 option, *sources, target = given.split() if given.startswith("--") else ["", *given.split()]
                 other = stages[option.removeprefix("--from=")] if option else None
                 for source in sources:
-                    copied(other.inside(source) if other else sent / source, stage.inside(target))
+                    named = [other.inside(source)] if other else matching(sent, source)
+                    for found in named:
+                        copied(found, stage.inside(target))
             case "RUN":
-                stage.run(["sh", "-c", given], own)
+                stage.run(["sh", "-c", given], own | defaults)
             case "USER":
                 stage.user = given
             case "CMD":
