@@ -8,7 +8,7 @@ import { localEpsilon } from "./recipe.ts";
 export interface StateView {
   /** Of the recipe. */
   readonly id: string;
-  /** Null if the device left earlier than it joined. */
+  /** Null if the device left before it joined. */
   readonly name: string | null;
   /** The names of its events, with commas between; null if it names none. */
   readonly event: string | null;

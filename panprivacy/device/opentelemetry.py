@@ -20,8 +20,14 @@ if find_spec("opentelemetry") is None:
     raise ModuleNotFoundError(_needed, name="opentelemetry")
 
 from opentelemetry.metrics import MeterProvider as AnyMeterProvider
-from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider, UpDownCounter, _Gauge
-from opentelemetry.sdk.metrics._internal.aggregation import _SumAggregation
+from opentelemetry.sdk.metrics import Counter, Histogram, MeterProvider, UpDownCounter
+
+try:
+    from opentelemetry.sdk.metrics import _Gauge
+    from opentelemetry.sdk.metrics._internal.aggregation import _SumAggregation
+except ImportError as error:
+    raise ImportError("opentelemetry-sdk must be a version that panprivacy[otel] allows") from error
+
 from opentelemetry.sdk.metrics.export import AggregationTemporality, MetricReader, MetricsData, Sum
 from opentelemetry.util.types import Attributes
 

@@ -292,7 +292,7 @@ def seal(
         public_key: of the recipient.
         info: the purpose of the message.
         aad: the data that it is bound to.
-        random_source: `secrets.SystemRandom()`; the ephemeral key comes from it.
+        random_source: `secrets.SystemRandom()`; X25519's ephemeral key comes from it. ML-KEM draws its own.
 
     Returns:
         The encapsulated key, the ciphertext with its tag at the end, and what exports secrets.
@@ -305,7 +305,7 @@ def seal(
     except HpkeSealError:
         raise
     except ValueError as error:
-        raise HpkeSealError("the public key is none") from error
+        raise HpkeSealError("the public key is no valid key of this KEM") from error
     return seal_with(suite, *encapsulated, info, aad, plaintext)
 
 

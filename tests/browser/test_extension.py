@@ -101,7 +101,13 @@ def page_of(environ: dict[str, Any], start_response: Callable[..., Any]) -> list
 
 
 class Scene:
-    """A managed browser, its site, and two pages on this machine, of which the policy allows one."""
+    """A managed browser, its site, and two pages on this machine, of which the policy allows one.
+
+    Attributes:
+        told_before_events: what the options page shows before the first event.
+    """
+
+    told_before_events: str
 
     def __init__(self, browser: Managed, site: Site, allowed: str, other: str) -> None:
         self.browser, self.site, self.address = browser, site, allowed
@@ -163,6 +169,7 @@ def scene(
         arranged = Scene(of_policy, site, allowed, other)
         # The script comes with the page's next load, once the policy was read.
         arranged.kept()
+        arranged.told_before_events = of_policy.told()
         for page in (arranged.allowed, arranged.other):
             page.reload()
         yield arranged
@@ -231,14 +238,13 @@ def test_the_worker_hears_of_no_event(scene: Scene) -> None:
 
 def test_options_page_shows_what_is_kept_alike_for_all_events(scene: Scene) -> None:
     running, over = scene.site.running, scene.site.over
-    told = scene.browser.told()
-    of_running = told[told.index(running.identifier) :]
+    before = scene.told_before_events
+    of_running = before[before.index(running.identifier) :]
     scene.allowed.goto(scene.address)
-    for _ in range(3):
-        scene.allowed.evaluate(TELL, "looked-up")
-    scene.after_two_ticks()
-    later = scene.browser.told()
-    assert later[later.index(running.identifier) :].split("Leave")[0] == of_running.split("Leave")[0]
+    scene.allowed.evaluate(TELL, "looked-up")
+    scene.until(lambda: holds(scene.kept()) == [1], "the event is counted")
+    told = scene.browser.told()
+    assert told[told.index(running.identifier) :].split("Leave")[0] == of_running.split("Leave")[0]
     lines = [line.strip() for line in of_running.split("Leave")[0].splitlines()]
     for line in (
         "Running",

@@ -64,7 +64,7 @@ function factsOf(state: DeviceState): string[][] {
     const { name, event, kept_bytes: bytes, last_changed: step, joined, sent, epsilon } = stateView(state);
     const unsent = joined ? "nothing yet" : "nothing that was accepted, and nothing will be";
     return [
-      ["Recipe", name ?? "unknown: left earlier than joined"],
+      ["Recipe", name ?? "unknown: left before it joined"],
       ["Event", event ?? "without a name"],
       ["Joined", joined ? "yes" : `no: it ${state.left === true ? "has left" : "is done"}`],
       ["Kept", `${bytes.toLocaleString("en")} bytes, which show no event`],

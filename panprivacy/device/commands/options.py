@@ -72,7 +72,7 @@ def recipe_options(log: argparse.ArgumentParser) -> argparse.ArgumentParser:
         "--lifetime-epsilon",
         type=_lifetime_epsilon,
         metavar="EPSILON",
-        help="take part in no recipe with which the local ε of all recipes ever joined would add up to more",
+        help="the most that local ε of all recipes ever joined may add up to",
     )
     recipe.add_argument(
         "--lifetime-state",

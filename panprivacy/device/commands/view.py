@@ -47,7 +47,8 @@ def _view(options: argparse.Namespace) -> None:
         for line in view.lines():
             print_line(printable(line))
         if view.joined:
-            print_line(printable(f"to leave: leave --state {shlex.quote(str(path))}"))
+            command = f"python -m panprivacy.device leave --state {shlex.quote(str(path))}"
+            print_line(printable(f"to leave: {command}"))
 
 
 def _view_of(path: Path) -> StateView:

@@ -173,8 +173,8 @@ def test_lifetime_file_does_not_show_the_coin(tmp_path, make_server):
 
 
 def test_rounds_cost_one_epsilon_each_and_those_given_once_cost_one(tmp_path):
-    for changes, expected in (({}, 3.0), ({"donation_rounds": 5, "hidden_count": None}, 1.0)):
-        scene = Scene(**{name: value for name, value in changes.items() if value is not None})
+    for changes, expected in (({}, 3.0), ({"donation_rounds": 5}, 1.0)):
+        scene = Scene(**changes)
         once = scene.rounds.once
         with LifetimeMemory(tmp_path / str(once)) as memory:
             budget = LifetimeBudget(memory, 3.0, once=once)

@@ -558,11 +558,14 @@ def test_memory_of_a_reader_that_keeps_something_is_found(make_server, reader_cl
     assert without[2] != with_one[2]
 
 
-def test_program_of_the_page_reports_its_event(make_server):
+def test_program_of_the_page_reports_its_event(make_server, tmp_path, monkeypatch):
     server = make_server(steps=1, **SURE)
     (program,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
-    names = {"state": joined(server), "transport": server.transport()}
+    monkeypatch.chdir(tmp_path)
+    Device.join(Path("state"), server.served, verification_key=VERIFICATION_KEY, simulation=True).close()
+    names = {}
     exec(program, names)  # noqa: S102  # ours
+    names["transport"] = server.transport()
     names["reader"].take_steps(now=ended(server, 1))
     names["provider"].shutdown()
     assert released(server) == (1,)

@@ -92,7 +92,7 @@ def test_view_shows_the_facts_of_a_state_by_step_until_it_is_sent(make_server, t
             "last changed: after step 1 of 4, by the clock",
             "sent: nothing yet",
             "can reveal: privacy loss (ε) 3 by one report, if a server decrypts it (local model)",
-            f"to leave: leave --state {path}",
+            f"to leave: python -m panprivacy.device leave --state {path}",
         ]
         device.catch_up(4)
         device.send(server.transport(), now=recipe.opens_at)
