@@ -1,0 +1,192 @@
+"""An encrypted bit with a proof that it is one; both are rerandomized without knowing the bit.
+
+Written additively, with u, u1 ∈ G1² and v, v1 ∈ G2² from the joint key, and F(X, Y)ij = e(Xi, Yj), a bit b is
+
+    c = b·u + r·u1,   d = b·v + s·v1,
+
+ElGamal ciphertexts of b in both groups. Two equations over x in c and y in d have proofs
+(π, θ) each (Groth and Sahai, section 9, quadratic equations):
+
+    x·(y − 1) = 0:   F(c, d − v)        = F(u1, π1) + F(θ1, v1)
+    x − y = 0:       F(c, v) − F(u, d)  = F(u1, π2) + F(θ2, v1)
+
+Both together say that x = y is 0 or 1. They hold or not whatever the bit is.
+"""
+
+import random
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from panprivacy.protocols.joint_key.groups import (
+    G1_BYTES,
+    G2_BYTES,
+    GT,
+    G1Point,
+    G2Point,
+    InvalidPointError,
+    Pair1,
+    Pair2,
+    Scalar,
+    decode_1,
+    decode_2,
+    draw_scalar,
+    encode,
+    plus_1,
+    plus_2,
+    scalar,
+    times_1,
+    times_2,
+)
+from panprivacy.protocols.joint_key.keys import JointKey
+
+ENCODED_BYTES: Final = 6 * G1_BYTES + 6 * G2_BYTES
+"""864: c, d, and two proofs."""
+
+_WEIGHT_BITS: Final = 128
+"""Of the random weights of a batch: an invalid report passes with probability at most 3·2^−128."""
+
+_ZERO_1: Final = (G1Point.identity(), G1Point.identity())
+_ZERO_2: Final = (G2Point.identity(), G2Point.identity())
+
+
+@dataclass(frozen=True)
+class ProvenBit:
+    """An encrypted bit with its proof.
+
+    Attributes:
+        c, d: the ciphertexts in G1² and G2².
+        pi, theta: for both equations, in G2² and G1² each.
+    """
+
+    c: Pair1
+    d: Pair2
+    pi: tuple[Pair2, Pair2]
+    theta: tuple[Pair1, Pair1]
+
+    def encode(self) -> bytes:
+        """864 bytes: c, θ1, θ2, d, π1, π2."""
+        return encode([*self.c, *self.theta[0], *self.theta[1], *self.d, *self.pi[0], *self.pi[1]])
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> Self:
+        """Inverse of `encode`. The proof is not checked: `all_hold` does.
+
+        Raises:
+            InvalidPointError: not 864 bytes of points other than the identity.
+        """
+        if len(encoded) != ENCODED_BYTES:
+            raise InvalidPointError(f"must have {ENCODED_BYTES} bytes, not {len(encoded)}")
+        split = 6 * G1_BYTES
+        c, e, f, g, h, i = (decode_1(encoded[at : at + G1_BYTES]) for at in range(0, split, G1_BYTES))
+        d, k, m, n, o, q = (
+            decode_2(encoded[at : at + G2_BYTES]) for at in range(split, ENCODED_BYTES, G2_BYTES)
+        )
+        return cls((c, e), (d, k), ((m, n), (o, q)), ((f, g), (h, i)))
+
+
+def fresh(key: JointKey, bit: int, random_source: random.Random) -> ProvenBit:
+    """A new encryption of a bit, with its proof. The work is the same for both bits.
+
+    Args:
+        bit: 0 or 1.
+        random_source: `secrets.SystemRandom()`; seeded ones in tests only.
+    """
+    r, s = draw_scalar(random_source), draw_scalar(random_source)
+    z1, z2 = draw_scalar(random_source), draw_scalar(random_source)
+    # All products are computed, and then chosen by the bit.
+    rv, su = times_2(key.v, r), times_1(key.u, s)
+    c = plus_1((_ZERO_1, key.u)[bit], times_1(key.u1, r))
+    d = plus_2((_ZERO_2, key.v)[bit], times_2(key.v1, s))
+    # x·(y − 1) = 0: π1 = (b − 1)·r·v + z1·v1, θ1 = b·s·u − (z1 − r·s)·u1.
+    pi_1 = plus_2((_minus_2(rv), _ZERO_2)[bit], times_2(key.v1, z1))
+    theta_1 = plus_1((_ZERO_1, su)[bit], times_1(key.u1, r * s - z1))
+    # x − y = 0: π2 = r·v + z2·v1, θ2 = −s·u − z2·u1.
+    pi_2 = plus_2(rv, times_2(key.v1, z2))
+    theta_2 = plus_1(_minus_1(su), times_1(key.u1, -z2))
+    return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
+
+
+def rerandomized(key: JointKey, old: ProvenBit, random_source: random.Random) -> ProvenBit:
+    """The same bit in a ciphertext and a proof that are as good as new ones (Belenkiy et al., section 3.2).
+
+    The distribution is exactly that of `fresh` for the same bit, whatever the randomness of `old`, if `old`
+    holds. If not, the result does not hold either.
+    """
+    r, s = draw_scalar(random_source), draw_scalar(random_source)
+    z1, z2 = draw_scalar(random_source), draw_scalar(random_source)
+    # c' = c + r·u1, d' = d + s·v1.
+    c = plus_1(old.c, times_1(key.u1, r))
+    d = plus_2(old.d, times_2(key.v1, s))
+    d_minus_v = plus_2(d, _minus_2(key.v))
+    # F(c', d' − v) = F(c, d − v) + F(u1, r·(d' − v)) + F(s·c, v1): π1 and θ1 take the two terms, and z1
+    # moves from one to the other.
+    pi_1 = plus_2(old.pi[0], plus_2(times_2(d_minus_v, r), times_2(key.v1, z1)))
+    theta_1 = plus_1(old.theta[0], plus_1(times_1(old.c, s), times_1(key.u1, -z1)))
+    # F(c', v) − F(u, d') = F(c, v) − F(u, d) + F(u1, r·v) − F(s·u, v1).
+    pi_2 = plus_2(old.pi[1], plus_2(times_2(key.v, r), times_2(key.v1, z2)))
+    theta_2 = plus_1(old.theta[1], plus_1(times_1(key.u, -s), times_1(key.u1, -z2)))
+    return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
+
+
+def all_hold(key: JointKey, bits: Sequence[ProvenBit]) -> bool:
+    """Whether every proof of a batch holds: one pairing for each bit and four more.
+
+    The four entries of F are combined by random α and β, the bits and their two equations by random weights,
+    drawn from the operating system after the bits are fixed. A batch with a proof that does not hold passes
+    with probability at most 3·2^−128.
+    """
+    if not bits:
+        return True
+    alpha, beta = (_weight(), _weight()), (_weight(), _weight())
+    first, second = [_weight() for _ in bits], [_weight() for _ in bits]
+    # Σ w·e(α·c, β·(d − v)): one pairing for each bit.
+    left = [
+        _combined_1([bit.c[0], bit.c[1]], [alpha[0] * w, alpha[1] * w])
+        for bit, w in zip(bits, first, strict=True)
+    ]
+    d_minus_v = [plus_2(bit.d, _minus_2(key.v)) for bit in bits]
+    right = [_combined_2(list(pair), list(beta)) for pair in d_minus_v]
+    # − e(α·u1, Σ β·(w·π1 + w'·π2)) − e(Σ α·(w·θ1 + w'·θ2), β·v1)
+    pis = _weighted_2([bit.pi[0] for bit in bits] + [bit.pi[1] for bit in bits], first + second, beta)
+    thetas = _weighted_1(
+        [bit.theta[0] for bit in bits] + [bit.theta[1] for bit in bits], first + second, alpha
+    )
+    left += [-_combined_1(list(key.u1), list(alpha)), -thetas]
+    right += [pis, _combined_2(list(key.v1), list(beta))]
+    # + e(Σ w'·α·c, β·v) − e(α·u, Σ w'·β·d)
+    left += [_weighted_1([bit.c for bit in bits], second, alpha), -_combined_1(list(key.u), list(alpha))]
+    right += [_combined_2(list(key.v), list(beta)), _weighted_2([bit.d for bit in bits], second, beta)]
+    return bool(GT.pairing_check(left, right))
+
+
+def _weight() -> Scalar:
+    return scalar(secrets.randbits(_WEIGHT_BITS))
+
+
+def _combined_1(points: list[G1Point], factors: list[Scalar]) -> G1Point:
+    return G1Point.multiexp_unchecked(points, factors)
+
+
+def _combined_2(points: list[G2Point], factors: list[Scalar]) -> G2Point:
+    return G2Point.multiexp_unchecked(points, factors)
+
+
+def _weighted_1(vectors: Sequence[Pair1], weights: Sequence[Scalar], alpha: tuple[Scalar, Scalar]) -> G1Point:
+    """Σ w·(α · vector)."""
+    columns = [_combined_1([vector[side] for vector in vectors], list(weights)) for side in (0, 1)]
+    return columns[0] * alpha[0] + columns[1] * alpha[1]
+
+
+def _weighted_2(vectors: Sequence[Pair2], weights: Sequence[Scalar], beta: tuple[Scalar, Scalar]) -> G2Point:
+    columns = [_combined_2([vector[side] for vector in vectors], list(weights)) for side in (0, 1)]
+    return columns[0] * beta[0] + columns[1] * beta[1]
+
+
+def _minus_1(vector: Pair1) -> Pair1:
+    return -vector[0], -vector[1]
+
+
+def _minus_2(vector: Pair2) -> Pair2:
+    return -vector[0], -vector[1]
