@@ -20,7 +20,7 @@ import hashlib
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from panprivacy.protocols.joint_key.groups import (
     G1,
@@ -93,8 +93,9 @@ class KnowledgeProof:
 
     def require(self, context: bytes, bases: Sequence[Point], values: Sequence[Point]) -> None:
         """ProofRefusedError if it does not hold for these values."""
+        # y·base = response·base − e·value.
         commitments = [
-            base * self.response + value * -self.e for base, value in zip(bases, values, strict=True)
+            _sum(base * self.response, value * -self.e) for base, value in zip(bases, values, strict=True)
         ]
         if _challenge(context, bases, values, commitments) != self.e:
             raise ProofRefusedError("the proof of knowledge does not hold")
@@ -250,6 +251,11 @@ def _challenge(
     return challenge(
         b"panprivacy joint key proof", context, encode(bases), encode(values), encode(commitments)
     )
+
+
+def _sum(left: Any, right: Any) -> Any:
+    """Of two points of one group."""
+    return left + right
 
 
 def _split(encoded: bytes, *lengths: int) -> list[bytes]:
