@@ -47,7 +47,7 @@ def main() -> int:
     # A step computes both, and keeps one.
     step = milliseconds(lambda: (rerandomized(key, state, SOURCE), fresh(key, 1, SOURCE)), 20)
     decode = milliseconds(lambda: [ProvenBit.decode(each) for each in encoded], 1) / reports
-    verify = milliseconds(lambda: all_hold(key, decoded), 1) / reports
+    verify = milliseconds(lambda: all_hold(key, decoded, SOURCE), 1) / reports
     count = milliseconds(lambda: sums.count_of(total, parts, reports), 1) / reports
     elgamal = ElGamalPrivateKey.generate(SOURCE).public_key
     old = elgamal.encrypt(0, SOURCE)

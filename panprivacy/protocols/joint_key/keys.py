@@ -12,7 +12,7 @@ the other's. k' and t are forgotten at once. The joint key is
 
     u1 = (g, K1),  u = U_leader + U_helper + (0, g),   v1 = (h, K2),  v = V_leader + V_helper + (0, h).
 
-If neither server keeps t, u is a multiple of u1 plus (0, g), and nobody can tell it from a multiple of u1
+If neither server keeps t, u is a multiple of u1 plus (0, g), which is indistinguishable from a multiple of u1
 alone (decisional Diffie–Hellman in G1; likewise v in G2).
 """
 
@@ -214,7 +214,7 @@ def commitment(context: bytes, half: KeyHalf | StringHalf) -> bytes:
 
 @dataclass(frozen=True)
 class JointKey:
-    """What devices encrypt to, and what everybody checks proofs with.
+    """What devices encrypt to, and what proofs are checked with.
 
     Attributes:
         u1, u: vectors in G1²; u1 is also the public key under which c is a ciphertext.

@@ -10,11 +10,10 @@ ElGamal ciphertexts of b in both groups. Two equations over x in c and y in d ha
     x·(y − 1) = 0:   F(c, d − v)        = F(u1, π1) + F(θ1, v1)
     x − y = 0:       F(c, v) − F(u, d)  = F(u1, π2) + F(θ2, v1)
 
-Both together say that x = y is 0 or 1. They hold or not whatever the bit is.
+Both together mean that x = y is 0 or 1. They hold or not whatever the bit is.
 """
 
 import random
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Self
@@ -130,17 +129,22 @@ def rerandomized(key: JointKey, old: ProvenBit, random_source: random.Random) ->
     return ProvenBit(c, d, (pi_1, pi_2), (theta_1, theta_2))
 
 
-def all_hold(key: JointKey, bits: Sequence[ProvenBit]) -> bool:
+def all_hold(key: JointKey, bits: Sequence[ProvenBit], random_source: random.Random) -> bool:
     """Whether every proof of a batch holds: one pairing for each bit and four more.
 
     The four entries of F are combined by random α and β, the bits and their two equations by random weights,
-    drawn from the operating system after the bits are fixed. A batch with a proof that does not hold passes
-    with probability at most 3·2^−128.
+    drawn after the bits are fixed. A batch with a proof that does not hold passes with probability at most
+    3·2^−128.
+
+    Args:
+        random_source: `secrets.SystemRandom()`: the makers of the bits must not predict it.
     """
     if not bits:
         return True
-    alpha, beta = (_weight(), _weight()), (_weight(), _weight())
-    first, second = [_weight() for _ in bits], [_weight() for _ in bits]
+    a1, a2, b1, b2, *weights = (
+        scalar(random_source.getrandbits(_WEIGHT_BITS)) for _ in range(4 + 2 * len(bits))
+    )
+    alpha, beta, first, second = (a1, a2), (b1, b2), weights[: len(bits)], weights[len(bits) :]
     # Σ w·e(α·c, β·(d − v)): one pairing for each bit.
     left = [
         _combined_1([bit.c[0], bit.c[1]], [alpha[0] * w, alpha[1] * w])
@@ -159,10 +163,6 @@ def all_hold(key: JointKey, bits: Sequence[ProvenBit]) -> bool:
     left += [_weighted_1([bit.c for bit in bits], second, alpha), -_combined_1(list(key.u), list(alpha))]
     right += [_combined_2(list(key.v), list(beta)), _weighted_2([bit.d for bit in bits], second, beta)]
     return bool(GT.pairing_check(left, right))
-
-
-def _weight() -> Scalar:
-    return scalar(secrets.randbits(_WEIGHT_BITS))
 
 
 def _combined_1(points: list[G1Point], factors: list[Scalar]) -> G1Point:

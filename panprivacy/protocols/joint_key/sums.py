@@ -1,4 +1,4 @@
-"""The number of ones among encrypted bits: two servers decrypt the sum in parts, and nobody a single bit.
+"""The number of ones among encrypted bits: two servers decrypt the sum in parts, and no single bit.
 
 Σ c = (R·g, R·K1 + count·g). Each server publishes its part D = k·(R·g), with a proof that the same k gives
 its half of the key (Chaum and Pedersen 1992). Σ c without both parts is count·g. The count is found among

@@ -83,7 +83,7 @@ def test_bit_holds_and_decrypts_after_every_step(bit: int) -> None:
     state = fresh(KEY, bit, SOURCE)
     for _ in range(3):
         assert holds_by_definition(state)
-        assert all_hold(KEY, [state])
+        assert all_hold(KEY, [state], SOURCE)
         assert decrypted(state.c) == bit
         assert ProvenBit.decode(state.encode()) == state
         state = rerandomized(KEY, state, SOURCE)
@@ -117,7 +117,7 @@ def test_only_a_bit_is_proved(x: int, y: int) -> None:
     attempt = proved(x, y)
     is_bit = x == y and x in (0, 1)
     assert holds_by_definition(attempt) is is_bit
-    assert all_hold(KEY, [attempt]) is is_bit
+    assert all_hold(KEY, [attempt], SOURCE) is is_bit
 
 
 @pytest.mark.parametrize("bit", [0, 1])
@@ -130,7 +130,7 @@ def test_validity_of_what_is_made_of_a_copy_tells_nothing(bit: int) -> None:
         tuple(times_2(each, scalar(2)) for each in state.pi),  # type: ignore[arg-type]
         tuple(times_1(each, scalar(2)) for each in state.theta),  # type: ignore[arg-type]
     )
-    assert not all_hold(KEY, [doubled])
+    assert not all_hold(KEY, [doubled], SOURCE)
     # (1 − x)·((1 − y) − 1) = −y·(1 − x): the same equation with the other sign, plus x − y times v.
     minus = scalar(-1)
     complement = ProvenBit(
@@ -139,7 +139,7 @@ def test_validity_of_what_is_made_of_a_copy_tells_nothing(bit: int) -> None:
         (plus_2(state.pi[0], state.pi[1]), times_2(state.pi[1], minus)),
         (plus_1(state.theta[0], state.theta[1]), times_1(state.theta[1], minus)),
     )
-    assert all_hold(KEY, [complement])
+    assert all_hold(KEY, [complement], SOURCE)
     assert decrypted(complement.c) == 1 - bit
 
 
@@ -149,11 +149,11 @@ PARTS = ("c", "d", "pi", "theta")
 @pytest.mark.parametrize("part", PARTS)
 def test_part_of_another_report_is_refused_anywhere_in_a_batch(part: str) -> None:
     bits = [fresh(KEY, number % 2, SOURCE) for number in range(5)]
-    assert all_hold(KEY, bits)
+    assert all_hold(KEY, bits, SOURCE)
     for place in (0, 4):
         swapped = replace(bits[place], **{part: getattr(bits[2], part)})
         assert not holds_by_definition(swapped)
-        assert not all_hold(KEY, [*bits[:place], swapped, *bits[place + 1 :]])
+        assert not all_hold(KEY, [*bits[:place], swapped, *bits[place + 1 :]], SOURCE)
 
 
 def test_errors_of_two_reports_do_not_cancel() -> None:
@@ -163,11 +163,11 @@ def test_errors_of_two_reports_do_not_cancel() -> None:
         replace(first, pi=second.pi, theta=second.theta),
         replace(second, pi=first.pi, theta=first.theta),
     ]
-    assert not all_hold(KEY, crossed)
+    assert not all_hold(KEY, crossed, SOURCE)
 
 
 def test_no_reports_hold() -> None:
-    assert all_hold(KEY, [])
+    assert all_hold(KEY, [], SOURCE)
 
 
 OFF_CURVE = bytes([0x80]) + bytes(46) + b"\x01"
