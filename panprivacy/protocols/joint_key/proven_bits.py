@@ -78,11 +78,11 @@ class ProvenBit:
         if len(encoded) != ENCODED_BYTES:
             raise InvalidPointError(f"must have {ENCODED_BYTES} bytes, not {len(encoded)}")
         split = 6 * G1_BYTES
-        c, e, f, g, h, i = (decode_1(encoded[at : at + G1_BYTES]) for at in range(0, split, G1_BYTES))
-        d, k, m, n, o, q = (
-            decode_2(encoded[at : at + G2_BYTES]) for at in range(split, ENCODED_BYTES, G2_BYTES)
-        )
-        return cls((c, e), (d, k), ((m, n), (o, q)), ((f, g), (h, i)))
+        first = [decode_1(encoded[at : at + G1_BYTES]) for at in range(0, split, G1_BYTES)]
+        second = [decode_2(encoded[at : at + G2_BYTES]) for at in range(split, ENCODED_BYTES, G2_BYTES)]
+        c, theta_1, theta_2 = zip(first[::2], first[1::2], strict=True)
+        d, pi_1, pi_2 = zip(second[::2], second[1::2], strict=True)
+        return cls(c, d, (pi_1, pi_2), (theta_1, theta_2))
 
 
 def fresh(key: JointKey, bit: int, random_source: random.Random) -> ProvenBit:
