@@ -73,7 +73,9 @@ class Bookmark:
         """
         new = file.with_name(f"{file.name}.new")
         try:
-            with new.open("w") as opened:
+            # Not through a link that another account has put there.
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+            with open(os.open(new, flags, 0o600), "w") as opened:
                 json.dump({"index": self.index, "entry_hash": self.entry_hash}, opened)
                 opened.flush()
                 os.fsync(opened.fileno())

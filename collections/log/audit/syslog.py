@@ -4,6 +4,7 @@ import socket
 import ssl
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -28,7 +29,7 @@ class SyslogReceiver:
     """A receiver at an address. Each batch has a connection of its own.
 
     Syslog has no receipts. A batch counts as sent when the receiver, after this side has ended the
-    connection, ends it too: it has then read everything.
+    connection, ends it too: it has then read everything. One that ended it first may have read nothing.
     """
 
     def __init__(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
@@ -71,11 +72,13 @@ class SyslogReceiver:
             with socket.create_connection((self._host, self._port), timeout=SECONDS) as connection:
                 if self._context is None:
                     self._write(connection, entries)
+                    _require_open(connection)
                     connection.shutdown(socket.SHUT_WR)
                     _await_end(connection)
                     return
                 with self._context.wrap_socket(connection, server_hostname=self._host) as secured:
                     self._write(secured, entries)
+                    _require_open(secured)
                     # Sends a closing alert and waits for the receiver's: an attacker cannot forge it.
                     secured.unwrap()
         except (OSError, UnicodeError) as error:
@@ -104,6 +107,21 @@ def framed(sent: bytes) -> bytes:
 def _printable(text: str, most: int) -> str:
     """A field of the header: printable ASCII without spaces, or "-" for none."""
     return "".join(each for each in text if "!" <= each <= "~")[:most] or "-"
+
+
+def _require_open(connection: socket.socket) -> None:
+    """ConnectionError if the receiver has ended the connection. What it has sent until now is dropped."""
+    connection.settimeout(0)
+    try:
+        for _ in range(64):
+            # TLS has messages of its own, such as tickets, and stops at each.
+            with suppress(ssl.SSLWantReadError):
+                if not connection.recv(4_096):
+                    raise ConnectionError("it ended the connection first")
+    except BlockingIOError:
+        pass
+    finally:
+        connection.settimeout(SECONDS)
 
 
 def _await_end(connection: socket.socket) -> None:

@@ -28,6 +28,7 @@ from log.audit.stream import ENTRIES_AT_ONCE, Bookmark, line_of
 from log.audit.syslog import MESSAGE_BYTES, framed, message
 from tests.certificates import certificate_written
 from tests.collections.log.audit.rsyslog import needed, receiving
+from tests.patience import PATIENCE
 from tests.refusals import field_refused
 
 pytestmark = pytest.mark.django_db
@@ -289,6 +290,48 @@ def test_receiver_that_does_not_take_all_gets_all_again(
         stream(f"syslog://{address}", "--state", state)
     assert Bookmark.read(state).index == 3
     assert b"".join(got).count(b'"index":') == 3
+
+
+@pytest.mark.parametrize("secured", [False, True])
+def test_end_that_comes_before_ours_is_no_receipt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secured: bool
+) -> None:
+    """The receiver may have died without reading."""
+    certificate_written(tmp_path, "127.0.0.1")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "both.pem")
+    has_ended, write = threading.Event(), syslog.SyslogReceiver._write
+
+    def ends_first(connection: socket.socket) -> None:
+        if secured:
+            own = context.wrap_socket(connection, server_side=True, suppress_ragged_eofs=False)
+            own.settimeout(0.5)
+            with suppress(OSError):
+                own.unwrap()
+        else:
+            connection.shutdown(socket.SHUT_WR)
+        has_ended.set()
+        time.sleep(1)
+
+    def written(receiver: syslog.SyslogReceiver, connection: socket.socket, entries: Any) -> None:
+        write(receiver, connection, entries)
+        assert has_ended.wait(PATIENCE)
+
+    monkeypatch.setattr(syslog.SyslogReceiver, "_write", written)
+    append()
+    to = "syslog+tls" if secured else "syslog"
+    with serving(ends_first) as address:
+        with pytest.raises(CommandError, match="it ended the connection first"):
+            stream(f"{to}://{address}", *(("--ca", tmp_path / "certificate.pem") if secured else ()))
+
+
+def test_bookmark_is_not_written_through_a_link(tmp_path: Path) -> None:
+    other, state = tmp_path / "other", tmp_path / "state"
+    other.write_text("kept")
+    (tmp_path / "state.new").symlink_to(other)
+    with pytest.raises(CommandError, match="state: cannot be written"):
+        stream("stdout", "--state", state)
+    assert other.read_text() == "kept"
 
 
 def test_end_of_tls_that_an_attacker_can_forge_is_no_receipt(
