@@ -303,6 +303,8 @@ def test_end_that_comes_before_ours_is_no_receipt(
     has_ended, write = threading.Event(), syslog.SyslogReceiver._write
 
     def ends_first(connection: socket.socket) -> None:
+        # Or the end would wait for a receipt of what is in front of it.
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if secured:
             own = context.wrap_socket(connection, server_side=True, suppress_ragged_eofs=False)
             own.settimeout(0.5)
