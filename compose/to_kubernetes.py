@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from panapp import process_kinds
 from panapp.declared_settings import default_of
 from panapp.generate_secrets import named_secrets
 
@@ -23,7 +24,7 @@ ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "compose" / "kubernetes"
 ROLES = "database-roles"
 
-SECRETS = {*named_secrets(), "PANAPP_OIDC_CLIENT_SECRET", "PANAPP_EMAIL_URL"}
+SECRETS = {*named_secrets(), *process_kinds.SECRETS, "PANAPP_EMAIL_URL"}
 VARIABLE = re.compile(r"\$\{([A-Z_]+):([?+-])([^}]*)\}")
 
 PORTS = {"postgres": 5432, "redis": 6379}

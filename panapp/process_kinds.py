@@ -14,6 +14,8 @@ KEYS = (SECRET, SIGNING, SEALING)
 KEY_SERVICE_PIN = "PANAPP_KEY_SERVICE_PIN"
 CLIENT_SECRET = "PANAPP_OIDC_CLIENT_SECRET"  # noqa: S105  # the name of a variable
 OTLP_HEADERS = "PANAPP_OTLP_HEADERS"
+SECRETS = (*KEYS, KEY_SERVICE_PIN, CLIENT_SECRET, OTLP_HEADERS)
+"""Variables that a process refuses if it does not need them."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class ProcessKind:
         needed = {*self.keys, *([KEY_SERVICE_PIN] if self.erases else ())}
         needed |= {CLIENT_SECRET} if self.signs_in else set()
         needed |= {OTLP_HEADERS} if self.notifies else set()
-        for name in (*KEYS, KEY_SERVICE_PIN, CLIENT_SECRET, OTLP_HEADERS):
+        for name in SECRETS:
             if name not in needed and variables.get(name):
                 raise ImproperlyConfigured(
                     f"PANAPP_PROCESS={self.name} has no use for {name}; take it out of its environment"

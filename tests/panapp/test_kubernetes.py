@@ -36,6 +36,8 @@ GIVEN = {
     "PANAPP_LOG_POLICY": "/etc/panapp/log-policy",
     "PANAPP_REPORT_STORE": "s3://bucket",
     "PANAPP_EMAIL_URL": "smtp://user:password@mail.example",
+    "PANAPP_OIDC_CLIENT_SECRET": "the client secret",
+    "PANAPP_OTLP_HEADERS": "authorization=the%20token",
 }
 """What an operator has set."""
 
