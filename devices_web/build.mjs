@@ -17,6 +17,8 @@ await build({
   entryPoints: ["src/index.ts"],
   outfile: "build/devices-web.js",
   minify: true,
+  // An error that a program does not catch shows the line where it was thrown.
+  lineLimit: 160,
   platform: "browser",
 });
 

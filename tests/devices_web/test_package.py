@@ -110,5 +110,18 @@ def test_example_for_node_reports_to_a_site(stranger: Path) -> None:
         done = subprocess.run(
             command, cwd=stranger, capture_output=True, text=True, check=False, timeout=SECONDS
         )
+        arguments[-1] = base64.b64encode(bytes(32)).decode()
+        refused = subprocess.run(
+            ["node", "device.mjs", *arguments],
+            cwd=stranger,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS,
+        )
     assert (done.stdout, done.stderr) == ("accepted\n", "")
     assert len(server.reports) == 1
+    # The reason is not lost in the module's source.
+    reason = r"\[?RecipeVerificationError\]?: the signature is not the server's$"
+    assert re.search(reason, refused.stderr, re.MULTILINE)
+    assert max(map(len, refused.stderr.splitlines())) < 400
